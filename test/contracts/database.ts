@@ -129,7 +129,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
           await db('shop_once').insert({ name: 'first' })
         },
       ]
-      await Promise.all([db, open(), open(), open()].map((one) => migrate(one, 'once', steps)))
+      await Promise.all([db, open(), open(), open()].map((connection) => migrate(connection, 'once', steps)))
       expect(ran).to.equal(2)
       expect(await db('shop_once').select()).to.have.length(1)
     })
@@ -154,8 +154,8 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       })
 
       it('gives a lease to one of many that ask at the same time', async () => {
-        const leases = [db, database.open?.() ?? db, database.open?.() ?? db].map((one, at) =>
-          createLease(one, `one ${at}`, now),
+        const leases = [db, database.open?.() ?? db, database.open?.() ?? db].map((connection, at) =>
+          createLease(connection, `process ${at}`, now),
         )
         const held = await Promise.all(leases.map((lease) => lease.hold('rush', 60)))
         expect(held.filter(Boolean)).to.have.length(1)

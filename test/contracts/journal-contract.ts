@@ -107,17 +107,17 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
     })
 
     it('fails a change that the database rejects, but none of those written with it', async () => {
-      const broken = reservationOf({ version: 'two' as never })
-      const good = Array.from({ length: 5 }, () => reservationOf())
+      const invalid = reservationOf({ version: 'two' as never })
+      const valid = Array.from({ length: 5 }, () => reservationOf())
       const results = await Promise.allSettled(
-        [good[0], broken, ...good.slice(1)].map((one) => journal.reserve(one as never)),
+        [valid[0], invalid, ...valid.slice(1)].map((reservation) => journal.reserve(reservation as never)),
       )
       expect(results.map(({ status }) => status)).to.deep.equal([
         'fulfilled',
         'rejected',
         ...Array.from({ length: 4 }, () => 'fulfilled'),
       ])
-      expect(await journal.find(broken.key)).to.equal(null)
+      expect(await journal.find(invalid.key)).to.equal(null)
     })
 
     it('returns a stored answer byte for byte, with its headers', async () => {
@@ -164,7 +164,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       const key = await paymentIn(journal, 'owed')
       expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
       expect(await journal.repaid(key, 'sent back in 0x12')).to.equal(true)
-      expect(await journal.repaid(key, 'again')).to.equal(false)
+      expect(await journal.repaid(key, 'sent back twice')).to.equal(false)
       expect((await journal.debts()).map((debt) => debt.key)).not.to.include(key)
       expect(await journal.find(key)).to.include({ state: 'owed', transaction: TRANSACTION })
       expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'repaid: sent back in 0x12' })
@@ -177,17 +177,17 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
         keys.push(await paymentIn(journal, state, { payer, operation: `buy-${state}` }))
       const open = (await journal.openPayments()).filter((row) => row.payer === payer)
       expect(open.map(({ state }) => state)).to.deep.equal(['reserved', 'answered', 'submitted'])
-      const living = await journal.liveOwners()
-      for (const { owner } of open) expect(living.has(owner)).to.equal(true)
+      const liveOwners = await journal.liveOwners()
+      for (const { owner } of open) expect(liveOwners.has(owner)).to.equal(true)
       const bought = await journal.list({ payer: payer.toLowerCase(), limit: 10 })
       expect(bought.map(({ key }) => key)).to.deep.equal(keys.toReversed())
-      const some = {
+      const filter = {
         payer,
         states: ['settled', 'owed'],
         operations: ['buy-settled', 'buy-released'],
         limit: 10,
       } as const
-      expect((await journal.list(some)).map(({ operation }) => operation)).to.deep.equal(['buy-settled'])
+      expect((await journal.list(filter)).map(({ operation }) => operation)).to.deep.equal(['buy-settled'])
       expect(await journal.list({ payer, limit: 2 })).to.have.length(2)
       expect(await journal.list({ payer, states: [], limit: 2 })).to.have.length(0)
     })
@@ -196,15 +196,19 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       const [paid, sent, unpaid] = await Promise.all(
         (['settled', 'submitted', 'answered'] as const).map((state) => paymentIn(journal, state)),
       )
-      const at = async (key = ''): Promise<unknown> => (await journal.find(key))?.deliveredAt
+      const deliveredAt = async (key = ''): Promise<unknown> => (await journal.find(key))?.deliveredAt
       const first = opened.now
       await Promise.all([paid, sent, unpaid].map((key) => journal.delivered(key as string)))
       opened.now += 1_000
       await journal.delivered(paid as string)
-      expect([await at(paid), await at(sent), await at(unpaid)]).to.deep.equal([first, first, null])
+      expect([await deliveredAt(paid), await deliveredAt(sent), await deliveredAt(unpaid)]).to.deep.equal([
+        first,
+        first,
+        null,
+      ])
       await STEPS.refused(journal, sent as string, 1)
       await journal.reserve(reservationOf({ key: sent as string }))
-      expect(await at(sent)).to.equal(null)
+      expect(await deliveredAt(sent)).to.equal(null)
     })
 
     it('counts payments by state', async () => {
@@ -240,11 +244,22 @@ const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
 }
 const LEADS_TO = { refused: 'released', settledLate: 'settled' } as Readonly<Partial<Record<Step, PaymentState>>>
 
+/** What each move does to a payment, as it reads in the title of a test. */
+const MOVES: Readonly<Record<Step, string>> = {
+  answered: 'get an answer',
+  submitted: 'be submitted',
+  settled: 'be settled',
+  released: 'be released',
+  refused: 'be refused',
+  settledLate: 'be settled after its release',
+  owed: 'be recorded as owed',
+}
+
 /** One test per state and move. `current` returns the journal under test once the tests run. */
 function stateMachineTests(current: () => TestJournal): void {
   for (const state of Object.keys(PATHS) as PaymentState[])
     for (const step of Object.keys(STEPS) as Step[])
-      it(`${ALLOWED[state].includes(step) ? 'allows' : 'refuses'} the move "${step}" of a payment that is ${state}`, async () => {
+      it(`${ALLOWED[state].includes(step) ? 'lets' : 'does not let'} a payment that is ${state} ${MOVES[step]}`, async () => {
         const opened = current()
         const { journal } = opened
         const key = await paymentIn(journal, state)

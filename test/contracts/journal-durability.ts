@@ -27,7 +27,7 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
         (Object.keys(PATHS) as (keyof typeof PATHS)[]).map((state) => paymentIn(first, state)),
       )
       const last = reservationOf()
-      // All of one payment, so that each needs a commit of its own.
+      // All writes are of one payment, so that each needs its own commit.
       const writing = Promise.all(Array.from({ length: 30 }, () => first.reserve(last)))
       const answered = STEPS.answered(first, last.key, 1)
       await first.close()
@@ -82,13 +82,13 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
         const reservation = reservationOf()
         const { key } = reservation
         const reserved = await Promise.all(
-          all.map((one, at) => one.reserve({ ...reservation, callId: `process-${at}` })),
+          all.map((process, at) => process.reserve({ ...reservation, callId: `process-${at}` })),
         )
-        expect(reserved.filter((one) => one.reserved)).to.have.length(1)
+        expect(reserved.filter((result) => result.reserved)).to.have.length(1)
         expect(new Set(reserved.map(({ record }) => record.callId)).size).to.equal(1)
         const moved = await Promise.all([
-          ...all.map((one) => STEPS.answered(one, key, 1)),
-          ...all.map((one) => STEPS.released(one, key, 1)),
+          ...all.map((process) => STEPS.answered(process, key, 1)),
+          ...all.map((process) => STEPS.released(process, key, 1)),
         ])
         const states = (await journal.events(key)).map(({ state }) => state)
         expect(moved.filter(Boolean)).to.have.length(states.length - 1)
@@ -99,8 +99,8 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
     it('reports the right results when two processes write the same payments in opposite orders', async () => {
       const other = await open()
       const reservations = Array.from({ length: 40 }, () => reservationOf())
-      const reserve = (one: Journal, list: typeof reservations) =>
-        Promise.all(list.map((reservation) => one.reserve(reservation)))
+      const reserve = (process: Journal, list: typeof reservations) =>
+        Promise.all(list.map((reservation) => process.reserve(reservation)))
       const [here, there] = await Promise.all([
         reserve(journal, reservations),
         reserve(other, reservations.toReversed()),
@@ -108,8 +108,8 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
       const winners = [...here, ...there].filter(({ reserved }) => reserved)
       expect(new Set(winners.map(({ record }) => record.key)).size).to.equal(40)
       expect(winners).to.have.length(40)
-      const answer = (one: Journal, list: typeof reservations) =>
-        Promise.all(list.map(({ key }) => one.answered(key, 1, answerOf('{}'))))
+      const answer = (process: Journal, list: typeof reservations) =>
+        Promise.all(list.map(({ key }) => process.answered(key, 1, answerOf('{}'))))
       const moved = await Promise.all([answer(journal, reservations), answer(other, reservations.toReversed())])
       expect(moved.flat().filter(Boolean)).to.have.length(40)
     })

@@ -6,7 +6,7 @@ import { paymentIn, reservationOf, STEPS } from './journal-payments.ts'
 
 /** @param create opens an empty journal; null if its server does not answer */
 export function identifiersContract(name: string, create: () => Promise<TestJournal | null>): void {
-  describe(`identifiers in the journal in ${name}`, () => {
+  describe(`the journal in ${name}, for payments with an idempotency key,`, () => {
     let opened: TestJournal
     let journal: Journal
     let count = 0
@@ -44,7 +44,7 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
     it('lets different payers use the same identifier, and one payer pay without any', async () => {
       const reservations = [named(), named({ payer: '0x00000000000000000000000000000000000000b2' })]
       reservations.push(reservationOf(), reservationOf())
-      const results = await Promise.all(reservations.map((one) => journal.reserve(one)))
+      const results = await Promise.all(reservations.map((reservation) => journal.reserve(reservation)))
       expect(results.map(({ reserved }) => reserved)).to.deep.equal([true, true, true, true])
     })
 
@@ -59,14 +59,14 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       const [first, second] = [named(), named()]
       await paymentIn(journal, 'released', first)
       expect((await journal.reserve(second)).reserved).to.equal(true)
-      const again = await journal.reserve(first)
-      expect(again.reserved).to.equal(false)
-      expect(again.record.key).to.equal(second.key)
+      const retry = await journal.reserve(first)
+      expect(retry.reserved).to.equal(false)
+      expect(retry.record.key).to.equal(second.key)
       await STEPS.released(journal, second.key, 1)
       expect((await journal.reserve(first)).record).to.include({ attempt: 2, identifier: first.identifier })
     })
 
-    it('forgets the identifier and the place together with the answer', async () => {
+    it('forgets the identifier and the place of purchase together with the answer', async () => {
       const first = named({ place: 'there' })
       await paymentIn(journal, 'settled', first)
       opened.now += 1_000
@@ -84,12 +84,12 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       const others = [await open(), await open()]
       for (let round = 0; round < 10; round++) {
         count += 1
-        const all = [journal, ...others].flatMap((one) => [one.reserve(named()), one.reserve(named())])
+        const all = [journal, ...others].flatMap((process) => [process.reserve(named()), process.reserve(named())])
         const results = await Promise.all(all)
         expect(results.filter(({ reserved }) => reserved)).to.have.length(1)
         expect(new Set(results.map(({ record }) => record.key)).size).to.equal(1)
       }
-      for (const one of others) await one.close()
+      for (const process of others) await process.close()
       const later = await open()
       expect((await later.reserve(named())).reserved).to.equal(false)
     })

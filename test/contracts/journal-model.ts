@@ -6,7 +6,7 @@ import type { PaymentState } from '../../gateway/payments/journal/payment-states
 import type { TestJournal } from './journals.ts'
 import { reservationOf, type Step, STEPS } from './journal-payments.ts'
 
-interface Asked {
+interface Command {
   readonly step: Step | 'reserve'
   readonly payment: number
   readonly attempt: number
@@ -22,10 +22,10 @@ const MOVES: Readonly<Record<Step, readonly [from: readonly string[], to: Paymen
   owed: [['submitted', 'settled'], 'owed'],
 }
 
-type Modelled = Map<number, { state: PaymentState; attempt: number }>
+type Model = Map<number, { state: PaymentState; attempt: number }>
 
 /** The result the journal has to return. Applies the change to the model. */
-function expected(rows: Modelled, { step, payment, attempt }: Asked): boolean {
+function expected(rows: Model, { step, payment, attempt }: Command): boolean {
   const row = rows.get(payment)
   if (step === 'reserve') {
     if (row && row.state !== 'released') return false
@@ -39,7 +39,7 @@ function expected(rows: Modelled, { step, payment, attempt }: Asked): boolean {
 }
 
 /** Weighted towards the next step, so that payments get far. */
-const asked: fc.Arbitrary<Asked> = fc.record({
+const command: fc.Arbitrary<Command> = fc.record({
   step: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('reserve', 'answered', 'submitted', 'settled') },
     { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'settledLate', 'owed') },
@@ -62,19 +62,19 @@ export function modelContract(name: string, create: () => Promise<TestJournal | 
     it('returns the same results as the model for any sequence of commands, in groups of any size', async () => {
       await fc.assert(
         fc.asyncProperty(
-          fc.array(fc.array(asked, { minLength: 1, maxLength: 12 }), { maxLength: 6 }),
+          fc.array(fc.array(command, { minLength: 1, maxLength: 12 }), { maxLength: 6 }),
           async (groups) => {
             const { journal } = opened
             const reservations = [reservationOf(), reservationOf(), reservationOf()]
-            const rows: Modelled = new Map()
-            const ask = (journal: Journal, { step, payment, attempt }: Asked): Promise<boolean> => {
+            const rows: Model = new Map()
+            const execute = (journal: Journal, { step, payment, attempt }: Command): Promise<boolean> => {
               const reservation = reservations[payment] as (typeof reservations)[0]
               if (step === 'reserve') return journal.reserve(reservation).then(({ reserved }) => reserved)
               return STEPS[step](journal, reservation.key, attempt)
             }
             for (const group of groups) {
-              const wanted = group.map((one) => expected(rows, one))
-              expect(await Promise.all(group.map((one) => ask(journal, one)))).to.deep.equal(wanted)
+              const results = group.map((command) => expected(rows, command))
+              expect(await Promise.all(group.map((command) => execute(journal, command)))).to.deep.equal(results)
             }
             for (const [payment, { key }] of reservations.entries()) {
               const row = rows.get(payment)

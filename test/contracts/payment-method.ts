@@ -1,4 +1,4 @@
-/** What every payment method has to keep behind a gateway: one suite, run over each of them. */
+/** What every payment method promises behind a gateway. The suite runs on each method. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,15 +16,15 @@ export interface PayingMethod {
   readonly method: PaymentMethod
   /** Pays one entry of `accepts`: the payload object of a new payment. */
   pay(accepted: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>
-  /** The same payment with a proof that proves nothing. */
+  /** Returns the same payment with an invalid proof. */
   forge(payment: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
 }
 
 const header = (payment: object): string => Buffer.from(JSON.stringify(payment)).toString('base64')
 
 /** Describes the suite for one method. */
-export function keepsThePaymentContract(name: string, { network, method, pay, forge }: PayingMethod): void {
-  describe(`payments by ${name}`, () => {
+export function paymentMethodContract(name: string, { network, method, pay, forge }: PayingMethod): void {
+  describe(`a gateway that is paid by ${name}`, () => {
     let settler: ScriptedSettler
     let shop: TestGateway
     let dataDir: string
@@ -59,7 +59,7 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
       expect(v2.accepts[0]).to.include({ scheme: method.scheme, network: network.caip2, amount: '5000', payTo: PAY_TO })
     })
 
-    it('sells an answer, and keeps the identity and the proof of the payment in the journal', async () => {
+    it('sells an answer, and stores the identity and the proof of the payment in the journal', async () => {
       const payment = await newPayment('/v1/echo/sold')
       const paid = await send(`${shop.url}/v1/echo/sold`, header(payment))
       expect(paid.status).to.equal(200)
@@ -80,9 +80,9 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
     })
 
     it('gives the same answer again for the same payment, and charges once', async () => {
-      const sent = header(await newPayment('/v1/echo/again'))
-      const first = await send(`${shop.url}/v1/echo/again`, sent)
-      const second = await send(`${shop.url}/v1/echo/again`, sent)
+      const paymentHeader = header(await newPayment('/v1/echo/repeated'))
+      const first = await send(`${shop.url}/v1/echo/repeated`, paymentHeader)
+      const second = await send(`${shop.url}/v1/echo/repeated`, paymentHeader)
       expect([first.status, second.status]).to.deep.equal([200, 200])
       expect(second.headers.get('idempotent-replay')).to.equal('true')
       expect(await second.text()).to.equal(await first.text())
@@ -90,32 +90,32 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
     })
 
     it('refuses a payment that was used for another request', async () => {
-      const sent = header(await newPayment('/v1/echo/one'))
-      expect((await send(`${shop.url}/v1/echo/one`, sent)).status).to.equal(200)
-      const other = await send(`${shop.url}/v1/echo/other`, sent)
+      const paymentHeader = header(await newPayment('/v1/echo/one'))
+      expect((await send(`${shop.url}/v1/echo/one`, paymentHeader)).status).to.equal(200)
+      const other = await send(`${shop.url}/v1/echo/other`, paymentHeader)
       expect([other.status, (await json(other))['code']]).to.deep.equal([409, 'payment_conflict'])
       expect(settler.transfers).to.have.length(1)
     })
 
     it('refuses a forged proof before any work, also of a payment that has bought an answer', async () => {
-      const forged = async (payment: Readonly<Record<string, unknown>>): Promise<readonly unknown[]> => {
+      const sendForged = async (payment: Readonly<Record<string, unknown>>): Promise<readonly unknown[]> => {
         const response = await send(`${shop.url}/v1/echo/forged`, header(forge(payment)))
         return [response.status, (await json(response))['code']]
       }
-      const fresh = await newPayment('/v1/echo/forged')
-      expect(await forged(fresh)).to.deep.equal([402, 'payment_invalid'])
+      const payment = await newPayment('/v1/echo/forged')
+      expect(await sendForged(payment)).to.deep.equal([402, 'payment_invalid'])
       expect(await states()).to.deep.equal([])
-      expect((await send(`${shop.url}/v1/echo/forged`, header(fresh))).status).to.equal(200)
-      expect(await forged(fresh)).to.deep.equal([402, 'payment_invalid'])
+      expect((await send(`${shop.url}/v1/echo/forged`, header(payment))).status).to.equal(200)
+      expect(await sendForged(payment)).to.deep.equal([402, 'payment_invalid'])
       expect(settler.transfers).to.have.length(1)
     })
 
     it('answers 503 while a settlement is pending, and delivers once it is found', async () => {
       settler.next('timeout')
-      const sent = header(await newPayment('/v1/echo/pending'))
-      const first = await send(`${shop.url}/v1/echo/pending`, sent)
+      const paymentHeader = header(await newPayment('/v1/echo/pending'))
+      const first = await send(`${shop.url}/v1/echo/pending`, paymentHeader)
       expect([first.status, (await json(first))['code']]).to.deep.equal([503, 'settlement_pending'])
-      expect((await send(`${shop.url}/v1/echo/pending`, sent)).status).to.equal(200)
+      expect((await send(`${shop.url}/v1/echo/pending`, paymentHeader)).status).to.equal(200)
       expect(settler.transfers).to.have.length(1)
     })
 
@@ -126,7 +126,7 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
       expect(settler.transfers).to.have.length(1)
     })
 
-    it('releases a payment that was lost before it was sent, once it can no longer be settled', async () => {
+    it('releases a payment that was never sent once it can no longer be settled', async () => {
       settler.next('lost')
       await send(`${shop.url}/v1/echo/lost`, header(await newPayment('/v1/echo/lost')))
       expect(await states()).to.deep.equal(['submitted'])
@@ -135,14 +135,14 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
       expect(settler.transfers).to.have.length(0)
     })
 
-    it('finishes after a restart what the process before it had sent, and replays the answer from the data folder', async () => {
+    it('finishes after a restart a settlement that was sent before it, and replays the answer from the data folder', async () => {
       settler.next('late')
-      const sent = header(await newPayment('/v1/echo/restart'))
-      expect((await send(`${shop.url}/v1/echo/restart`, sent)).status).to.equal(503)
+      const paymentHeader = header(await newPayment('/v1/echo/restart'))
+      expect((await send(`${shop.url}/v1/echo/restart`, paymentHeader)).status).to.equal(503)
       await shop.gateway.close()
       shop = await open()
       expect(await states()).to.deep.equal(['settled'])
-      const paid = await send(`${shop.url}/v1/echo/restart`, sent)
+      const paid = await send(`${shop.url}/v1/echo/restart`, paymentHeader)
       expect([paid.status, paid.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])
       expect(settler.transfers).to.have.length(1)
       expect((await ask(`${shop.url}/v1/echo/restart`)).status).to.equal(402)

@@ -19,7 +19,7 @@ describe(product === undefined ? 'every product of the catalog' : `the product $
 
   if (product !== undefined)
     it('is in the catalog', () => {
-      const reason = edition.disabled.find((one) => one.product === product)?.reason
+      const reason = edition.disabled.find((disabled) => disabled.product === product)?.reason
       const products = edition.catalog.products.map(({ id }) => id)
       expect(products, reason).to.include(product)
     })

@@ -161,20 +161,20 @@ for (const [name, create] of Object.entries(JOURNALS))
       expect(await refusal(hash(4040))).to.contain('no such payment')
       expect(await refusal(hash(3))).to.contain('its payment is settled')
       expect(await refusal(hash(2))).to.contain('was repaid on 2027-01-01')
-      const [one, other] = [await sell(9, 20n), await sell(9, 30n)]
-      for (const { key } of [one, other]) await journal.owed(key, 1, 'the answer is lost')
+      const [first, second] = [await sell(9, 20n), await sell(9, 30n)]
+      for (const { key } of [first, second]) await journal.owed(key, 1, 'the answer is lost')
       expect(await refusal(hash(9)))
-        .to.contain(one.key)
-        .and.to.contain(other.key)
+        .to.contain(first.key)
+        .and.to.contain(second.key)
       const repaid = await ledger.repay({
         transaction: hash(9).toUpperCase().replace('0X', '0x'),
-        payment: other.key,
+        payment: second.key,
         note: 'sent',
       })
       expect(repaid.amount).to.equal(30n)
-      expect((await ledger.debts()).map(({ key }) => key)).to.deep.equal([one.key])
-      expect(await refusal(hash(9), other.key)).to.contain('was repaid on')
-      expect((await journal.find(other.key))?.state).to.equal('owed')
+      expect((await ledger.debts()).map(({ key }) => key)).to.deep.equal([first.key])
+      expect(await refusal(hash(9), second.key)).to.contain('was repaid on')
+      expect((await journal.find(second.key))?.state).to.equal('owed')
     })
   })
 

@@ -9,7 +9,7 @@ import { createKey } from '../../../gateway/tokens/key-set.ts'
 import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 
-describe('a forged access token that our own key signed', () => {
+describe('an access token that our own key signed', () => {
   let shop: TestGateway
   let key: JWK
   let claims: JWTPayload
@@ -55,7 +55,7 @@ describe('a forged access token that our own key signed', () => {
   }
   const seconds = (): number => Math.floor(shop.now().getTime() / 1000)
 
-  it('opens the routes of its plan if nothing in it is forged', async () => {
+  it('opens the routes of its plan if all its claims are genuine', async () => {
     expect(await presentToken(await signed({}))).to.equal('opens')
   })
 
@@ -68,12 +68,13 @@ describe('a forged access token that our own key signed', () => {
       'another type': await signed({}, { typ: 'receipt' }),
       'a key we do not have': await signed({}, { kid: '../../token-keys' }),
       'not before tomorrow': await signed({ nbf: seconds() + 86_400 }),
-      'no end': await signed({ exp: undefined }),
+      'no expiry': await signed({ exp: undefined }),
       'no id': await signed({ jti: undefined }),
       'a plan that is not sold': await signed({ plan: 'live-forever' }),
-      'a plan that is no name': await signed({ plan: { toString: 'late-1h' } }),
+      'a plan that is not a string': await signed({ plan: { toString: 'late-1h' } }),
     }
-    for (const [what, token] of Object.entries(wrong)) expect(await presentToken(token), what).to.equal('token_invalid')
+    for (const [claim, token] of Object.entries(wrong))
+      expect(await presentToken(token), claim).to.equal('token_invalid')
   })
 
   it('is refused once it has expired, even by one second', async () => {
@@ -86,20 +87,20 @@ describe('a forged access token that our own key signed', () => {
   it('is refused without a signature, and with an HMAC that uses the public key as its secret', async () => {
     const [header, payload] = (await signed({})).split('.') as [string, string]
     const none = base64url.encode(JSON.stringify({ alg: 'none', kid: key.kid, typ: 'JWT' }))
-    const { d: _, ...open } = key
+    const { d: _, ...publicKey } = key
     const secrets = [
-      Buffer.from(JSON.stringify(open)),
-      Buffer.from(open.x as string, 'base64url'),
-      Buffer.from(open.x as string),
+      Buffer.from(JSON.stringify(publicKey)),
+      Buffer.from(publicKey.x as string, 'base64url'),
+      Buffer.from(publicKey.x as string),
     ]
-    const confused = secrets.map((secret) =>
+    const signedWithPublicKey = secrets.map((secret) =>
       new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: key.kid as string, typ: 'JWT' }).sign(secret),
     )
     for (const token of [
       `${none}.${payload}.`,
       `${none}.${payload}`,
       `${header}.${payload}.`,
-      ...(await Promise.all(confused)),
+      ...(await Promise.all(signedWithPublicKey)),
     ])
       expect(await presentToken(token)).to.equal('token_invalid')
   })
@@ -113,7 +114,7 @@ describe('a forged access token that our own key signed', () => {
     expect(shop.settler.transfers.length).to.equal(before + 1)
   })
 
-  it('gets answers that are never cached, no answer to HEAD, and CORS headers for any page', async () => {
+  it('gets answers that no cache stores, no answer to HEAD, and CORS headers for any page', async () => {
     const headers = { 'x-service-token': await signed({}), origin: 'https://page.example' }
     const answer = await ask(`${shop.url}/v1/late`, { headers })
     expect(answer.headers.get('cache-control')).to.equal('private, no-store')

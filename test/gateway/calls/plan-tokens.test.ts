@@ -59,9 +59,9 @@ describe('a plan', () => {
 
   it('delays data for a token by its tier, and for a payment by the route', async () => {
     proves('token-freshness')
-    const moment = async (response: Response): Promise<number> => Date.parse(String((await json(response))['as_of']))
-    const fresh = await moment(await withToken('/v1/late'))
-    const late = await moment(await buy(`${url}/v1/late`, shop.wallet))
+    const dataTime = async (response: Response): Promise<number> => Date.parse(String((await json(response))['as_of']))
+    const fresh = await dataTime(await withToken('/v1/late'))
+    const late = await dataTime(await buy(`${url}/v1/late`, shop.wallet))
     expect(fresh - late).to.be.within(86_300_000, 86_400_000)
   })
 
@@ -79,9 +79,9 @@ describe('a plan', () => {
     expect(shop.settler.transfers.length).to.equal(transfers)
   })
 
-  it('answers a refused token with the fault and the price', async () => {
-    const broken = `${token.slice(0, -4)}AAAA`
-    const { response, v1 } = await offer(`${url}/v1/late`, { headers: { 'x-service-token': broken } })
+  it('answers a refused token with the reason and the price', async () => {
+    const altered = `${token.slice(0, -4)}AAAA`
+    const { response, v1 } = await offer(`${url}/v1/late`, { headers: { 'x-service-token': altered } })
     expect(response.status).to.equal(402)
     expect(v1.code).to.equal('token_invalid')
     expect(v1.accepts).to.have.length(1)

@@ -24,11 +24,11 @@ describe('a settled payment that is presented again', () => {
   })
   /** Holds the next settlements; `reached` waits until the first of them has begun. */
   function holdSettlements(): { release(): void; reached(): Promise<void> } {
-    const count = (): number => shop.settler.calls.filter((each) => each === 'settle').length
+    const count = (): number => shop.settler.calls.filter((call) => call === 'settle').length
     const before = count()
     return { release: shop.settler.hold(), reached: () => until(() => count() > before) }
   }
-  /** Sends requests and waits until the gateway has received so many. */
+  /** Sends requests and waits until the gateway has received this many. */
   async function allArrived<Sent>(requests: number, sendAll: () => Sent): Promise<Sent> {
     let arrived = 0
     const onRequest = (): void => void (arrived += 1)
@@ -40,16 +40,16 @@ describe('a settled payment that is presented again', () => {
   }
   // A proxy on this machine reports the address of the caller.
   const from = (address: string, method = 'GET') => ({ method, headers: { 'x-forwarded-for': address } })
-  const pass = (header: string, address: string): Promise<Response> =>
+  const buyPlan = (header: string, address: string): Promise<Response> =>
     send(`${shop.url}/v1/passes/late/1h`, header, 2, from(address, 'POST'))
 
   it('returns the access token only to the address it was bought from, also after a restart', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
-    const bought = await pass(header, '203.0.113.7')
+    const bought = await buyPlan(header, '203.0.113.7')
     const { token } = await json(bought)
     expect(token).to.be.a('string')
     const refused = async (): Promise<void> => {
-      const response = await pass(header, '203.0.113.8')
+      const response = await buyPlan(header, '203.0.113.8')
       const text = await response.text()
       expect(response.status).to.equal(403)
       expect(JSON.parse(text)).to.include({ code: 'forbidden', retry: 'never' })
@@ -57,20 +57,20 @@ describe('a settled payment that is presented again', () => {
       expect(JSON.stringify([...response.headers])).not.to.contain('eyJ')
     }
     await refused()
-    const again = await pass(header, '203.0.113.7')
-    expect(again.headers.get('idempotent-replay')).to.equal('true')
-    expect((await json(again))['token']).to.equal(token)
+    const repeated = await buyPlan(header, '203.0.113.7')
+    expect(repeated.headers.get('idempotent-replay')).to.equal('true')
+    expect((await json(repeated))['token']).to.equal(token)
     await shop.close()
     shop = await openGateway(environment, { inMemory: false })
     await refused()
-    expect((await json(await pass(header, '203.0.113.7')))['token']).to.equal(token)
+    expect((await json(await buyPlan(header, '203.0.113.7')))['token']).to.equal(token)
   })
 
   it('treats an IPv6 /64 as one address', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
-    expect((await pass(header, '2001:db8:1:2::7')).status).to.equal(200)
-    expect((await pass(header, '2001:db8:1:2:ffff::9')).status).to.equal(200)
-    expect((await pass(header, '2001:db8:1:3::7')).status).to.equal(403)
+    expect((await buyPlan(header, '2001:db8:1:2::7')).status).to.equal(200)
+    expect((await buyPlan(header, '2001:db8:1:2:ffff::9')).status).to.equal(200)
+    expect((await buyPlan(header, '2001:db8:1:3::7')).status).to.equal(403)
   })
 
   it('treats the IPv4 and IPv6 addresses of one machine as one address', async () => {
@@ -79,9 +79,9 @@ describe('a settled payment that is presented again', () => {
       ['203.0.113.7', '::ffff:203.0.113.7'],
     ] as const) {
       const header = await payment(`${shop.url}/v1/passes/late/1h`, newWallet(), 2, { method: 'POST' })
-      expect((await pass(header, boughtFrom)).status).to.equal(200)
-      expect((await pass(header, repeatedFrom)).status, repeatedFrom).to.equal(200)
-      expect((await pass(header, '203.0.113.8')).status).to.equal(403)
+      expect((await buyPlan(header, boughtFrom)).status).to.equal(200)
+      expect((await buyPlan(header, repeatedFrom)).status, repeatedFrom).to.equal(200)
+      expect((await buyPlan(header, '203.0.113.8')).status).to.equal(403)
     }
   })
 
@@ -96,9 +96,9 @@ describe('a settled payment that is presented again', () => {
   it('returns no token to another caller who waits while the buyer’s own call is in progress', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const settlement = holdSettlements()
-    const buyer = pass(header, '203.0.113.7')
+    const buyer = buyPlan(header, '203.0.113.7')
     await settlement.reached()
-    const others = await allArrived(2, () => [pass(header, '203.0.113.7'), pass(header, '203.0.113.8')])
+    const others = await allArrived(2, () => [buyPlan(header, '203.0.113.7'), buyPlan(header, '203.0.113.8')])
     settlement.release()
     const statuses = (await Promise.all([buyer, ...others])).map(({ status }) => status)
     expect(statuses).to.deep.equal([200, 200, 403])
@@ -119,8 +119,8 @@ describe('a settled payment that is presented again', () => {
     await shop.close()
     shop = await openGateway(environment, { inMemory: false })
     await refused()
-    const again = await from('203.0.113.7')
-    expect([again.status, await again.text()]).to.deep.equal([200, first])
+    const repeated = await from('203.0.113.7')
+    expect([repeated.status, await repeated.text()]).to.deep.equal([200, first])
   })
 
   it('returns nothing to other callers during the buyer’s call or right after it', async () => {
@@ -130,8 +130,8 @@ describe('a settled payment that is presented again', () => {
     await settlement.reached()
     const others = await allArrived(5, () => Array.from({ length: 5 }, () => echo(header, '203.0.113.8')))
     settlement.release()
-    const eager = buyer.then(() => echo(header, '203.0.113.9'))
-    const statuses = (await Promise.all([buyer, eager, ...others])).map(({ status }) => status)
+    const rightAfter = buyer.then(() => echo(header, '203.0.113.9'))
+    const statuses = (await Promise.all([buyer, rightAfter, ...others])).map(({ status }) => status)
     expect(statuses).to.deep.equal([200, 403, 403, 403, 403, 403, 403])
   })
 
@@ -140,30 +140,30 @@ describe('a settled payment that is presented again', () => {
     const settlement = holdSettlements()
     const leaving = new AbortController()
     const arrived = nextRequest(shop)
-    const gone = echo(header, '203.0.113.7', { signal: leaving.signal }).catch(() => 'gone')
+    const abandoned = echo(header, '203.0.113.7', { signal: leaving.signal }).catch(() => 'gone')
     const closed = once((await arrived).response, 'close')
     await settlement.reached()
     leaving.abort()
-    expect(await gone).to.equal('gone')
+    expect(await abandoned).to.equal('gone')
     await closed
     settlement.release()
     await until(async () => (await shop.gateway.journal.find(keyOf(header)))?.state === 'settled')
     shop.advance(11)
-    const roaming = await echo(header, '203.0.113.8')
-    expect([roaming.status, roaming.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])
-    await roaming.text()
-    while ((await shop.gateway.journal.find(keyOf(header)))?.deliveredAt === null) await new Promise(setImmediate)
+    const response = await echo(header, '203.0.113.8')
+    expect([response.status, response.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])
+    await response.text()
+    await until(async () => (await shop.gateway.journal.find(keyOf(header)))?.deliveredAt !== null)
     expect((await echo(header, '203.0.113.9')).status).to.equal(403)
     expect(shop.settler.transfers.filter(({ key }) => key === keyOf(header))).to.have.length(1)
   })
 
   it('returns the answer of a named purchase to anyone who sends its idempotency key, and to nobody with another key', async () => {
     const name = { 'idempotency-key': 'order-2026-11-20-0042' }
-    for (const at of ['/v1/echo/hello', '/v1/passes/late/1h'] as const) {
-      const method = at.startsWith('/v1/passes') ? 'POST' : 'GET'
-      const header = await payment(`${shop.url}${at}`, newWallet(), 2, { method })
+    for (const path of ['/v1/echo/hello', '/v1/passes/late/1h'] as const) {
+      const method = path.startsWith('/v1/passes') ? 'POST' : 'GET'
+      const header = await payment(`${shop.url}${path}`, newWallet(), 2, { method })
       const present = (address: string, headers = {}): Promise<Response> =>
-        send(`${shop.url}${at}`, header, 2, { method, headers: { 'x-forwarded-for': address, ...headers } })
+        send(`${shop.url}${path}`, header, 2, { method, headers: { 'x-forwarded-for': address, ...headers } })
       const bytes = await (await present('203.0.113.7', name)).text()
       for (const [address, headers] of [
         ['203.0.113.8', {}],
@@ -171,15 +171,15 @@ describe('a settled payment that is presented again', () => {
         ['203.0.113.8', { 'idempotency-key': 'order-2026-11-20-0043' }],
       ] as const) {
         const refused = await present(address, headers)
-        expect(refused.status, at).to.equal(409)
+        expect(refused.status, path).to.equal(409)
         expect(await json(refused)).to.include({ code: 'idempotency_conflict', retry: 'same_payment' })
       }
       for (const [address, headers] of [
         ['203.0.113.8', name],
         ['203.0.113.7', {}],
       ] as const) {
-        const again = await present(address, headers)
-        expect([again.status, await again.text()], at).to.deep.equal([200, bytes])
+        const repeated = await present(address, headers)
+        expect([repeated.status, await repeated.text()], path).to.deep.equal([200, bytes])
       }
     }
   })

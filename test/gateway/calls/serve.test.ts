@@ -28,7 +28,7 @@ describe('a call', () => {
       expect(await runs()).to.deep.equal(before)
     })
 
-    it('gets its 402 before anything is read, however invalid the input is', async () => {
+    it('gets its 402 before its input is read, however invalid that is', async () => {
       const wrong = [`${url}/v1/echo/UPPER?times=99`, `${url}/v1/late?nonsense=1`]
       for (const address of wrong) expect((await ask(address)).status).to.equal(402)
       expect((await ask(`${url}/v1/echo`, { method: 'POST', body: { huge: 'x'.repeat(100_000) } })).status).to.equal(
@@ -83,9 +83,9 @@ describe('a call', () => {
     })
 
     it('gets the stored answer and the same receipt when it is repeated', async () => {
-      const header = await payment(`${url}/v1/echo/again`, shop.wallet)
-      const first = await send(`${url}/v1/echo/again`, header)
-      const second = await send(`${url}/v1/echo/again`, header)
+      const header = await payment(`${url}/v1/echo/repeated`, shop.wallet)
+      const first = await send(`${url}/v1/echo/repeated`, header)
+      const second = await send(`${url}/v1/echo/repeated`, header)
       expect(await second.text()).to.equal(await first.text())
       expect(receipt(second)).to.deep.equal(receipt(first))
     })
@@ -135,11 +135,11 @@ describe('a call', () => {
       const before = await shop.gateway.journal.counts()
       const { postEcho } = await runs()
       const arrived = nextRequest(shop)
-      const gone = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
+      const abandoned = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
       const closed = once((await arrived).response, 'close')
       await until(async () => (await runs())['postEcho'] !== postEcho)
       leaving.abort()
-      expect(await gone).to.equal('gone')
+      expect(await abandoned).to.equal('gone')
       await closed
       await ask(`${url}/v1/gate`, { method: 'POST' })
       await until(async () => (await shop.gateway.journal.counts()).released > before.released)
@@ -159,7 +159,7 @@ describe('a call', () => {
       expect(shop.settler.transfers.length).to.equal(transfers)
     })
 
-    it('answers a paid request in full even if it names an ETag', async () => {
+    it('is answered in full if it is paid, even if it names an ETag', async () => {
       const header = await payment(`${url}/v1/echo/hello`, shop.wallet)
       const response = await send(`${url}/v1/echo/hello`, header, 2, { headers: { 'if-none-match': '*' } })
       expect(response.status).to.equal(200)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { untilTokenExpires } from '../../../gateway/calls/token-stream.ts'
 import type { ServerEvent } from '../../../gateway/plugin/plugin.ts'
 
-/** Gives these events and then waits forever; counts how often it was told to stop. */
+/** Yields events with these ids, then waits forever. Counts how often it was stopped. */
 function sourceOf(...ids: readonly string[]) {
   const source = {
     stopped: 0,
@@ -37,13 +37,13 @@ const neverExpires = (): number => Infinity
 describe('an event stream that was opened with an access token', () => {
   it('ends when the token expires, and checks the token only a few times until then', async () => {
     const source = sourceOf('1')
-    const ends = Date.now() + 120
+    const expiresAt = Date.now() + 120
     const checks: number[] = []
     const isValid = async (): Promise<boolean> => {
-      checks.push(Date.now() - ends)
-      return Date.now() < ends
+      checks.push(Date.now() - expiresAt)
+      return Date.now() < expiresAt
     }
-    const stream = untilTokenExpires(source, { isValid, remainingMs: () => ends - Date.now() }, 600_000)
+    const stream = untilTokenExpires(source, { isValid, remainingMs: () => expiresAt - Date.now() }, 600_000)
     expect(await idsOf(stream)).to.deep.equal(['1'])
     expect(source.stopped).to.equal(1)
     expect(checks.length).to.be.below(10)

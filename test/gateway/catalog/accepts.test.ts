@@ -6,11 +6,11 @@ import { offeredOn } from '../../../gateway/x402/payment-requirements.ts'
 import { SERVICE, thing } from '../../support/catalog.ts'
 import { OPERATION } from '../../support/operation.ts'
 
-const TAKEN = new Set(['base', 'polygon'])
+const NETWORKS_OF_PAYMENT = new Set(['base', 'polygon'])
 const PAYEE = '0x00000000000000000000000000000000000000A1'
 
 describe('the networks of a route', () => {
-  const build = (fields: object, service: object = {}, networks: ReadonlySet<string> | null = TAKEN) =>
+  const build = (fields: object, service: object = {}, networks: ReadonlySet<string> | null = NETWORKS_OF_PAYMENT) =>
     createCatalog(
       [
         { file: 'service.json', kind: 'service', content: { ...SERVICE, ...service } },
@@ -27,7 +27,7 @@ describe('the networks of a route', () => {
     expect(acceptsOf({ accepts: ['polygon'] }, { accepts: ['base'] })).to.deep.equal(['polygon'])
   })
 
-  it('are an issue of the route, or of the whole catalog, if payments are taken on none of them', () => {
+  it('are reported as an issue of the route, or of the whole catalog, if no payments are taken on any of them', () => {
     const { catalog, issues } = build({ accepts: ['moon', 'mars'] })
     expect(issues.map(lineOf)).to.deep.equal([
       'thing.json#/operations/getThing/accepts No payments are taken on moon or mars. Write a network of NETWORK: base, polygon.',
@@ -39,9 +39,9 @@ describe('the networks of a route', () => {
 
   it('are not checked on the local chain, which stands for any network', () => {
     expect(build({ accepts: ['moon'] }, {}, null).issues).to.deep.equal([])
-    const payees = [{ network: NETWORKS['base-sepolia'], payTo: PAYEE }] as const
-    expect(offeredOn({ ...OPERATION, accepts: ['moon'] }, payees)).to.deep.equal(payees)
-    const two = [...payees, { network: NETWORKS.base, payTo: PAYEE }] as const
+    const recipients = [{ network: NETWORKS['base-sepolia'], payTo: PAYEE }] as const
+    expect(offeredOn({ ...OPERATION, accepts: ['moon'] }, recipients)).to.deep.equal(recipients)
+    const two = [...recipients, { network: NETWORKS.base, payTo: PAYEE }] as const
     expect(offeredOn({ ...OPERATION, accepts: ['base'] }, two)).to.deep.equal([two[1]])
   })
 })

@@ -10,8 +10,8 @@ describe('the JSON reader', () => {
   it('accepts every text that JSON.parse accepts', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (text, indent) => {
-        const spaced = JSON.stringify(JSON.parse(text), null, indent)
-        expect(parseJson(spaced)).to.deep.equal({ value: JSON.parse(text), issues: [] })
+        const formatted = JSON.stringify(JSON.parse(text), null, indent)
+        expect(parseJson(formatted)).to.deep.equal({ value: JSON.parse(text), issues: [] })
       }),
     )
   })
@@ -20,14 +20,14 @@ describe('the JSON reader', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '01', 'x', '\n'), (text, seed, noise) => {
         const at = seed % (text.length + 1)
-        const spoiled = text.slice(0, at) + noise + text.slice(at + 1)
+        const edited = text.slice(0, at) + noise + text.slice(at + 1)
         let isValid = true
         try {
-          JSON.parse(spoiled)
+          JSON.parse(edited)
         } catch {
           isValid = false
         }
-        expect(parseJson(spoiled).issues.some(({ rule }) => rule === 'syntax')).to.equal(!isValid)
+        expect(parseJson(edited).issues.some(({ rule }) => rule === 'syntax')).to.equal(!isValid)
       }),
       { numRuns: 500 },
     )
@@ -68,11 +68,11 @@ describe('the catalog folder', () => {
 
   it('is read through links, even if some are broken or lead in a circle', async () => {
     catalog = openCatalog({ 'x/tin.json': { product: 'tin' }, '.releases/2/gold.json': { product: 'gold' } })
-    const place = (file: string): string => join(catalog.catalogDir, file)
-    symlinkSync('.releases/2/gold.json', place('gold.json'))
-    symlinkSync('.releases/2', place('y'))
-    symlinkSync('..', place('x/round'))
-    symlinkSync('nowhere.json', place('lost.json'))
+    const pathOf = (file: string): string => join(catalog.catalogDir, file)
+    symlinkSync('.releases/2/gold.json', pathOf('gold.json'))
+    symlinkSync('.releases/2', pathOf('y'))
+    symlinkSync('..', pathOf('x/round'))
+    symlinkSync('nowhere.json', pathOf('lost.json'))
     const { documents, issues } = await readDocuments(catalog.catalogDir)
     expect(documents.map(({ file }) => file)).to.deep.equal(['gold.json', 'service.json', 'x/tin.json', 'y/gold.json'])
     expect(issues).to.deep.equal([])

@@ -45,5 +45,5 @@ export function detailOf(fields: Readonly<Record<string, unknown>>, raw: Partial
     expect(error).to.be.instanceOf(InvalidInput)
     return (error as InvalidInput).detail
   }
-  throw new Error('nothing was refused')
+  throw new Error('the input was not refused')
 }

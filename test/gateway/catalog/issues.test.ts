@@ -34,46 +34,54 @@ describe('issues of a catalog', () => {
   })
 
   const cases: readonly (readonly [string, Contents, readonly [string, string, string]])[] = [
+    ['a price of zero', { 'gold.json': gold({ price: '0.00' }) }, ['gold.json', '/operations/getGold/price', 'price']],
     [
-      'a price of nothing',
-      { 'gold.json': gold({ price: '0.00' }) },
-      ['gold.json', '/operations/getGold/price', 'price'],
+      'an operation without a price',
+      { 'gold.json': gold({ price: undefined }) },
+      ['gold.json', '/operations/getGold', 'price'],
     ],
-    ['no price', { 'gold.json': gold({ price: undefined }) }, ['gold.json', '/operations/getGold', 'price']],
     [
-      'a price as a number',
+      'a price that is a number',
       { 'gold.json': gold({ price: 0.005 }) },
       ['gold.json', '/operations/getGold/price', 'type'],
     ],
-    ['no route', { 'gold.json': gold({ route: undefined }) }, ['gold.json', '/operations/getGold', 'route']],
     [
-      'a trailing slash',
+      'an operation without a route',
+      { 'gold.json': gold({ route: undefined }) },
+      ['gold.json', '/operations/getGold', 'route'],
+    ],
+    [
+      'a route with a trailing slash',
       { 'gold.json': gold({ route: 'GET /v1/gold/' }) },
       ['gold.json', '/operations/getGold/route', 'route'],
     ],
     [
-      'a way up in a route',
+      'a route that steps to a parent path',
       { 'gold.json': gold({ route: 'GET /v1/../gold' }) },
       ['gold.json', '/operations/getGold/route', 'route'],
     ],
     [
-      'plugin and upstream',
+      'a product with both a plugin and an upstream',
       { 'gold.json': gold({}, { upstream: { url: 'http://gold' } }) },
       ['gold.json', '/upstream', 'maker'],
     ],
-    ['neither plugin nor upstream', { 'gold.json': gold({}, { plugin: undefined }) }, ['gold.json', '', 'maker']],
     [
-      'a priced page',
+      'a product with neither a plugin nor an upstream',
+      { 'gold.json': gold({}, { plugin: undefined }) },
+      ['gold.json', '', 'maker'],
+    ],
+    [
+      'a page with a price',
       { 'gold.json': gold({ view: 'gold', response: undefined, tool: false }) },
       ['gold.json', '/operations/getGold/view', 'view'],
     ],
     [
-      'a priced answer nobody describes',
+      'a priced operation without a response schema',
       { 'gold.json': gold({ response: undefined }) },
       ['gold.json', '/operations/getGold', 'answer'],
     ],
     [
-      'a parameter nobody describes',
+      'a path parameter without a schema',
       { 'gold.json': gold({ route: 'GET /v1/gold/{day}' }) },
       ['gold.json', '/operations/getGold/params', 'parameters'],
     ],
@@ -83,27 +91,27 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/params/properties/day', 'parameters'],
     ],
     [
-      'a parameter given twice',
+      'a path parameter that occurs twice',
       { 'gold.json': gold({ route: 'GET /v1/{day}/{day}', params: params('day') }) },
       ['gold.json', '/operations/getGold/route', 'parameters'],
     ],
     [
-      'a reference to nowhere',
+      'a reference to a definition that does not exist',
       { 'gold.json': gold({ response: { $ref: 'gold.json#/$defs/Prise' } }) },
       ['gold.json', '/operations/getGold/response', 'reference'],
     ],
     [
-      'a reference to no file',
+      'a reference to a file that does not exist',
       { 'gold.json': gold({ response: { items: { $ref: 'tin.json' } } }) },
       ['gold.json', '/operations/getGold/response', 'reference'],
     ],
     [
-      'two arguments of one name',
+      'two tool arguments with the same name',
       { 'gold.json': gold({ route: 'GET /v1/gold/{days}', params: params('days') }) },
       ['gold.json', '/operations/getGold/tool', 'tool-arguments'],
     ],
     [
-      'an argument called like the payment',
+      'a tool argument that has the name of the payment argument',
       { 'gold.json': gold({ query: { properties: { payment_signature: {} } } }) },
       ['gold.json', '/operations/getGold/tool', 'tool-arguments'],
     ],
@@ -123,7 +131,7 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/replacement', 'retired'],
     ],
     [
-      'a form that no browser sends',
+      'a form in a media type that no browser sends',
       { 'gold.json': gold({ route: 'POST /v1/gold', body: {}, form: { success: '/', failure: '/' } }) },
       ['gold.json', '/operations/getGold/form', 'form'],
     ],
@@ -133,7 +141,7 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/price', 'internal'],
     ],
     [
-      'a stream as a tool',
+      'a stream that is offered as a tool',
       { 'gold.json': gold({}, { plugin: undefined, upstream: { url: 'http://gold', stream: true } }) },
       ['gold.json', '/operations/getGold/tool', 'stream'],
     ],
@@ -143,12 +151,12 @@ describe('issues of a catalog', () => {
       ['gold.json', '/upstream/url', 'parameters'],
     ],
     [
-      'an operation id twice',
+      'an operation id that is used twice',
       { 'gold.json': gold(), 'tin.json': { ...thing('tin'), operations: { getGold: { ...free('/v1/tin') } } } },
       ['tin.json', '/operations/getGold', 'operation-taken'],
     ],
     [
-      'a route twice, whatever its parameters are called',
+      'a route that is used twice, whatever its parameters are called',
       {
         'a.json': thing('a', at('GET /v1/{x}', 'x')),
         'b.json': { ...thing('b'), operations: { getB: { ...free('/v1/{y}'), params: params('y') } } },
@@ -156,7 +164,7 @@ describe('issues of a catalog', () => {
       ['b.json', '/operations/getB/route', 'route-taken'],
     ],
     [
-      'a tool name twice',
+      'a tool name that is used twice',
       {
         'a.json': { ...thing('a'), operations: { getAB: { ...free('/v1/a'), tool: true } } },
         'b.json': { ...thing('b'), operations: { getAb: { ...free('/v1/b'), tool: true } } },
@@ -164,28 +172,28 @@ describe('issues of a catalog', () => {
       ['b.json', '/operations/getAb', 'tool-taken'],
     ],
     [
-      'a product twice',
+      'a product that is declared twice',
       { 'a.json': thing('a'), 'b.json': { ...thing('a'), operations: { getB: free('/v1/b') } } },
       ['b.json', '/product', 'product-taken'],
     ],
-    ['an unknown use', { 'teller.json': TELLER }, ['teller.json', '/uses/0', 'uses-unknown']],
+    ['a product that uses an unknown operation', { 'teller.json': TELLER }, ['teller.json', '/uses/0', 'uses-unknown']],
     [
-      'a use of its own operation',
+      'a product that uses its own operation',
       { 'gold.json': gold({}, { uses: ['getGold'] }) },
       ['gold.json', '/uses/0', 'uses-own'],
     ],
     [
-      'products that ask in a circle',
+      'products that use each other in a circle',
       { 'gold.json': gold({}, { uses: ['askFor'] }), 'teller.json': TELLER },
       ['gold.json', '/uses', 'uses-circle'],
     ],
     [
-      'a plan that opens what is not there',
+      'a plan that opens an unknown operation',
       { 'plans.json': PLANS },
       ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
     ],
     [
-      'a plan that opens what is free',
+      'a plan that opens a free operation',
       { 'gold.json': gold({ price: 'free' }), 'plans.json': PLANS },
       ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
     ],
@@ -195,23 +203,23 @@ describe('issues of a catalog', () => {
       ['plans.json', '/plans/0/route', 'route-taken'],
     ],
     [
-      'plans without a list',
+      'plans without a route that lists them',
       { 'gold.json': gold(), 'plans.json': { ...PLANS, path: null } },
       ['plans.json', '/path', 'path'],
     ],
     [
-      'a plan for nothing',
+      'a plan with a price of zero',
       { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], price: '0' }] } },
       ['plans.json', '/plans/0/price', 'price'],
     ],
-    ['a service without words', { 'service.json': { name: 'Shop' } }, ['service.json', '/title', 'required']],
+    ['a service without a title', { 'service.json': { name: 'Shop' } }, ['service.json', '/title', 'required']],
   ]
   for (const [title, contents, expected] of cases)
-    it(`report ${title}`, () => {
+    it(`are reported for ${title}`, () => {
       expect(issuesOf(contents)).to.deep.include(expected)
     })
 
-  it('refuse the whole catalog if service.json or plans.json has one, and list those of all documents', () => {
+  it('refuse the whole catalog if service.json or plans.json has one, and are listed for all documents', () => {
     const refused = () =>
       create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
     expect(refused).to.throw(CatalogError)

@@ -98,7 +98,7 @@ describe('a query', () => {
     ['__proto__', 'x', 'extra_forbidden'],
   ]
   for (const [name, value, type] of refused)
-    it(`is refused with ${type} for ${name}=${JSON.stringify(value)}`, () => {
+    it(`with ${name}=${JSON.stringify(value)} is refused as ${type}`, () => {
       const query = Object.fromEntries([
         ['symbol', 'BTC'],
         [name, value],

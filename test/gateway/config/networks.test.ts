@@ -64,7 +64,7 @@ describe('the networks', () => {
     expect(createDigest(gnosis as never)).to.be.a('function')
   })
 
-  it('are refused, with the place in the file, if an entry is invalid or repeats a network', () => {
+  it('are refused, with the position in the file, if an entry is invalid or repeats a network', () => {
     expect(issuesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
     expect(issuesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
     expect(issuesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is already known')

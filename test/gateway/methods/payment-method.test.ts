@@ -1,6 +1,6 @@
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
-import { keepsThePaymentContract } from '../../contracts/payment-method.ts'
+import { paymentMethodContract } from '../../contracts/payment-method.ts'
 import { newWallet } from '../../support/gateway.ts'
 import { createVoucher, voucherMethod, VOUCHERS } from '../../support/voucher-method.ts'
 import { createPayment } from '../../support/wallet.ts'
@@ -8,7 +8,7 @@ import { createPayment } from '../../support/wallet.ts'
 const account = newWallet()
 const network = NETWORKS['base-sepolia']
 
-keepsThePaymentContract('EIP-3009 on an EVM network', {
+paymentMethodContract('EIP-3009 on an EVM network', {
   network,
   method: createExactEvm(network),
   pay: (accepted) => createPayment({ account, requirement: accepted as never, version: 2 }),
@@ -19,7 +19,7 @@ keepsThePaymentContract('EIP-3009 on an EVM network', {
   },
 })
 
-keepsThePaymentContract('the voucher method of the tests', {
+paymentMethodContract('the voucher method of the tests', {
   network: VOUCHERS,
   method: voucherMethod,
   pay: async (accepted) => createVoucher(accepted as never, '0x00000000000000000000000000000000000000b7'),

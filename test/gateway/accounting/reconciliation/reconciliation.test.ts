@@ -28,7 +28,7 @@ describe('reconciliation with the chain', () => {
   let db: ReturnType<typeof openDatabase>
   let findings: Findings
   let settler: Settler
-  let hook: Server
+  let webhook: Server
   let alerts: SentAlert[]
   let offset: number
   let compare: ReturnType<typeof createComparison>
@@ -38,7 +38,7 @@ describe('reconciliation with the chain', () => {
   beforeEach(async () => {
     offset = 0
     alerts = []
-    hook = createServer((request, response) => {
+    webhook = createServer((request, response) => {
       let text = ''
       request.on('data', (chunk: Buffer) => (text += chunk.toString()))
       request.on('end', () => {
@@ -46,23 +46,23 @@ describe('reconciliation with the chain', () => {
         response.end('{}')
       })
     })
-    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
     journal = await openJournal({ file: ':memory:' })
     db = openDatabase({ file: ':memory:' })
     findings = await openFindings(db)
     settler = await fixture.open()
     const { network } = fixture.chain
     const { payTo } = fixture.requirements
-    const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
+    const url = `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/`
     const rpc = createRpc(fixture.proxy.url)
     const alert = createAlertSender({ url, service: 'test', log, now })
-    const place = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
-    compare = createComparison({ ...place, depth: 0, lookBack: null, graceSeconds: 60 })
+    const parts = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
+    compare = createComparison({ ...parts, depth: 0, lookBack: null, graceSeconds: 60 })
   })
   afterEach(async () => {
     await journal.close()
     await db.destroy()
-    await new Promise((resolve) => hook.close(resolve))
+    await new Promise((resolve) => webhook.close(resolve))
   })
 
   /** Settles a payment on the chain and returns the transaction. */
@@ -82,8 +82,8 @@ describe('reconciliation with the chain', () => {
     const { network } = fixture.chain
     const { key, payer, identity, proof } = payload
     const { payTo } = fixture.requirements
-    const place = { network: network.caip2, asset: network.asset, payTo }
-    await journal.reserve(reservationOf({ key, payer, identity, proof, amount, ...place }))
+    const fields = { network: network.caip2, asset: network.asset, payTo }
+    await journal.reserve(reservationOf({ key, payer, identity, proof, amount, ...fields }))
     if (to === 'released') return void (await journal.released(key, 1, 'gone'))
     await journal.answered(key, 1, answerOf('{}'))
     await journal.submitted(key, 1, INTENT)
@@ -196,9 +196,9 @@ describe('reconciliation with the chain', () => {
     await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
     const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'range too wide' } })
     fixture.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
-    const blind = await compare()
-    expect(blind).to.include({ readTo: null, unreadable: 'range too wide' })
-    expect(blind.buckets).to.include({ matched: 0, unreadable: 1 })
+    const unreadable = await compare()
+    expect(unreadable).to.include({ readTo: null, unreadable: 'range too wide' })
+    expect(unreadable.buckets).to.include({ matched: 0, unreadable: 1 })
     await compare()
     expect(events(), 'alerted once per outage').to.deep.equal(['reconciliation.unreadable'])
     fixture.proxy.script(() => 'pass')
@@ -220,8 +220,15 @@ describe('reconciliation with the chain', () => {
     const alert = async (sent: SentAlert): Promise<boolean> => alerts.push(sent) > 0
     const wallets = new Set([buyer.address.toLowerCase()])
     await transfer(await fixture.newPayload(buyer))
-    const mine = createComparison({ ...parts, alert, own: wallets, depth: 0, lookBack: null, graceSeconds: 60 })
-    expect((await mine()).buckets.unknown).to.equal(1)
+    const compareWithWallets = createComparison({
+      ...parts,
+      alert,
+      own: wallets,
+      depth: 0,
+      lookBack: null,
+      graceSeconds: 60,
+    })
+    expect((await compareWithWallets()).buckets.unknown).to.equal(1)
     expect((await newest('unknown')).map(({ isOwn }) => isOwn)).to.deep.equal([true])
     expect(alerts).to.deep.equal([])
   })
