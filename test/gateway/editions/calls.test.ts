@@ -38,7 +38,7 @@ describe('a call of a product', () => {
     return error as ServiceError
   }
 
-  const rest = (id: string): unknown => {
+  const unavailability = (id: string): unknown => {
     try {
       edition.bound.get(id)?.assertAvailable()
       return null
@@ -90,10 +90,10 @@ describe('a call of a product', () => {
     await open({ 'hangs.json': thing('hangs') })
     const caller = new AbortController()
     const failed = failure('getThing', { signal: caller.signal })
-    const begun = signals.length
+    const callsBefore = signals.length
     caller.abort()
     await failed
-    expect(signals.length).to.be.at.least(begun)
+    expect(signals.length).to.be.at.least(callsBefore)
     expect(signals.every(({ aborted }) => aborted)).to.equal(true)
   })
 
@@ -108,38 +108,38 @@ describe('a call of a product', () => {
   })
 
   describe('and its circuit breaker', () => {
-    const fail = async (times: number): Promise<void> => {
+    const failTimes = async (times: number): Promise<void> => {
       for (let call = 0; call < times; call += 1) await failure('getThing')
     }
 
     it('opens for a minute after five failures in a row', async () => {
       await open({ 'throws.json': thing('throws') })
-      await fail(4)
-      expect(rest('getThing')).to.equal(null)
-      await fail(1)
+      await failTimes(4)
+      expect(unavailability('getThing')).to.equal(null)
+      await failTimes(1)
       builder.advance(15)
-      expect(rest('getThing')).to.include({ code: 'product_suspended', status: 503 })
-      expect((rest('getThing') as ServiceError).headers['retry-after']).to.match(/^4[56]$/)
+      expect(unavailability('getThing')).to.include({ code: 'product_suspended', status: 503 })
+      expect((unavailability('getThing') as ServiceError).headers['retry-after']).to.match(/^4[56]$/)
       expect(edition.status()).to.deep.equal([
         { product: 'throws', status: 'suspended', reason: 'getThing failed five times in a row' },
       ])
       builder.advance(46)
-      expect(rest('getThing')).to.equal(null)
+      expect(unavailability('getThing')).to.equal(null)
       expect(edition.status()).to.deep.equal([{ product: 'throws', status: 'ok' }])
     })
 
     it('opens again at the first failure after that minute, and closes after a success', async () => {
       await open({ 'throws.json': thing('throws') })
-      await fail(5)
+      await failTimes(5)
       builder.advance(61)
-      await fail(1)
-      expect(rest('getThing')).not.to.equal(null)
+      await failTimes(1)
+      expect(unavailability('getThing')).not.to.equal(null)
       builder.advance(61)
       state.broken = false
       await callOperation(edition, 'getThing', { asOf })
       state.broken = true
-      await fail(4)
-      expect(rest('getThing')).to.equal(null)
+      await failTimes(4)
+      expect(unavailability('getThing')).to.equal(null)
     })
 
     it('counts timeouts, but not refusals of the handler or callers who leave', async () => {
@@ -151,16 +151,16 @@ describe('a call of a product', () => {
         },
       })
       for (let call = 0; call < 6; call += 1) await failure('getThing', { query: { missing: true } })
-      expect(rest('getThing')).to.equal(null)
+      expect(unavailability('getThing')).to.equal(null)
       for (let call = 0; call < 6; call += 1) await failure('hang', { signal: AbortSignal.abort() })
-      expect(rest('hang')).to.equal(null)
+      expect(unavailability('hang')).to.equal(null)
       for (let call = 0; call < 5; call += 1) await failure('hang')
-      expect(rest('hang')).not.to.equal(null)
+      expect(unavailability('hang')).not.to.equal(null)
     })
 
     it('stays open in a new edition that keeps the product', async () => {
       await open({ 'throws.json': thing('throws') })
-      await fail(5)
+      await failTimes(5)
       const next = (await builder.build({ previous: edition })).edition
       expect(() => next.bound.get('getThing')?.assertAvailable()).to.throw(/is paused/)
       await next.stop()
@@ -198,12 +198,12 @@ describe('a call of a product', () => {
 
     it('is unavailable, before any payment, while the other product is disabled', async () => {
       await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': TELLER })
-      expect(rest('askFor')).to.include({ code: 'product_suspended' })
-      expect((rest('askFor') as Error).message).to.contain('teller needs getGold')
+      expect(unavailability('askFor')).to.include({ code: 'product_suspended' })
+      expect((unavailability('askFor') as Error).message).to.contain('teller needs getGold')
       expect(edition.status()).to.deep.include({
         product: 'teller',
         status: 'suspended',
-        reason: (rest('askFor') as Error).message,
+        reason: (unavailability('askFor') as Error).message,
       })
       expect(await failure('askFor', { query: { operation: 'getGold' } })).to.include({ code: 'product_suspended' })
     })
@@ -212,13 +212,13 @@ describe('a call of a product', () => {
       const teller = { ...TELLER, uses: ['getThing'] }
       await open({ 'throws.json': thing('throws'), 'teller.json': teller })
       for (let call = 0; call < 5; call += 1) await ask('getThing').catch(() => {})
-      expect(rest('askFor')).to.include({ code: 'product_suspended' })
+      expect(unavailability('askFor')).to.include({ code: 'product_suspended' })
     })
 
     it('still serves its free page while the other product is disabled', async () => {
       const free = { ...TELLER, operations: { askFor: { ...TELLER.operations.askFor, price: 'free' } } }
       await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': free })
-      expect(rest('askFor')).to.equal(null)
+      expect(unavailability('askFor')).to.equal(null)
     })
   })
 })

@@ -37,17 +37,17 @@ describe('the copies of plugin code', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   it('have the same path for the same content, and another path for other content', async () => {
-    const one = await copy(dir, 'gold', 0)
-    expect(read(one, 'deep/price.ts')).to.equal('export const price = 1')
-    expect(await copy(dir, 'gold', 0)).to.equal(one)
+    const first = await copy(dir, 'gold', 0)
+    expect(read(first, 'deep/price.ts')).to.equal('export const price = 1')
+    expect(await copy(dir, 'gold', 0)).to.equal(first)
     write('gold/deep/price.ts', 'export const price = 2')
-    const two = await copy(dir, 'gold', 0)
-    expect(two).not.to.equal(one)
-    expect(read(two, 'deep/price.ts')).to.equal('export const price = 2')
-    expect(read(one, 'deep/price.ts')).to.equal('export const price = 1')
+    const second = await copy(dir, 'gold', 0)
+    expect(second).not.to.equal(first)
+    expect(read(second, 'deep/price.ts')).to.equal('export const price = 2')
+    expect(read(first, 'deep/price.ts')).to.equal('export const price = 1')
     write('gold/deep/price.ts', 'export const price = 1')
-    expect(await copy(dir, 'gold', 0)).to.equal(one)
-    expect(await copy(dir, 'gold', 1)).not.to.equal(one)
+    expect(await copy(dir, 'gold', 0)).to.equal(first)
+    expect(await copy(dir, 'gold', 1)).not.to.equal(first)
   })
 
   it('include the sibling folders that the code refers to, directly or indirectly, and no others', async () => {
@@ -85,8 +85,8 @@ describe('the copies of plugin code', () => {
   it('are removed a week after their last use', async () => {
     const old = await copy(dir, 'gold', 0)
     write('gold/index.ts', 'export const next = 1')
-    const long = new Date(Date.now() - 8 * 86_400_000)
-    utimesSync(dirname(old), long, long)
+    const eightDaysAgo = new Date(Date.now() - 8 * 86_400_000)
+    utimesSync(dirname(old), eightDaysAgo, eightDaysAgo)
     const next = await createCopies(root)(dir, 'gold', 0)
     expect(readdirSync(root)).to.deep.equal([dirname(next).slice(root.length + 1)])
   })
@@ -98,15 +98,15 @@ describe('the copies of plugin code', () => {
 
   it('are not used on a read-only disk, which is logged once', async () => {
     writeFileSync(join(folder, 'file'), '')
-    const said: unknown[] = []
-    const log = { warn: (...words: unknown[]) => void said.push(words.at(-1)) } as unknown as Logger
+    const warnings: unknown[] = []
+    const log = { warn: (...args: unknown[]) => void warnings.push(args.at(-1)) } as unknown as Logger
     const unwritable = createCopies(join(folder, 'file/copies'), log)
     write('tin/index.ts', '')
     expect([await unwritable(dir, 'gold', 0), await unwritable(dir, 'tin', 1)]).to.deep.equal([
       join(dir, 'gold'),
       join(dir, 'tin'),
     ])
-    expect(said).to.have.length(1)
-    expect(String(said[0])).to.match(/an edit of it takes effect after a restart/)
+    expect(warnings).to.have.length(1)
+    expect(String(warnings[0])).to.match(/an edit of it takes effect after a restart/)
   })
 })

@@ -47,8 +47,8 @@ describe('a job', () => {
     await until(() => job.runs.length >= 1)
     expect(job.runs[0]).to.deep.equal({ price: 1900, asOf: '2026-06-01T12:00:00.000Z' })
     builder.advance(60)
-    const seen = job.runs.length
-    await until(() => job.runs.length >= seen + 2)
+    const runsBefore = job.runs.length
+    await until(() => job.runs.length >= runsBefore + 2)
     expect(job.runs.at(-1)?.asOf).to.equal('2026-06-01T12:01:00.000Z')
   })
 
@@ -71,6 +71,7 @@ describe('a job', () => {
     await until(async () => (await counts()).count.failures >= 2)
     job.fail = false
     await until(() => job.runs.length >= 1)
+    expect((await counts()).count.failures).to.be.at.least(2)
   })
 
   it('stops with the last edition that uses its product', async () => {
@@ -78,12 +79,12 @@ describe('a job', () => {
     const next = (await builder.build({ previous: edition })).edition
     next.start()
     await edition.stop()
-    const seen = job.runs.length
-    await until(() => job.runs.length > seen)
+    const runsBefore = job.runs.length
+    await until(() => job.runs.length > runsBefore)
     await next.stop()
-    const end = job.runs.length
+    const runsAfter = job.runs.length
     await severalIntervals()
-    expect(job.runs.length).to.equal(end)
+    expect(job.runs.length).to.equal(runsAfter)
   })
 
   it('calls other products in the edition that was started last', async () => {
@@ -94,24 +95,25 @@ describe('a job', () => {
     await edition.stop()
     await until(() => job.runs.at(-1)?.price === 2)
     await next.stop()
+    expect(job.runs.at(-1)?.price).to.equal(2)
   })
 
   it('runs only in the process that holds its lease', async () => {
     await edition.stop()
-    const asked: string[] = []
-    let isOurs = false
+    const requests: string[] = []
+    let isGranted = false
     const lease = {
       async hold(name: string, seconds: number) {
-        asked.push(`${name} ${seconds}`)
-        return isOurs
+        requests.push(`${name} ${seconds}`)
+        return isGranted
       },
     }
     edition = (await builder.build({ lease })).edition
     edition.start()
-    await until(() => asked.length >= 3)
+    await until(() => requests.length >= 3)
     expect(job.runs).to.deep.equal([])
-    expect(asked[0]).to.equal('counter/count 60.01')
-    isOurs = true
+    expect(requests[0]).to.equal('counter/count 60.01')
+    isGranted = true
     await until(() => job.runs.length >= 1)
   })
 })

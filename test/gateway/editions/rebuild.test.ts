@@ -50,19 +50,20 @@ describe('an edition that follows another', () => {
     expect(log).to.include('stopped gold')
   })
 
-  const spoils: readonly (readonly [string, unknown])[] = [
+  const invalid: readonly (readonly [string, unknown])[] = [
     ['a wrong price', gold({ price: '0.0000001' })],
-    ['half a document', '{ "product": "gold",'],
-    ['a handler too many', gold({}, { operations: { getGold: gold().operations.getGold } })],
-    ['settings the plugin refuses', gold({ price: '0.007' }, { settings: { unit: 'stone' } })],
-    ['a plugin that is not there', gold({}, { plugin: 'nowhere' })],
+    ['only half of its text', '{ "product": "gold",'],
+    [
+      'fewer operations than its plugin has handlers',
+      { ...gold(), operations: { getGold: gold().operations.getGold } },
+    ],
+    ['settings that the plugin refuses', gold({ price: '0.007' }, { settings: { unit: 'stone' } })],
+    ['a plugin that does not exist', gold({}, { plugin: 'nowhere' })],
   ]
-  for (const [title, document] of spoils)
+  for (const [title, document] of invalid)
     it(`keeps a product as it was if its new document has ${title}`, async () => {
       const { edition } = await open({ 'gold.json': gold(), 'tin.json': thing('throws') })
-      const spoiled =
-        title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
-      write('gold.json', spoiled)
+      write('gold.json', document)
       const next = await build(edition)
       expect(next.issues.map(({ file }) => file)).to.include('gold.json')
       expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
@@ -72,12 +73,12 @@ describe('an edition that follows another', () => {
       expect(next.edition.catalog.version).to.equal(edition.catalog.version)
       await edition.stop()
       write('gold.json', gold({ price: '0.008' }))
-      const mended = await build(next.edition)
-      expect(mended.issues).to.deep.equal([])
-      expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
+      const repaired = await build(next.edition)
+      expect(repaired.issues).to.deep.equal([])
+      expect(repaired.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
     })
 
-  const thefts: readonly (readonly [string, object])[] = [
+  const conflicting: readonly (readonly [string, object])[] = [
     ['route', thing('throws', { route: 'GET /v1/gold' })],
     ['operation', { ...thing('throws'), operations: { getGold: { ...thing('throws').operations.getThing } } }],
     ['product', { ...thing('throws'), product: 'gold' }],
@@ -87,10 +88,10 @@ describe('an edition that follows another', () => {
       thing('throws', { route: 'GET /v1/{any}', params: { type: 'object', properties: { any: { type: 'string' } } } }),
     ],
   ]
-  for (const [what, thief] of thefts)
-    it(`leaves the ${what} with the product that has it, whatever the file of the new product is called`, async () => {
+  for (const [claim, document] of conflicting)
+    it(`leaves the ${claim} with the product that has it, whatever the file of the new product is called`, async () => {
       const { edition } = await open({ 'gold.json': gold() })
-      write('a.json', thief)
+      write('a.json', document)
       const next = await build(edition)
       expect(next.issues.map(({ file }) => file)).to.include('a.json')
       expect(next.issues.map(({ file }) => file)).not.to.include('gold.json')
@@ -100,25 +101,25 @@ describe('an edition that follows another', () => {
 
   const schemas: readonly (readonly [string, unknown])[] = [
     ['is half written', '{ "$id": '],
-    ['has lost what is referred to', { $id: 'gold.json', $defs: {} }],
-    ['is no schema', { $id: 'gold.json', $defs: { Price: { type: 'nonsense' } } }],
-    ['refuses the example', { $id: 'gold.json', $defs: { Price: { type: 'string' } } }],
+    ['lacks a definition that the catalog refers to', { $id: 'gold.json', $defs: {} }],
+    ['is not a valid schema', { $id: 'gold.json', $defs: { Price: { type: 'nonsense' } } }],
+    ['does not accept the example of the product', { $id: 'gold.json', $defs: { Price: { type: 'string' } } }],
   ]
   for (const [title, schema] of schemas)
     it(`keeps the previous schema if its file ${title}`, async () => {
       const response = { $ref: 'gold.json#/$defs/Price' }
       const document = gold({ response, example: { request: {}, response: { price: 1 } } })
-      const sound = { $id: 'gold.json', $defs: { Price: PRICED } }
-      const { edition } = await open({ 'gold.json': document, 'tin.json': thing('throws') }, {}, { 'gold.json': sound })
+      const valid = { $id: 'gold.json', $defs: { Price: PRICED } }
+      const { edition } = await open({ 'gold.json': document, 'tin.json': thing('throws') }, {}, { 'gold.json': valid })
       writeSchema('gold.json', schema)
       write('tin.json', thing('throws', { price: '0.02' }))
       const next = await build(edition)
       expect(next.issues.length).to.be.greaterThan(0)
       expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
-      expect(next.edition.catalog.schemas.get('gold.json')).to.deep.equal(sound)
+      expect(next.edition.catalog.schemas.get('gold.json')).to.deep.equal(valid)
       expect(next.edition.catalog.operations.get('getThing')?.price).to.equal(20_000n)
       expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
-      writeSchema('gold.json', sound)
+      writeSchema('gold.json', valid)
       expect((await build(next.edition)).issues).to.deep.equal([])
     })
 

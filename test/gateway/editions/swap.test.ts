@@ -9,17 +9,17 @@ function gate() {
   return { passed, open: () => open() }
 }
 
-describe('oneAtATime', () => {
-  it('shares one more run between all callers that arrive during a run', async () => {
+describe('reloads of the catalog', () => {
+  it('share one more run between all callers that arrive during a run', async () => {
     const gates = [gate(), gate(), gate()]
     let runs = 0
     let running = 0
     const reload = oneAtATime(async () => {
-      const mine = runs++
+      const run = runs++
       expect(running++).to.equal(0)
-      await gates[mine]?.passed
+      await gates[run]?.passed
       running -= 1
-      return mine
+      return run
     })
     const first = reload()
     const later = [reload(), reload(), reload()]
@@ -29,7 +29,7 @@ describe('oneAtATime', () => {
     expect(await reload()).to.equal(2)
   })
 
-  it('runs again after a failure, and rejects only the callers of the failed run', async () => {
+  it('run again after a failure, and reject only the callers of the failed run', async () => {
     let runs = 0
     const reload = oneAtATime(async () => {
       runs += 1

@@ -9,14 +9,14 @@ function gate() {
   return { passed, open: () => open() }
 }
 
-describe('timeouts of plugin code', () => {
+describe('a timeout of plugin code', () => {
   const slow = gate()
-  const ends: unknown[] = []
+  const lateResults: unknown[] = []
   const workOf = <Value>(seconds: number, run: () => Promise<Value>) => ({
     seconds,
     what: 'does not end',
     run,
-    late: (ended: unknown) => void ends.push(ended),
+    late: (ended: unknown) => void lateResults.push(ended),
   })
 
   it('stops waiting, refuses at once while the work still runs, and starts again after it has ended', async () => {
@@ -32,12 +32,12 @@ describe('timeouts of plugin code', () => {
     expect((first as Error).message).to.match(/^does not end within 0\.01 seconds/)
     const second = await timeouts('a', workOf(60, work)).catch((error: unknown) => error)
     expect(second).to.be.instanceOf(TimedOut)
-    expect([started, ends]).to.deep.equal([1, []])
+    expect([started, lateResults]).to.deep.equal([1, []])
     slow.open()
     await slow.passed
     await new Promise((wake) => setImmediate(wake))
     expect(await timeouts('a', workOf(60, work))).to.equal(2)
-    expect(ends).to.deep.equal([{ value: 1 }])
+    expect(lateResults).to.deep.equal([{ value: 1 }])
   })
 
   it('passes on the value and the error of the work, even after the timeout', async () => {
@@ -56,11 +56,11 @@ describe('timeouts of plugin code', () => {
         workOf(1, async () => Promise.reject(error)),
       ).catch(String),
     ).to.equal('Error: its own')
-    ends.length = 0
-    const fails = (): Promise<never> => failing.passed.then(() => Promise.reject(error))
-    expect(await timeouts('a', workOf(0.01, fails)).catch((late: unknown) => late)).to.be.instanceOf(TimedOut)
+    lateResults.length = 0
+    const failLate = (): Promise<never> => failing.passed.then(() => Promise.reject(error))
+    expect(await timeouts('a', workOf(0.01, failLate)).catch((late: unknown) => late)).to.be.instanceOf(TimedOut)
     failing.open()
     await new Promise((wake) => setImmediate(wake))
-    expect(ends).to.deep.equal([{ error }])
+    expect(lateResults).to.deep.equal([{ error }])
   })
 })

@@ -69,14 +69,14 @@ describe('an upstream product', () => {
   const failure = async (venue?: string) => ask(venue).catch((error: unknown) => error)
 
   it('is called with parameters, query and secret, and its JSON is the answer', async () => {
-    let seen: IncomingMessage | undefined
+    let received: IncomingMessage | undefined
     respond = (request, response) => {
-      seen = request
+      received = request
       response.end('{"basis": 0.02}')
     }
     expect(await ask('a/b?c#d', { days: ['1', '2'] })).to.deep.equal({ basis: 0.02 })
-    expect(seen?.url).to.equal('/basis/a%2Fb%3Fc%23d?days=1&days=2')
-    expect(seen?.headers).to.include({ authorization: 'Bearer s3cret', accept: 'application/json' })
+    expect(received?.url).to.equal('/basis/a%2Fb%3Fc%23d?days=1&days=2')
+    expect(received?.headers).to.include({ authorization: 'Bearer s3cret', accept: 'application/json' })
   })
 
   it('receives the body as JSON', async () => {
@@ -94,18 +94,22 @@ describe('an upstream product', () => {
   })
 
   const answers: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
-    ['does not answer JSON', (response) => response.end('<html>'), 'product_failed'],
-    ['breaks its schema', (response) => response.end('{}'), 'product_failed'],
-    ['sends too much', (response) => response.end(JSON.stringify({ basis: 'x'.repeat(2000) })), 'product_failed'],
+    ['does not answer in JSON', (response) => response.end('<html>'), 'product_failed'],
+    ['sends an answer that breaks the schema', (response) => response.end('{}'), 'product_failed'],
+    [
+      'sends more bytes than the limit',
+      (response) => response.end(JSON.stringify({ basis: 'x'.repeat(2000) })),
+      'product_failed',
+    ],
     ['redirects', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'product_failed'],
-    ['fails', (response) => response.writeHead(500).end('{"basis": 1}'), 'product_failed'],
-    ['knows no such thing', (response) => response.writeHead(404).end(), 'not_found'],
+    ['answers 500', (response) => response.writeHead(500).end('{"basis": 1}'), 'product_failed'],
+    ['answers 404', (response) => response.writeHead(404).end(), 'not_found'],
     ['is busy', (response) => response.writeHead(503, { 'retry-after': '7' }).end(), 'product_suspended'],
     ['takes too long', () => {}, 'product_timeout'],
-    ['hangs up', (response) => response.destroy(), 'product_failed'],
+    ['closes the connection', (response) => response.destroy(), 'product_failed'],
   ]
   for (const [title, answer, code] of answers)
-    it(`is answered with ${code} if it ${title}`, async () => {
+    it(`answers ${code} if the upstream ${title}`, async () => {
       respond = (_, response) => answer(response)
       edition = (await builder.build()).edition
       expect(await failure()).to.include({ code })

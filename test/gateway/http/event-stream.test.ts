@@ -4,28 +4,28 @@ import { expect } from 'chai'
 import type { ServerEvent } from '../../../gateway/plugin/plugin.ts'
 import { eventText, sendEvents, type StreamOptions } from '../../../gateway/http/event-stream.ts'
 
-interface Watched {
+interface WatchedSource {
   readonly source: AsyncIterable<ServerEvent>
-  /** Count of events requested from the source. */
-  asked: number
+  /** How many events were requested from the source. */
+  requested: number
   /** How often the source was stopped. */
-  left: number
+  stopped: number
 }
 
 /** Yields events of this many characters forever, or `count` of them and then none. */
-function events(size: number, count = Infinity): Watched {
+function events(size: number, count = Infinity): WatchedSource {
   const watched = {
-    asked: 0,
-    left: 0,
+    requested: 0,
+    stopped: 0,
     source: {
       [Symbol.asyncIterator]: () => ({
         async next() {
-          watched.asked += 1
-          if (watched.asked > count) return new Promise<never>(() => {})
-          return { done: false as const, value: { id: String(watched.asked), data: 'x'.repeat(size) } }
+          watched.requested += 1
+          if (watched.requested > count) return new Promise<never>(() => {})
+          return { done: false as const, value: { id: String(watched.requested), data: 'x'.repeat(size) } }
         },
         async return() {
-          watched.left += 1
+          watched.stopped += 1
           return { done: true as const, value: undefined }
         },
       }),
@@ -71,9 +71,9 @@ describe('a stream of events', () => {
     const socket = await openReader()
     socket.pause()
     await sent
-    // The kernel's buffers plus one event. Without backpressure it would be all events.
-    expect(watched.asked).to.be.below(200)
-    expect(watched.left).to.equal(1)
+    // As many as fit into the buffers of the kernel, plus one. Without backpressure it would be all events.
+    expect(watched.requested).to.be.below(200)
+    expect(watched.stopped).to.equal(1)
     socket.destroy()
   })
 
@@ -91,7 +91,7 @@ describe('a stream of events', () => {
     while (bytes < 60 * 200_000) await new Promise((wake) => setTimeout(wake, 20))
     socket.destroy()
     await sent
-    expect(watched.left).to.equal(1)
+    expect(watched.stopped).to.equal(1)
   })
 
   it('sends heartbeats while there are no events, and ends when a new edition replaces its own', async () => {
@@ -102,7 +102,7 @@ describe('a stream of events', () => {
     const text = await (await fetch(address())).text()
     await sent
     expect(text).to.match(/^id: 1\ndata: "x"\n\n(: still here\n\n){3,}$/)
-    expect(watched.left).to.equal(1)
+    expect(watched.stopped).to.equal(1)
   })
 
   it('stops its source when the reader disconnects between events', async () => {
@@ -112,6 +112,6 @@ describe('a stream of events', () => {
     const socket = await openReader()
     socket.destroy()
     await sent
-    expect([watched.asked, watched.left]).to.deep.equal([1, 1])
+    expect([watched.requested, watched.stopped]).to.deep.equal([1, 1])
   })
 })

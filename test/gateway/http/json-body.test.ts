@@ -25,7 +25,7 @@ describe('a JSON body', () => {
   })
 
   it('is refused with the position of the first invalid character', () => {
-    const mistakes: [string, number][] = [
+    const invalid: [string, number][] = [
       ['{"a": 1,}', 8],
       ['[1 2]', 3],
       ['{"a" 1}', 5],
@@ -40,7 +40,7 @@ describe('a JSON body', () => {
       ['{"a":', 5],
       ['  ', 2],
     ]
-    for (const [text, position] of mistakes) {
+    for (const [text, position] of invalid) {
       expect(refusal(text), text).to.deep.include({ loc: ['body', position], type: 'json_invalid' })
     }
   })

@@ -114,7 +114,7 @@ describe('the formats', () => {
     ])
   })
 
-  it('split prose at its code', () => {
+  it('split a text into code and the text around it', () => {
     expect(format.pieces('see `a` and `b`')).to.deep.equal([
       { text: 'see ', isCode: false },
       { text: 'a', isCode: true },

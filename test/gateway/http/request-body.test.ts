@@ -31,13 +31,13 @@ async function codeOf(reading: Promise<unknown>): Promise<string> {
   return 'accepted'
 }
 
-describe('readBody', () => {
+describe('the reader of request bodies', () => {
   it('finds every part of a multipart body, however it is split into chunks', async () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/)
     const part = fc.record({ name, file: fc.boolean(), bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }) })
     await fc.assert(
       fc.asyncProperty(
-        fc.uniqueArray(part, { selector: (one) => one.name, maxLength: 5 }),
+        fc.uniqueArray(part, { selector: ({ name }) => name, maxLength: 5 }),
         fc.integer({ min: 1, max: 90 }),
         async (parts, size) => {
           const pieces = parts.flatMap((one) => {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/request-target.ts'
 
-describe('parseTarget', () => {
+describe('the parser of request targets', () => {
   it('parses origin form and absolute form the same way', () => {
     expect(parseTarget('/v1/x?a=1?b')).to.deep.equal({ path: '/v1/x', search: '?a=1?b' })
     expect(parseTarget('http://other:1/v1/x')).to.deep.equal({ path: '/v1/x', search: '' })
@@ -49,7 +49,7 @@ describe('parseTarget', () => {
   })
 })
 
-describe('parsePairs', () => {
+describe('the parser of query strings', () => {
   it('agrees with URLSearchParams for every name', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), fc.string())), (pairs) => {
