@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import request from 'supertest'
 import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 import { rawRequest } from './raw.ts'
+import { until } from '../support/until.ts'
 
 const JSON_BODY = { body: {}, bodyMedia: ['application/json'] }
 
@@ -162,7 +163,7 @@ describe('a request body over HTTP', () => {
     await once(socket, 'connect')
     const before = gateway.requests.length
     socket.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a"')
-    while (gateway.requests.length === before) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => gateway.requests.length > before)
     const { signal } = gateway.requests.at(-1) as { signal: AbortSignal }
     socket.destroy()
     if (!signal.aborted) await once(signal, 'abort')

@@ -26,8 +26,8 @@ describe('a long free answer', () => {
   after(() => gateway.close())
 
   async function get(path: string, { accepts = 'gzip', method = 'GET', headers = [] as readonly string[] } = {}) {
-    const asked = requestLine(method, path, [...(accepts === '' ? [] : [`Accept-Encoding: ${accepts}`]), ...headers])
-    const { status, head, body } = await rawRequest(gateway.port, asked)
+    const text = requestLine(method, path, [...(accepts === '' ? [] : [`Accept-Encoding: ${accepts}`]), ...headers])
+    const { status, head, body } = await rawRequest(gateway.port, text)
     const header = (name: string): string | null => new RegExp(`^${name}: (.*)\\r?$`, 'im').exec(head)?.[1] ?? null
     return { status, header, bytes: Buffer.from(body, 'latin1') }
   }
@@ -55,8 +55,8 @@ describe('a long free answer', () => {
   it('is sent uncompressed to other callers, with its own ETag', async () => {
     for (const accepts of ['', 'identity', 'br', 'gzip;q=0', '*, gzip;q=0', '*;q=0', 'gzip;q=x', 'gzippy']) {
       const { header, bytes } = await get('/v1/long', { accepts })
-      const said = [header('content-encoding'), header('vary'), header('etag')]
-      expect(said, accepts).to.deep.equal([null, 'Accept-Encoding', '"t1"'])
+      const sentHeaders = [header('content-encoding'), header('vary'), header('etag')]
+      expect(sentHeaders, accepts).to.deep.equal([null, 'Accept-Encoding', '"t1"'])
       expect(JSON.parse(bytes.toString())).to.deep.equal(LONG)
     }
   })

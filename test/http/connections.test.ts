@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
 import { openTransportGateway, type TransportGateway, route } from './transport-gateway.ts'
+import { until } from '../support/until.ts'
 
 /** Sends a request and resolves with the response once its headers have arrived. */
 function open(url: string): Promise<IncomingMessage> {
@@ -15,22 +16,22 @@ function open(url: string): Promise<IncomingMessage> {
 
 describe('an open connection', () => {
   let gateway: TransportGateway
-  const seen = { stopped: 0, written: 0 }
+  const source = { stopped: 0, written: 0 }
   const gate = new EventEmitter()
 
   async function* count(last: number, payload: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
     for (let id = 1; id <= last; id++) {
-      seen.written = id
+      source.written = id
       yield { id: String(id), data: { id, payload } }
     }
-    if (last < 100) await once(signal, 'abort').then(() => seen.stopped++)
+    if (last < 100) await once(signal, 'abort').then(() => source.stopped++)
   }
 
   const from = (address: string) => request(gateway.server).get('/quick').set('X-Forwarded-For', address)
 
   beforeEach(async () => {
-    seen.stopped = 0
-    seen.written = 0
+    source.stopped = 0
+    source.written = 0
     gateway = await openTransportGateway(
       [
         route('getQuick', 'GET /quick'),
@@ -61,9 +62,10 @@ describe('an open connection', () => {
   it('stops the event source when the caller disconnects', async () => {
     const answer = await open(`${gateway.url}/watch`)
     await once(answer, 'data')
-    expect(seen.stopped).to.equal(0)
+    expect(source.stopped).to.equal(0)
     answer.destroy()
-    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => source.stopped > 0)
+    expect(source.stopped).to.equal(1)
   })
 
   it('is refused above the maximum of open streams, and accepted again when one has ended', async () => {
@@ -73,7 +75,7 @@ describe('an open connection', () => {
     expect(full.body).to.include({ code: 'rate_limited' })
     await request(gateway.server).get('/quick').expect(200)
     first.destroy()
-    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => source.stopped > 0)
     const third = await open(`${gateway.url}/watch`)
     expect(third.statusCode).to.equal(200)
     for (const stream of [second, third]) stream.destroy()
@@ -83,11 +85,11 @@ describe('an open connection', () => {
     const answer = await open(`${gateway.url}/watch/much`)
     answer.pause()
     let before = -1
-    while (before !== seen.written) {
-      before = seen.written
+    while (before !== source.written) {
+      before = source.written
       await new Promise((wake) => setTimeout(wake, 50))
     }
-    expect(seen.written).to.be.greaterThan(0).and.lessThan(10_000)
+    expect(source.written).to.be.greaterThan(0).and.lessThan(10_000)
     answer.destroy()
   })
 
@@ -96,7 +98,7 @@ describe('an open connection', () => {
     expect(gateway.requests[0]?.signal.aborted).to.equal(false)
     const socket = connect(gateway.port, '127.0.0.1')
     socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
-    while (gateway.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => gateway.requests.length >= 2)
     const signal = gateway.requests[1]?.signal as AbortSignal
     expect(signal.aborted).to.equal(false)
     socket.destroy()
@@ -108,10 +110,10 @@ describe('an open connection', () => {
     stream.resume()
     const ended = once(stream, 'end')
     const running = open(`${gateway.url}/held`)
-    while (gateway.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => gateway.requests.length >= 2)
     const closed = new Promise((resolve) => gateway.server.close(resolve))
     await ended
-    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+    await until(() => source.stopped > 0)
     gate.emit('open')
     const answer = await running
     expect(answer.statusCode).to.equal(200)

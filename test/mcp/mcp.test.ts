@@ -210,7 +210,7 @@ describe('the MCP endpoint', () => {
 
   it('notifies open sessions of a new edition and serves it at once', async () => {
     const client = await connect()
-    const told = new Promise<void>((resolve) =>
+    const notified = new Promise<void>((resolve) =>
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
     )
     // The client opens its notification stream some time after connecting, so swap until it was notified.
@@ -218,7 +218,7 @@ describe('the MCP endpoint', () => {
       () => gateway.swap([...ROUTES, route('getGold', 'GET /v1/gold', { tool: 'get_gold' })]),
       20,
     )
-    await told.finally(() => clearInterval(swapping))
+    await notified.finally(() => clearInterval(swapping))
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).to.include('get_gold')
     expect((await use(client, 'get_gold')).structuredContent).to.deep.equal({ id: 'getGold' })

@@ -38,12 +38,12 @@ export async function newPayload(
 ): Promise<DecodedPayment> {
   const version = options.version ?? 2
   const method = createExactEvm(requirements.network)
-  const offer =
+  const entry =
     version === 2
       ? method.acceptsV2(requirements)
       : method.acceptsV1(requirements, { url: 'https://shop.example/v1/x', description: 'x' })
   const nowSeconds = Math.max(Math.floor(Date.now() / 1000), await chain.time())
-  const requirement = offer as unknown as Requirement
+  const requirement = entry as unknown as Requirement
   const payment = await createPayment({ account, requirement, version, nowSeconds, ...options })
   return decodePayment(payment, [method])
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { buy } from '../../support/agent.ts'
 import { openGateway } from '../../support/gateway.ts'
 
-interface Seen {
+interface RecordedSpan {
   readonly name: string
   readonly attributes: Attributes
   message: string | undefined
@@ -11,12 +11,12 @@ interface Seen {
 }
 
 describe('a trace', () => {
-  const seen: Seen[] = []
+  const spans: RecordedSpan[] = []
 
   before(() => {
     const startActiveSpan = (name: string, options: SpanOptions, work: (span: Span) => unknown): unknown => {
-      const record: Seen = { name, attributes: options.attributes ?? {}, message: undefined, ended: false }
-      seen.push(record)
+      const record: RecordedSpan = { name, attributes: options.attributes ?? {}, message: undefined, ended: false }
+      spans.push(record)
       return work({
         setStatus: ({ message }: { message?: string }) => (record.message = message),
         end: () => (record.ended = true),
@@ -31,11 +31,11 @@ describe('a trace', () => {
     const shop = await openGateway()
     const paid = await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     const attributes = { 'call.id': paid.headers.get('x-call-id'), 'operation.id': 'getEcho' }
-    const whole = { attributes, message: undefined, ended: true }
-    expect(seen.splice(0)).to.deep.equal(['admit', 'handle', 'settle'].map((name) => ({ name, ...whole })))
+    const finished = { attributes, message: undefined, ended: true }
+    expect(spans.splice(0)).to.deep.equal(['admit', 'handle', 'settle'].map((name) => ({ name, ...finished })))
 
     await buy(`${shop.url}/v1/echo`, shop.wallet, 2, { method: 'POST', body: { text: 'a', fault: 'throw' } })
-    expect(seen.map(({ name, message, ended }) => [name, message, ended])).to.deep.equal([
+    expect(spans.map(({ name, message, ended }) => [name, message, ended])).to.deep.equal([
       ['admit', undefined, true],
       ['handle', 'product_failed', true],
     ])

@@ -56,32 +56,36 @@ describe('the balance held for payments in progress', () => {
   let seconds: number
   const create = () => createPaymentsInProgress<string>(() => seconds)
   beforeEach(() => (seconds = NOW))
-  const [one, other, stranger] = [requestOf('0xa', '1', 5n), requestOf('0xa', '2', 7n), requestOf('0xb', '1', 9n)]
+  const [first, second, ofAnotherPayer] = [
+    requestOf('0xa', '1', 5n),
+    requestOf('0xa', '2', 7n),
+    requestOf('0xb', '1', 9n),
+  ]
 
   it('counts for later payments of the same payer, from the proof of the payment to its end', () => {
     const inProgress = create()
-    const amounts = ({ payment }: typeof one) => inProgress.heldBefore(payment).map(({ amount }) => amount)
-    const work = inProgress.start(one)
-    expect(amounts(other)).to.deep.equal([])
+    const amounts = ({ payment }: typeof first) => inProgress.heldBefore(payment).map(({ amount }) => amount)
+    const work = inProgress.start(first)
+    expect(amounts(second)).to.deep.equal([])
     work?.holdBalance()
-    inProgress.start(stranger)?.holdBalance()
-    expect([amounts(other), amounts(one), amounts(stranger)]).to.deep.equal([[5n], [], []])
-    inProgress.start(other)?.holdBalance()
-    expect([amounts(other), amounts(one)], 'in their order').to.deep.equal([[5n], []])
+    inProgress.start(ofAnotherPayer)?.holdBalance()
+    expect([amounts(second), amounts(first), amounts(ofAnotherPayer)]).to.deep.equal([[5n], [], []])
+    inProgress.start(second)?.holdBalance()
+    expect([amounts(second), amounts(first)], 'in the order of the payments').to.deep.equal([[5n], []])
     work?.finish(null)
     work?.holdBalance()
-    expect(amounts(other)).to.deep.equal([])
+    expect(amounts(second)).to.deep.equal([])
   })
 
   it('stays held while the money may still move, until the outcome is known', () => {
     const inProgress = create()
-    const held = () => inProgress.heldBefore(other.payment).length
-    const work = inProgress.start(one)
+    const held = () => inProgress.heldBefore(second.payment).length
+    const work = inProgress.start(first)
     work?.holdBalance()
     work?.finish({ error: new Error('pending') }, { keepHold: true })
     expect(held()).to.equal(1)
-    const retry = inProgress.start(one)
-    inProgress.releaseHold(one.payment)
+    const retry = inProgress.start(first)
+    inProgress.releaseHold(first.payment)
     expect(held(), 'while the payment is in progress again').to.equal(1)
     retry?.finish({ result: 'bars' })
     expect(held()).to.equal(0)
@@ -89,12 +93,12 @@ describe('the balance held for payments in progress', () => {
 
   it('ends a minute after the payment has expired, because no block can take it any more', () => {
     const inProgress = create()
-    const work = inProgress.start(one)
+    const work = inProgress.start(first)
     work?.holdBalance()
     work?.finish({ error: new Error('pending') }, { keepHold: true })
     seconds = NOW + 300 + 60
-    expect(inProgress.heldBefore(other.payment)).to.have.length(1)
+    expect(inProgress.heldBefore(second.payment)).to.have.length(1)
     seconds += 1
-    expect(inProgress.heldBefore(other.payment)).to.have.length(0)
+    expect(inProgress.heldBefore(second.payment)).to.have.length(0)
   })
 })

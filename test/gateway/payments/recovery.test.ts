@@ -50,10 +50,10 @@ describe('the recovery of open payments', () => {
       staleSeconds: 600,
       answerRetentionSeconds: 86_400,
     })
-  const another = async (): Promise<Journal> => (await database.open?.()) as Journal
+  const openInAnotherProcess = async (): Promise<Journal> => (await database.open?.()) as Journal
   /** A process that leaves payments open and ends. */
   const deadProcess = async (work: (journal: Journal) => Promise<string>): Promise<string> => {
-    const process = await another()
+    const process = await openInAnotherProcess()
     const key = await work(process)
     await process.close()
     return key
@@ -74,11 +74,11 @@ describe('the recovery of open payments', () => {
 
   it('leaves payments to the live processes that are working on them, however long that takes', async () => {
     const own = await paymentIn(journal, 'reserved', validFor(3600))
-    const other = await another()
-    const theirs = await paymentIn(other, 'reserved', validFor(3600))
+    const other = await openInAnotherProcess()
+    const otherPayment = await paymentIn(other, 'reserved', validFor(3600))
     database.now += 20_000
     expect(await recoveryWith().run()).to.deep.equal({ ...NOTHING, waiting: 2 })
-    expect([await stateOf(own), await stateOf(theirs)]).to.deep.equal(['reserved', 'reserved'])
+    expect([await stateOf(own), await stateOf(otherPayment)]).to.deep.equal(['reserved', 'reserved'])
     database.now += 30 * MINUTE
     await recoveryWith().run()
     expect(await stateOf(own)).to.equal('reserved')
@@ -107,17 +107,17 @@ describe('the recovery of open payments', () => {
     const outcomes = new Map<string, Outcome>()
     for (const outcome of [SETTLED, REFUSED, PENDING])
       outcomes.set(await deadProcess((process) => paymentIn(process, 'submitted')), outcome)
-    const asked: SubmittedPayment[] = []
+    const queried: SubmittedPayment[] = []
     const recovery = recoveryWith((record) => {
-      asked.push(record)
+      queried.push(record)
       return outcomes.get(record.key) as Outcome
     })
     expect(await recovery.run(true)).to.deep.equal({ ...NOTHING, settled: 1, released: 1, waiting: 1 })
     const states = await Promise.all([...outcomes.keys()].map(stateOf))
     expect(states).to.deep.equal(['settled', 'released', 'submitted'])
     expect(await recovery.run()).to.deep.equal({ ...NOTHING, waiting: 1 })
-    expect(asked).to.have.length(4)
-    for (const record of asked) expect(record.intent).to.deep.equal(INTENT)
+    expect(queried).to.have.length(4)
+    for (const record of queried) expect(record.intent).to.deep.equal(INTENT)
     const [settled = '', refused = ''] = outcomes.keys()
     expect(await journal.find(settled)).to.include({ transaction: TRANSACTION })
     expect(await journal.find(refused)).to.include({ reason: 'insufficient_funds', answer: null })
@@ -125,7 +125,7 @@ describe('the recovery of open payments', () => {
   })
 
   it('leaves a new submission to the process that sends it, and takes it over later', async () => {
-    const other = await another()
+    const other = await openInAnotherProcess()
     const key = await paymentIn(other, 'submitted')
     const recovery = recoveryWith(() => SETTLED)
     expect(await recovery.run(true)).to.deep.equal({ ...NOTHING, waiting: 1 })
@@ -140,7 +140,7 @@ describe('the recovery of open payments', () => {
     let working = true
     const recovery = recoveryWith(
       () => SETTLED,
-      (one) => working && one === key,
+      (payment) => working && payment === key,
     )
     expect(await recovery.run()).to.deep.equal({ ...NOTHING, waiting: 1 })
     working = false
@@ -148,7 +148,7 @@ describe('the recovery of open payments', () => {
   })
 
   it('claims a payment before it reads the chain, so that the sender cannot release it as unsent', async () => {
-    const sender = await another()
+    const sender = await openInAnotherProcess()
     const key = await paymentIn(sender, 'submitted')
     database.now += 20_000
     expect(await recoveryWith(() => PENDING).run()).to.include({ waiting: 1 })
@@ -195,20 +195,20 @@ describe('the recovery of open payments', () => {
   it('reads the status of four payments at a time, and shares a run in progress', async () => {
     await Promise.all(Array.from({ length: 20 }, () => paymentIn(journal, 'submitted')))
     database.now += MINUTE
-    let [asking, most, asked] = [0, 0, 0]
+    let [running, mostRunning, total] = [0, 0, 0]
     const recovery = recoveryWith(async () => {
-      asked += 1
-      asking += 1
-      most = Math.max(most, asking)
+      total += 1
+      running += 1
+      mostRunning = Math.max(mostRunning, running)
       await new Promise((wake) => setTimeout(wake, 2))
-      asking -= 1
+      running -= 1
       return PENDING
     })
     const [first, second] = await Promise.all([recovery.run(), recovery.run()])
     expect(first).to.deep.equal({ ...NOTHING, waiting: 20 })
     expect(second).to.equal(first)
-    expect(asked).to.equal(20)
-    expect(most).to.equal(4)
+    expect(total).to.equal(20)
+    expect(mostRunning).to.equal(4)
   })
 
   it('deletes answers at the end of their retention, and keeps the settlements', async () => {

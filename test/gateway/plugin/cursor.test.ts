@@ -4,13 +4,13 @@ import { readCursor, writeCursor } from '../../../gateway/plugin/cursor.ts'
 import { InvalidInput } from '../../../gateway/errors.ts'
 
 const part = fc.oneof(fc.string(), fc.integer())
-const place = fc.record({ asOf: fc.integer({ min: 0 }), key: fc.array(part, { minLength: 1, maxLength: 4 }) })
+const position = fc.record({ asOf: fc.integer({ min: 0 }), key: fc.array(part, { minLength: 1, maxLength: 4 }) })
 const query = fc.record({ limit: fc.integer(), sort: fc.string() })
 
 describe('a cursor', () => {
   it('is read back with the query it was written for, whatever the order of the parameters', () => {
     fc.assert(
-      fc.property(place, query, (written, { limit, sort }) => {
+      fc.property(position, query, (written, { limit, sort }) => {
         const cursor = writeCursor(written, { limit, sort })
         expect(readCursor(cursor, { cursor, sort, limit })).to.deep.equal(written)
       }),

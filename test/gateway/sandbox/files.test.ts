@@ -14,14 +14,14 @@ describe('a lock file', () => {
   /** Runs eight workers and returns how many held the lock at the same time. */
   async function mostHolders(): Promise<number> {
     let holders = 0
-    let most = 0
+    let maximum = 0
     const work = async (): Promise<void> => {
-      most = Math.max(most, ++holders)
+      maximum = Math.max(maximum, ++holders)
       await pause(5)
       holders--
     }
     await Promise.all(Array.from({ length: 8 }, () => withLock(lock, work)))
-    return most
+    return maximum
   }
 
   it('is held by one worker at a time, and is removed afterwards', async () => {

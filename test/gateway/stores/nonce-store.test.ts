@@ -4,11 +4,11 @@ import { createNonceStore } from '../../../gateway/stores/nonce-store.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 
-for (const [name, make] of Object.entries(DATABASES))
+for (const [name, create] of Object.entries(DATABASES))
   describe(`the nonce store in ${name}`, () => {
     let database: TestDatabase | null
     before(async function () {
-      database = await make()
+      database = await create()
       if (database) return
       process.stdout.write('    (skipped: no server answers)\n')
       this.skip()
@@ -18,9 +18,9 @@ for (const [name, make] of Object.entries(DATABASES))
 
     it('accepts a nonce once, however many processes use it at the same time', async () => {
       const { db, open } = database as TestDatabase
-      const processes = [db, open?.() ?? db].map((own) => createNonceStore(own, () => at(0)))
+      const processes = [db, open?.() ?? db].map((connection) => createNonceStore(connection, () => at(0)))
       const accepted = await Promise.all(
-        processes.flatMap((one) => Array.from({ length: 10 }, () => one.use('a nonce', at(60)))),
+        processes.flatMap((process) => Array.from({ length: 10 }, () => process.use('a nonce', at(60)))),
       )
       expect(accepted.filter(Boolean)).to.have.length(1)
       expect(await processes[0]?.use('another', at(60))).to.equal(true)
@@ -38,7 +38,7 @@ for (const [name, make] of Object.entries(DATABASES))
 
     it('shares the database with revoked tokens, which other processes read', async () => {
       const { db, open } = database as TestDatabase
-      const [here, there] = [db, open?.() ?? db].map((own) => createRevocations(own, createLog('silent')))
+      const [here, there] = [db, open?.() ?? db].map((connection) => createRevocations(connection, createLog('silent')))
       await here?.revoke('a-token', 'lost')
       await there?.read()
       expect([...(there?.ids ?? [])]).to.deep.equal(['a-token'])

@@ -12,15 +12,15 @@ const GRANT = { subject: '0xb2', plan: 'live-24h', tier: 'live', durationSeconds
 
 describe('access tokens', () => {
   let dataDir: string
-  let moment: number
+  let time: number
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
-    moment = Date.parse('2026-06-01T12:00:00.750Z')
+    time = Date.parse('2026-06-01T12:00:00.750Z')
   })
   afterEach(() => rmSync(dataDir, { recursive: true }))
 
   const open = async (options: Partial<TokenOptions> = {}): Promise<Tokens> =>
-    createTokens({ keys: null, dataDir, issuer: ISSUER, now: () => new Date(moment), ...options })
+    createTokens({ keys: null, dataDir, issuer: ISSUER, now: () => new Date(time), ...options })
 
   async function refusal(tokens: Tokens, token: string): Promise<string> {
     const error = await tokens.verify(token).catch((thrown: unknown) => thrown)
@@ -58,9 +58,9 @@ describe('access tokens', () => {
   it('expire to the second, whether they are cached or not', async () => {
     const tokens = await open()
     const { token, expiresAt } = await tokens.issue(GRANT)
-    moment = expiresAt.getTime() - 1
+    time = expiresAt.getTime() - 1
     await tokens.verify(token)
-    moment = expiresAt.getTime()
+    time = expiresAt.getTime()
     expect(await refusal(tokens, token)).to.equal('token_expired')
     expect(await refusal(await open(), token)).to.equal('token_expired')
   })
@@ -144,7 +144,7 @@ describe('access tokens', () => {
       expect((await (await open()).verify(token)).id).to.equal('call-1')
     })
 
-    it('are the same for two processes that open them at the same moment', async () => {
+    it('are the same for two processes that open them at the same time', async () => {
       const [one, two] = await Promise.all([open(), open()])
       expect(one.jwks()).to.deep.equal(two.jwks())
     })

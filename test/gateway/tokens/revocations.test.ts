@@ -26,7 +26,7 @@ describe('a token that is revoked at one of two gateways', () => {
     schema = await openSchema()
   })
   afterEach(async () => {
-    await Promise.all(running.splice(0).map((each) => each.stop()))
+    await Promise.all(running.splice(0).map((process) => process.stop()))
   })
   after(async () => {
     await schema?.drop()
@@ -34,9 +34,9 @@ describe('a token that is revoked at one of two gateways', () => {
   })
 
   function folder(): string {
-    const made = mkdtempSync(join(tmpdir(), 'tollgate-revoked-'))
-    folders.push(made)
-    return made
+    const path = mkdtempSync(join(tmpdir(), 'tollgate-revoked-'))
+    folders.push(path)
+    return path
   }
 
   /** Starts two gateways with the same base URL and keys. Nothing settles, because tokens need no chain. */

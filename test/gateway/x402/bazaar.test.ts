@@ -16,8 +16,11 @@ const root = resolve(import.meta.dirname, '../../..')
 const baseUrl = 'https://shop.example'
 const required = new ServiceError('payment_required')
 
-for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
-  describe(`every 402 of ${folder}`, () => {
+for (const [name, folder] of [
+  ['our own catalog', 'catalog'],
+  ['the catalog of the tests', 'test/fixtures/shop/catalog'],
+] as const)
+  describe(`every 402 of ${name}`, () => {
     let priced: Operation[]
     let make: ReturnType<typeof createChallenge>
     const quote = (operation: Operation): Quote => make(operation, baseUrl + operation.path, required)

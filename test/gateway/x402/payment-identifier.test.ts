@@ -25,8 +25,8 @@ describe('the identifier of a payment', () => {
   })
 
   it('is null if the extension is not an object', () => {
-    for (const odd of [null, 'text', 7, {}, { info: null }, { info: 'x' }])
-      expect(identifierOf(paying(odd), undefined)).to.equal(null)
+    for (const extension of [null, 'text', 7, {}, { info: null }, { info: 'x' }])
+      expect(identifierOf(paying(extension), undefined)).to.equal(null)
   })
 
   it('is refused if the id breaks the rules of the extension, the header is not visible ASCII, or the two differ', () => {

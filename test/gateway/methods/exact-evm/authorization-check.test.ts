@@ -23,18 +23,18 @@ const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
 
 async function sign(change: Partial<PaymentOptions> = {}): Promise<DecodedPayment> {
   const version = change.version ?? 2
-  const offer =
+  const entry =
     version === 2
       ? method.acceptsV2(requirements)
       : method.acceptsV1(requirements, { url: 'https://a.example', description: '' })
-  const requirement = offer as unknown as Requirement
+  const requirement = entry as unknown as Requirement
   return decodePayment(await createPayment({ account, requirement, version, nowSeconds: NOW, ...change }), [method])
 }
 
 describe('the offline check of the exact scheme', () => {
   const { verify } = method
-  const reason = (payload: DecodedPayment, now = NOW, asked = requirements): string | undefined =>
-    verify(payload, asked, now)?.reason
+  const reason = (payload: DecodedPayment, now = NOW, required = requirements): string | undefined =>
+    verify(payload, required, now)?.reason
 
   for (const version of [1, 2] as const)
     it(`accepts an x402 v${version} payment as a wallet signs it`, async () => {
@@ -45,9 +45,9 @@ describe('the offline check of the exact scheme', () => {
     const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => hex(bytes))
     const number = fc.bigInt({ min: 0n, max: (1n << 256n) - 1n })
     const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => hex(bytes))
-    for (const each of Object.values(NETWORKS)) {
-      const digestOf = createDigest(each)
-      const requirement = createExactEvm(each).acceptsV2(requirements) as unknown as Requirement
+    for (const network of Object.values(NETWORKS)) {
+      const digestOf = createDigest(network)
+      const requirement = createExactEvm(network).acceptsV2(requirements) as unknown as Requirement
       fc.assert(
         fc.property(
           address,
@@ -112,8 +112,8 @@ describe('the offline check of the exact scheme', () => {
     expect(reason(payload, NOW + 101 - SETTLE_SECONDS)).to.equal('invalid_exact_evm_payload_authorization_valid_before')
     const most = NOW + requirements.maxTimeoutSeconds + SLACK_SECONDS
     expect(reason(await sign({ signed: { validBefore: `${most}` } }))).to.equal(undefined)
-    const endless = [`${most + 1}`, String((1n << 256n) - 1n)]
-    for (const validBefore of endless)
+    const tooLate = [`${most + 1}`, String((1n << 256n) - 1n)]
+    for (const validBefore of tooLate)
       expect(reason(await sign({ signed: { validBefore } }))).to.equal(
         'invalid_exact_evm_payload_authorization_valid_before',
       )

@@ -20,7 +20,7 @@ describe('the journal of a killed process', () => {
   after(() => rmSync(folder, { recursive: true }))
 
   for (const state of STATES)
-    it(`opens again with a payment that is ${state} and knows that its owner is dead`, async () => {
+    it(`opens again with a payment that is ${state}, and knows that the process which owned it is dead`, async () => {
       const file = join(folder, `${state}.sqlite`)
       const { child, ended, output } = await start(PROGRAM, /^key \S+\n/m, {}, [file, state])
       child.kill('SIGKILL')
@@ -29,12 +29,12 @@ describe('the journal of a killed process', () => {
       const journal = await openJournal({ file })
       try {
         expect(await journal.find(key)).to.include({ state, attempt: 1 })
-        const passed = (await journal.events(key)).map((event) => event.state)
-        expect(passed).to.deep.equal(['reserved', ...PATHS[state]])
+        const states = (await journal.events(key)).map((event) => event.state)
+        expect(states).to.deep.equal(['reserved', ...PATHS[state]])
         const open = await journal.openPayments()
         expect(open).to.have.length(['reserved', 'answered', 'submitted'].includes(state) ? 1 : 0)
-        const living = await journal.liveOwners()
-        for (const { owner } of open) expect(living.has(owner)).to.equal(false)
+        const liveOwners = await journal.liveOwners()
+        for (const { owner } of open) expect(liveOwners.has(owner)).to.equal(false)
       } finally {
         await journal.close()
       }

@@ -81,7 +81,7 @@ describe('the journal in PostgreSQL and its connections', () => {
       expect((await withRetries(() => journal.reserve(reservation))).reserved).to.equal(true)
       expect((await withRetries(() => other.reserve(reservation))).reserved).to.equal(false)
     } finally {
-      for (const one of journals) await one.close()
+      for (const process of journals) await process.close()
       await schema.drop()
     }
   })

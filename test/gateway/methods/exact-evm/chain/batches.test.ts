@@ -22,14 +22,14 @@ describe('batches', () => {
     })
     return { add, sent, groups: () => sent.map(({ items }) => items) }
   }
-  const settle = (): Promise<void> => new Promise((wake) => setImmediate(wake))
+  const nextTurn = (): Promise<void> => new Promise((wake) => setImmediate(wake))
 
   it('send the first item at once and collect the following ones until its batch has finished', async () => {
     const { add, sent, groups } = openBatches(5)
     const first = add(1)
     expect(await first).to.equal(10)
     const others = [2, 3, 4].map(add)
-    await settle()
+    await nextTurn()
     expect(groups()).to.deep.equal([[1]])
     sent[0]?.finish()
     expect(await Promise.all(others)).to.deep.equal([20, 30, 40])
@@ -58,7 +58,7 @@ describe('the chain settler with batches', () => {
   const open = (): Promise<Settler> => fixture.open({ batch: 10, pollMs: 20 })
 
   /** Settles one payment alone and, while that is pending, collects the others in the next batch. */
-  async function together(
+  async function settleTogether(
     settler: Settler,
     payloads: readonly DecodedPayment[],
     records: readonly ((intent: Intent) => Promise<boolean>)[] = [],
@@ -78,7 +78,7 @@ describe('the chain settler with batches', () => {
     expect(await first).to.include({ state: 'settled' })
     return { outcomes: await Promise.all(all), intents }
   }
-  const pays = (count: number): Promise<DecodedPayment[]> =>
+  const newPayloads = (count: number): Promise<DecodedPayment[]> =>
     Promise.all(Array.from({ length: count }, () => fixture.newPayload()))
   const hashOf = (outcome: Outcome | undefined): Hex | null | undefined =>
     outcome && 'transaction' in outcome ? outcome.transaction : null
@@ -92,7 +92,7 @@ describe('the chain settler with batches', () => {
   })
 
   it('settles all waiting payments in one transaction', async () => {
-    const { outcomes, intents } = await together(await open(), await pays(5))
+    const { outcomes, intents } = await settleTogether(await open(), await newPayloads(5))
     expect(outcomes.map(({ state }) => state)).to.deep.equal(Array.from({ length: 5 }, () => 'settled'))
     expect(new Set(outcomes.map(hashOf)).size).to.equal(1)
     expect(intents).to.have.length(5)
@@ -102,9 +102,9 @@ describe('the chain settler with batches', () => {
 
   it('refuses the one payment of a batch that its payer cannot cover, and settles the others', async () => {
     const poor = await fixture.newPayload(await newBuyer(fixture.chain, 0n))
-    const [first, second, third] = await pays(3)
+    const [first, second, third] = await newPayloads(3)
     const payloads = [first, poor, second, third] as DecodedPayment[]
-    const { outcomes } = await together(await open(), payloads)
+    const { outcomes } = await settleTogether(await open(), payloads)
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['settled', 'refused', 'settled', 'settled'])
     expect(outcomes[1]).to.include({ reason: 'insufficient_funds' })
     expect(await fixture.received()).to.equal(4n * PRICE)
@@ -114,7 +114,7 @@ describe('the chain settler with batches', () => {
     const burner = await newBuyer(fixture.chain)
     const burning = await fixture.newPayload(burner)
     await fixture.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
-    const { outcomes } = await together(await open(), [burning, ...(await pays(2))])
+    const { outcomes } = await settleTogether(await open(), [burning, ...(await newPayloads(2))])
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['refused', 'settled', 'settled'])
     expect(hashOf(outcomes[1])).to.not.equal(hashOf(outcomes[2]))
     expect(await fixture.received()).to.equal(3n * PRICE)
@@ -123,26 +123,26 @@ describe('the chain settler with batches', () => {
   it('does not send a payment whose intent could not be recorded, but sends the others of the batch', async () => {
     const failing = (): Promise<boolean> => Promise.reject(new Error('disk full'))
     const settler = await open()
-    const payloads = await pays(4)
+    const payloads = await newPayloads(4)
     const records = [undefined, async () => false, undefined, failing] as ((intent: Intent) => Promise<boolean>)[]
-    const racing = together(settler, payloads, records)
-    expect(await racing.catch((error: Error) => error.message)).to.equal('disk full')
+    const settling = settleTogether(settler, payloads, records)
+    expect(await settling.catch((error: Error) => error.message)).to.equal('disk full')
     await until(async () => (await fixture.received()) === 3n * PRICE)
     for (const payload of [payloads[1], payloads[3]])
       expect(await settler.check(payload as DecodedPayment, fixture.requirements)).to.equal(null)
   })
 
   it('sends each payment of a batch once after a crash between recording and sending', async () => {
-    const payloads = await pays(3)
+    const payloads = await newPayloads(3)
     const refusing = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas"}}'
     const { intents, record } = recorder()
-    const dying = await open()
+    const crashing = await open()
     let sent = 0
     fixture.proxy.script((_, body) =>
       body.includes('eth_sendRawTransaction') && sent++ > 0 ? { status: 200, body: refusing } : 'pass',
     )
-    await together(dying, payloads, [record, record, record])
-    await dying.close()
+    await settleTogether(crashing, payloads, [record, record, record])
+    await crashing.close()
     fixture.proxy.script(() => 'pass')
     expect(intents).to.have.length(3)
     const settler = await open()
@@ -154,8 +154,8 @@ describe('the chain settler with batches', () => {
   })
 
   it('finds a batch that was sent before a crash, and does not send it again', async () => {
-    const payloads = await pays(3)
-    const { intents } = await together(await open(), payloads)
+    const payloads = await newPayloads(3)
+    const { intents } = await settleTogether(await open(), payloads)
     const settler = await fixture.open({ batch: 10 })
     const before = fixture.proxy.requests.length
     for (const [at, payload] of payloads.entries())

@@ -22,7 +22,7 @@ import {
 describe('the chain settler', () => {
   const fixture = useSettlerFixture()
 
-  describe('settle', () => {
+  describe('when it settles a payment', () => {
     it('moves the money, and records the signed transaction before it sends it', async () => {
       const settler = await fixture.open()
       const payload = await fixture.newPayload()
@@ -59,19 +59,22 @@ describe('the chain settler', () => {
 
     it('fills the nonce gap of a payment that was not sent, so that later payments settle', async () => {
       const settler = await fixture.open()
-      const refusals: ((sent: boolean) => void)[] = []
-      const held = settler.settle(await fixture.newPayload(), fixture.requirements, {
+      const sent = fixture.proxy.requests.length
+      const refusals: ((isRecorded: boolean) => void)[] = []
+      const blocked = settler.settle(await fixture.newPayload(), fixture.requirements, {
         wait: 'confirmed',
         record: () => new Promise((resolve) => refusals.push(resolve)),
       })
-      while (refusals.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+      await until(() => refusals.length > 0)
       const later = [
         fixture.settle(settler, await fixture.newPayload()),
         fixture.settle(settler, await fixture.newPayload()),
       ]
-      await new Promise((wake) => setTimeout(wake, 50))
+      await until(
+        () => fixture.proxy.requests.slice(sent).filter((body) => body.includes('eth_sendRawTransaction')).length === 2,
+      )
       refusals.forEach((refuse) => refuse(false))
-      expect(await held).to.include({ state: 'pending' })
+      expect(await blocked).to.include({ state: 'pending' })
       for (const outcome of await Promise.all(later)) expect(outcome).to.include({ state: 'settled' })
     })
 
@@ -90,14 +93,15 @@ describe('the chain settler', () => {
       await fixture.chain.rpc.call('evm_setAutomine', false)
       const settler = await fixture.open()
       const payload = await fixture.newPayload()
-      const racing = [
+      const settling = [
         fixture.settle(settler, payload),
         fixture.settle(settler, payload),
         fixture.settle(settler, payload),
       ]
-      await new Promise((wake) => setTimeout(wake, 300))
+      const pending = async () => Number((await fixture.chain.rpc.call<{ pending: Hex }>('txpool_status')).pending)
+      await until(async () => (await pending()) === 3)
       await fixture.chain.rpc.call('evm_mine')
-      const outcomes = await Promise.all(racing)
+      const outcomes = await Promise.all(settling)
       const hashes = new Set(outcomes.map((outcome) => (outcome.state === 'settled' ? outcome.transaction : 'none')))
       expect([...hashes]).to.have.length(1)
       expect([...hashes][0]).to.match(/^0x/)
@@ -156,7 +160,7 @@ describe('the chain settler', () => {
     })
   })
 
-  describe('if the node fails', () => {
+  describe('when the node fails', () => {
     it('settles although the answer to the sent transaction is lost', async () => {
       const settler = await fixture.open()
       fixture.proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? 'cut' : 'pass'))

@@ -25,12 +25,15 @@ describe('the chain settler after a restart', () => {
   it('fills the nonce gap below a recorded transaction if the one before it was not recorded', async () => {
     const first = await fixture.open()
     const payload = await fixture.newPayload()
-    const held = first.settle(await fixture.newPayload(), fixture.requirements, {
+    let isRecording = false
+    void first.settle(await fixture.newPayload(), fixture.requirements, {
       wait: 'confirmed',
-      record: () => new Promise(() => {}),
+      record: () => {
+        isRecording = true
+        return new Promise(() => {})
+      },
     })
-    void held
-    await new Promise((wake) => setTimeout(wake, 100))
+    await until(() => isRecording)
     const intent = await intentBeforeCrash(fixture, first, payload)
     const settler = await fixture.open()
     const row = submittedRecord(payload, fixture.requirements, intent)
@@ -76,10 +79,10 @@ describe('the chain settler after a restart', () => {
       state: 'refused',
       reason: 'invalid_transaction_state',
     })
-    const doomed = await fixture.newPayload()
-    const lost = await intentBeforeCrash(fixture, await fixture.open(), doomed)
-    await send(await cancelData(fixture.chain.network, fixture.buyer, transferOf(doomed).nonce))
-    const outcome = await settler.status(submittedRecord(doomed, fixture.requirements, lost))
+    const cancelled = await fixture.newPayload()
+    const cancelledIntent = await intentBeforeCrash(fixture, await fixture.open(), cancelled)
+    await send(await cancelData(fixture.chain.network, fixture.buyer, transferOf(cancelled).nonce))
+    const outcome = await settler.status(submittedRecord(cancelled, fixture.requirements, cancelledIntent))
     expect(outcome).to.include({ state: 'refused', message: 'The payer cancelled the authorization.' })
     expect(await fixture.received()).to.equal(0n)
   })

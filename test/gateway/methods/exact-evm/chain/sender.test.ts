@@ -11,6 +11,7 @@ import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/tra
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Proxy, startProxy } from '../../../../support/proxy.ts'
 import { newSettleKey } from '../../../../support/payments.ts'
+import { until } from '../../../../support/until.ts'
 
 const log = createLog('silent')
 const to: Hex = '0x00000000000000000000000000000000000000b2'
@@ -28,7 +29,7 @@ describe('the transaction signer', () => {
   })
 })
 
-const fees = (most: bigint, tip: bigint) => ({ maxFeePerGas: most, maxPriorityFeePerGas: tip })
+const fees = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) => ({ maxFeePerGas, maxPriorityFeePerGas })
 
 describe('the fees of a replacement transaction', () => {
   it('rise by at least a quarter, and only if fees on the chain have risen', () => {
@@ -80,44 +81,48 @@ describe('the sender of transactions', () => {
   })
 
   const prepare = () => sender.prepare(to, '0x', 30_000n)
+  /** True if the pool of the node holds a transaction. */
+  const isPooled = async (hash: Hex): Promise<boolean> =>
+    (await chain.rpc.call('eth_getTransactionByHash', hash)) !== null
 
   it('sends a transaction again that the pool of the node dropped', async () => {
     await chain.rpc.call('evm_setAutomine', false)
-    const sending = await prepare()
-    expect(await sender.send(sending)).to.equal(true)
-    await chain.rpc.call('anvil_dropTransaction', sending.hash)
+    const transaction = await prepare()
+    expect(await sender.send(transaction)).to.equal(true)
+    await chain.rpc.call('anvil_dropTransaction', transaction.hash)
     await chain.rpc.call('evm_mine')
-    expect(await chain.rpc.call('eth_getTransactionReceipt', sending.hash)).to.equal(null)
-    await pause(300)
+    expect(await chain.rpc.call('eth_getTransactionReceipt', transaction.hash)).to.equal(null)
+    await until(async () => (await Promise.all(transaction.hashes.map(isPooled))).includes(true))
     await chain.rpc.call('evm_mine')
-    expect(sending.hashes).to.include((await sending.mined)?.transactionHash)
+    expect(transaction.hashes).to.include((await transaction.mined)?.transactionHash)
   })
 
   it('raises the fee of a waiting transaction if fees have risen, and accepts whichever version is mined', async () => {
     await chain.rpc.call('evm_setAutomine', false)
-    const sending = await prepare()
-    await sender.send(sending)
+    const transaction = await prepare()
+    await sender.send(transaction)
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
     await chain.rpc.call('evm_mine')
-    expect(await chain.rpc.call('eth_getTransactionReceipt', sending.hash)).to.equal(null)
-    while (sending.hashes.length === 1) await pause(50)
-    await pause(50)
+    expect(await chain.rpc.call('eth_getTransactionReceipt', transaction.hash)).to.equal(null)
+    await until(() => transaction.hashes.length > 1)
+    await until(() => isPooled(transaction.hashes.at(-1) as Hex))
     await chain.rpc.call('evm_mine')
-    const receipt = await sending.mined
-    expect(sending.hashes).to.include(receipt?.transactionHash)
-    expect(receipt?.transactionHash).to.not.equal(sending.hashes[0])
+    const receipt = await transaction.mined
+    expect(transaction.hashes).to.include(receipt?.transactionHash)
+    expect(receipt?.transactionHash).to.not.equal(transaction.hashes[0])
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
   })
 
   it('replaces a transaction once if it is not mined for no visible reason', async () => {
     await chain.rpc.call('evm_setAutomine', false)
-    const sending = await prepare()
-    await sender.send(sending)
-    while (sending.hashes.length === 1) await pause(20)
+    const transaction = await prepare()
+    await sender.send(transaction)
+    await until(() => transaction.hashes.length > 1)
+    // Long enough for several more replacements.
     await pause(600)
-    expect(sending.hashes).to.have.length(2)
+    expect(transaction.hashes).to.have.length(2)
     await chain.rpc.call('evm_mine')
-    expect((await sending.mined)?.transactionHash).to.equal(sending.hashes[1])
+    expect((await transaction.mined)?.transactionHash).to.equal(transaction.hashes[1])
   })
 
   it('gets transactions mined that the pool held back although their nonce was next', async () => {
@@ -137,21 +142,21 @@ describe('the sender of transactions', () => {
     const limited = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, maxGasPrice })
     try {
       await chain.rpc.call('evm_setAutomine', false)
-      const sending = await limited.prepare(to, '0x', 30_000n)
-      await limited.send(sending)
+      const transaction = await limited.prepare(to, '0x', 30_000n)
+      await limited.send(transaction)
       await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
       await chain.rpc.call('evm_mine')
-      while (parseTransaction(sending.raw).maxFeePerGas !== maxGasPrice) await pause(50)
-      const offers = sending.hashes.length
+      await until(() => parseTransaction(transaction.raw).maxFeePerGas === maxGasPrice)
+      const offers = transaction.hashes.length
       await pause(500)
-      expect(sending.hashes).to.have.length(offers)
+      expect(transaction.hashes).to.have.length(offers)
       const refusal = await failureOf(() => limited.prepare(to, '0x', 30_000n))
       expect(refusal).to.match(/^gas costs 87\.5\d* gwei, above SETTLE_MAX_GWEI \(20\)$/)
       // The pool may have dropped it until the sender sends it again.
       await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
       await chain.rpc.call('evm_setAutomine', true)
       await chain.rpc.call('evm_mine')
-      expect(await sending.mined).to.include({ status: '0x1' })
+      expect(await transaction.mined).to.include({ status: '0x1' })
     } finally {
       limited.close()
     }
@@ -171,21 +176,21 @@ describe('the sender of transactions', () => {
       if (!body.includes('eth_sendRawTransaction') || lost++ > 0) return 'pass'
       return { status: 504, body: 'gateway timeout' }
     })
-    const sending = await prepare()
-    expect(await sender.send(sending)).to.equal(false)
-    expect(await sending.mined).to.include({ status: '0x1' })
+    const transaction = await prepare()
+    expect(await sender.send(transaction)).to.equal(false)
+    expect(await transaction.mined).to.include({ status: '0x1' })
   })
 
   it('reuses the nonce of a transaction that the node refused for good', async () => {
     const refusing =
       '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas * price + value"}}'
     proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? { status: 200, body: refusing } : 'pass'))
-    const sending = await prepare()
-    const error = await sender.send(sending).catch((thrown: { fault: string }) => thrown)
+    const transaction = await prepare()
+    const error = await sender.send(transaction).catch((thrown: { fault: string }) => thrown)
     expect(error).to.include({ fault: 'refused' })
     proxy.script(() => 'pass')
     const next = await prepare()
-    expect(next.nonce).to.equal(sending.nonce)
+    expect(next.nonce).to.equal(transaction.nonce)
     await sender.send(next)
     expect(await next.mined).to.include({ status: '0x1' })
   })
@@ -196,23 +201,23 @@ describe('the sender of transactions', () => {
     proxy.script((_, body) =>
       refusing && body.includes('eth_sendRawTransaction') ? { status: 200, body: answer } : 'pass',
     )
-    const doomed = await prepare()
-    expect(await sender.send(doomed)).to.equal(false)
-    expect(await doomed.mined).to.equal(null)
+    const refused = await prepare()
+    expect(await sender.send(refused)).to.equal(false)
+    expect(await refused.mined).to.equal(null)
     refusing = false
     const next = await prepare()
-    expect(next.nonce).to.equal(doomed.nonce)
+    expect(next.nonce).to.equal(refused.nonce)
     await sender.send(next)
     expect(await next.mined).to.include({ status: '0x1' })
   })
 
   it('reads the fees once for many callers, and again on request', async () => {
     const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
-    const asked = proxy.requests.length
+    const requestsBefore = proxy.requests.length
     await Promise.all(Array.from({ length: 20 }, () => currentFees()))
-    expect(proxy.requests.length - asked).to.equal(1)
+    expect(proxy.requests.length - requestsBefore).to.equal(1)
     await currentFees({ fresh: true })
-    expect(proxy.requests.length - asked).to.equal(2)
+    expect(proxy.requests.length - requestsBefore).to.equal(2)
   })
 })
 

@@ -18,7 +18,7 @@ const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault
 const answering = (body: object, status = 200) => ({ status, body: JSON.stringify(body) })
 const late = (body: object, status = 200) => ({ ...answering(body, status), after: true as const })
 
-const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
+const settleRequests = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
 
 describe('the facilitator settler', () => {
   let chain: TestChain
@@ -80,7 +80,7 @@ describe('the facilitator settler', () => {
         expect(await received()).to.equal(PRICE)
         const sent = JSON.parse(first.requests.find((body) => body.includes('paymentPayload')) ?? '') as object
         expect(sent).to.include({ x402Version: version })
-        expect(settlesAt(second)).to.equal(0)
+        expect(settleRequests(second)).to.equal(0)
       })
 
     it('converts a payment to the x402 version that the facilitator supports', async () => {
@@ -112,7 +112,7 @@ describe('the facilitator settler', () => {
     it('asks no facilitator if the intent cannot be recorded', async () => {
       const outcome = await open().settle(await pay(), requirements, { wait: 'confirmed', record: async () => false })
       expect(outcome).to.deep.equal({ state: 'pending', transaction: null })
-      expect(settlesAt(first) + settlesAt(second)).to.equal(0)
+      expect(settleRequests(first) + settleRequests(second)).to.equal(0)
     })
 
     it('passes on the refusal of a facilitator with its reason', async () => {
@@ -120,12 +120,12 @@ describe('the facilitator settler', () => {
       const outcome = await settle(open(), poor)
       expect(outcome).to.include({ state: 'refused' })
       expect('reason' in outcome && outcome.reason).to.match(/insufficient|simulation|balance/)
-      expect(settlesAt(second)).to.equal(0)
+      expect(settleRequests(second)).to.equal(0)
     })
   })
 
-  describe('if a facilitator misbehaves', () => {
-    const lost: Readonly<Record<string, Fault>> = {
+  describe('when a facilitator misbehaves', () => {
+    const lostAnswers: Readonly<Record<string, Fault>> = {
       'breaks the connection': 'cut',
       'answers 502': late({ error: 'bad gateway' }, 502),
       'reports a failure': late({ success: false, errorReason: 'unexpected_settle_error', transaction: '' }),
@@ -136,12 +136,12 @@ describe('the facilitator settler', () => {
       }),
       'reports a pending settlement': late({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
     }
-    for (const [name, fault] of Object.entries(lost))
+    for (const [name, fault] of Object.entries(lostAnswers))
       it(`reports a payment as settled if the facilitator settles it and then ${name}`, async () => {
         first.script(onSettle(fault))
         expect(await settle(open(), await pay())).to.include({ state: 'settled' })
         expect(await received()).to.equal(PRICE)
-        expect(settlesAt(second)).to.equal(0)
+        expect(settleRequests(second)).to.equal(0)
       })
 
     const unclear: Readonly<Record<string, Fault>> = {
@@ -168,22 +168,22 @@ describe('the facilitator settler', () => {
         first.script(onSettle(fault))
         const outcome = await settle(settler, payload)
         expect(outcome).to.include({ state: 'pending' })
-        expect(settlesAt(second)).to.equal(0)
+        expect(settleRequests(second)).to.equal(0)
         const row = submittedRecord(payload, requirements, outcome.intent as Intent)
         expect(await settler.status(row)).to.include({ state: 'pending' })
       })
 
-    const untaken: Readonly<Record<string, Fault>> = {
+    const declined: Readonly<Record<string, Fault>> = {
       'is over its limit': answering({ error: 'slow down' }, 429),
       'asks for an API key': answering({ error: 'unauthorized' }, 401),
       'answers 404': answering({ error: 'nothing here' }, 404),
     }
-    for (const [name, fault] of Object.entries(untaken))
+    for (const [name, fault] of Object.entries(declined))
       it(`asks the next facilitator if the first ${name}`, async () => {
         const settler = open()
         first.script(onSettle(fault))
         expect(await settle(settler, await pay())).to.include({ state: 'settled' })
-        expect(settlesAt(second)).to.equal(1)
+        expect(settleRequests(second)).to.equal(1)
       })
 
     it('asks the next facilitator if the first is down, and refuses the payment if all are down', async () => {
@@ -217,8 +217,8 @@ describe('the facilitator settler', () => {
     })
   })
 
-  describe('health', () => {
-    it('is not ready if no facilitator supports the network, or the node is of another chain', async () => {
+  describe('in its health report', () => {
+    it('says that it is not ready if no facilitator supports the network, or the node is of another chain', async () => {
       const otherNetwork = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] }
       for (const proxy of [first, second]) proxy.script(() => answering(otherNetwork))
       const settler = open()
@@ -226,9 +226,9 @@ describe('the facilitator settler', () => {
       expect(settler.health().reason).to.contain('base-sepolia')
       const wrong = await startProxy(chain.rpcUrl)
       wrong.script(() => answering({ jsonrpc: '2.0', id: 1, result: '0x1' }))
-      const misled = open([reference.url], { rpcUrl: wrong.url })
-      await until(() => !misled.health().ready)
-      expect(misled.health().reason).to.contain('chain 84532')
+      const settlerOfWrongChain = open([reference.url], { rpcUrl: wrong.url })
+      await until(() => !settlerOfWrongChain.health().ready)
+      expect(settlerOfWrongChain.health().reason).to.contain('chain 84532')
       await wrong.close()
     })
   })

@@ -7,6 +7,7 @@ import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/tra
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Fault, type Proxy, startProxy } from '../../../../support/proxy.ts'
 import { newSettleKey } from '../../../../support/payments.ts'
+import { until } from '../../../../support/until.ts'
 
 const refusing = (message: string): Fault => {
   return { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message } }) }
@@ -35,7 +36,7 @@ describe('several nodes of one network', () => {
   })
   after(() => chain?.stop())
 
-  const asked = (proxy: Proxy, method = 'eth_blockNumber'): number =>
+  const requestCount = (proxy: Proxy, method = 'eth_blockNumber'): number =>
     proxy.requests.filter((body) => body.includes(method)).length
   const height = (): Promise<Hex> => nodes.call<Hex>('eth_blockNumber')
   const faultOf = (work: Promise<unknown>): Promise<string> =>
@@ -51,11 +52,11 @@ describe('several nodes of one network', () => {
 
   it('are asked in order, the second only if the first fails', async () => {
     await height()
-    expect([asked(first), asked(second)]).to.deep.equal([1, 0])
+    expect([requestCount(first), requestCount(second)]).to.deep.equal([1, 0])
     await first.down()
     await height()
     await nodes.batch([['eth_blockNumber'], ['eth_chainId']])
-    expect(asked(second)).to.equal(2)
+    expect(requestCount(second)).to.equal(2)
     expect(nodes.states().map(({ ready }) => ready)).to.deep.equal([false, true])
     expect(nodes.states()[0]).to.deep.equal({
       node: new URL(first.url).host,
@@ -66,7 +67,7 @@ describe('several nodes of one network', () => {
     expect(await nodes.refresh()).to.equal(null)
     expect(nodes.states().every(({ ready }) => ready)).to.equal(true)
     await height()
-    expect(asked(first)).to.equal(2)
+    expect(requestCount(first)).to.equal(2)
   })
 
   for (const [name, fault] of Object.entries<Fault>({
@@ -74,17 +75,17 @@ describe('several nodes of one network', () => {
     'is over its limit': refusing('rate limit exceeded'),
     'breaks the connection': 'cut',
   }))
-    it(`are read through the second if the first ${name}, and stay with it`, async () => {
+    it(`are read through the second if the first ${name}, and the gateway stays with it`, async () => {
       first.script(on('eth_blockNumber', fault))
       await height()
       await height()
-      expect([asked(first), asked(second)]).to.deep.equal([1, 2])
+      expect([requestCount(first), requestCount(second)]).to.deep.equal([1, 2])
     })
 
   it('pass on the error of a call without asking another node', async () => {
     first.script(on('eth_call', refusing('execution reverted: no')))
     expect(await faultOf(nodes.call('eth_call', {}, 'latest'))).to.equal('refused')
-    expect(asked(second, 'eth_call')).to.equal(0)
+    expect(requestCount(second, 'eth_call')).to.equal(0)
   })
 
   it('never use a node of another chain, at the start or later', async () => {
@@ -92,11 +93,11 @@ describe('several nodes of one network', () => {
     expect(await nodes.refresh()).to.equal(null)
     expect(nodes.wrongChain()).to.contain('chain 84532').and.contain(new URL(first.url).host)
     await height()
-    expect([asked(first), asked(second)]).to.deep.equal([0, 1])
+    expect([requestCount(first), requestCount(second)]).to.deep.equal([0, 1])
     second.script(on('eth_chainId', answering('0x1')))
     expect(await nodes.refresh()).to.contain('chain 84532')
     expect(await faultOf(height())).to.equal('unsent')
-    expect([asked(first), asked(second)]).to.deep.equal([0, 1])
+    expect([requestCount(first), requestCount(second)]).to.deep.equal([0, 1])
   })
 
   it('prevent the start of the settler if one of them is of another chain, and name it', async () => {
@@ -121,17 +122,17 @@ describe('several nodes of one network', () => {
     await first.up()
     await second.up()
     await height()
-    expect([asked(first), asked(second)]).to.deep.equal([1, 2])
+    expect([requestCount(first), requestCount(second)]).to.deep.equal([1, 2])
   })
 
   it('are named without the API keys in their addresses', () => {
     const addresses = 'https://user:secret@one.example/v2/secret https://two.example:8443/secret'
-    const named = createNodes({ addresses, network: NETWORKS.base, log: createLog('silent') })
-    expect(named.states().map(({ node }) => node)).to.deep.equal(['one.example', 'two.example:8443'])
-    expect(JSON.stringify(named.states())).to.not.contain('secret')
+    const nodesWithKeys = createNodes({ addresses, network: NETWORKS.base, log: createLog('silent') })
+    expect(nodesWithKeys.states().map(({ node }) => node)).to.deep.equal(['one.example', 'two.example:8443'])
+    expect(JSON.stringify(nodesWithKeys.states())).to.not.contain('secret')
   })
 
-  describe('sending a transaction', () => {
+  describe('that get a transaction', () => {
     const send = async (): Promise<unknown> => nodes.call('eth_sendRawTransaction', await raw())
 
     it('accept it if the first refuses it for its own reasons and the second takes it', async () => {
@@ -150,7 +151,7 @@ describe('several nodes of one network', () => {
       const before = Number(await chain.rpc.call('eth_blockNumber'))
       const outcome = await send().catch((error: Error) => error.message)
       expect(outcome).to.match(/^0x|already|nonce|did not answer/)
-      await new Promise((wake) => setTimeout(wake, 100))
+      await until(async () => Number(await chain.rpc.call('eth_blockNumber')) > before)
       expect(Number(await chain.rpc.call('eth_blockNumber'))).to.equal(before + 1)
     })
 
@@ -164,7 +165,7 @@ describe('several nodes of one network', () => {
       first.script(on('eth_sendRawTransaction', answering(`0x${'ab'.repeat(32)}`)))
       const before = Number(await chain.rpc.call('eth_blockNumber'))
       await nodes.broadcast(await raw())
-      await new Promise((wake) => setTimeout(wake, 100))
+      await until(async () => Number(await chain.rpc.call('eth_blockNumber')) > before)
       expect(Number(await chain.rpc.call('eth_blockNumber'))).to.equal(before + 1)
       for (const proxy of [first, second]) proxy.script(on('eth_sendRawTransaction', refusing('insufficient funds')))
       expect(await faultOf(nodes.broadcast(await raw()))).to.equal('refused')
