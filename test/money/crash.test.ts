@@ -10,7 +10,15 @@ import { freePort } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
 
 const shop = resolve(import.meta.dirname, '../fixtures/shop')
-const steps = ['reserved', 'answered', 'submitted', 'sent', 'settled'] as const
+/** The steps at which the gateway crashes, and what it has done by then. */
+const STEPS = {
+  reserved: 'reserved a payment',
+  answered: 'stored the answer',
+  submitted: 'recorded what it will send',
+  sent: 'moved the money',
+  settled: 'recorded the settlement',
+} as const
+type CrashStep = keyof typeof STEPS
 
 interface SandboxFile {
   readonly rpc_url: string
@@ -25,7 +33,7 @@ describe('a gateway killed with SIGKILL', function () {
   let url: string
   let running: Started | undefined
   /** Names the step at which the running gateway crashes; "" means that it does not. */
-  const crashAt = (step: (typeof steps)[number] | ''): void => writeFileSync(join(dataDir, 'crash'), step)
+  const crashAt = (step: CrashStep | ''): void => writeFileSync(join(dataDir, 'crash'), step)
   const open = async (): Promise<void> => {
     crashAt('')
     running = await start('test/support/crashing-gateway.ts', /ready/, {
@@ -54,8 +62,8 @@ describe('a gateway killed with SIGKILL', function () {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  for (const step of steps)
-    it(`right after "${step}" delivers the answer to the same payment after a restart, charged once`, async () => {
+  for (const [step, event] of Object.entries(STEPS) as [CrashStep, string][])
+    it(`right after it ${event} delivers the answer to the same payment after a restart, charged once`, async () => {
       crashAt(step)
       const account = privateKeyToAccount(sandbox().buyer.private_key)
       const before = { buyer: await balance('buyer'), payee: await balance('payee') }

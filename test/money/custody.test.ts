@@ -70,18 +70,20 @@ describe('the custody of funds', () => {
 
   it('lets settlers transfer only what a buyer has signed, never the money of the recipient', () => {
     // Selectors and signatures of transfer, transferFrom, approve, increaseAllowance and permit of ERC-20.
-    const moves =
+    const transferCalls =
       /a9059cbb|23b872dd|095ea7b3|39509351|d505accf|\btransfer\(address|\btransferFrom\(address|\bapprove\(address/
-    expect(sources('gateway').filter((file) => !file.startsWith(SANDBOX) && moves.test(read(file)))).to.deep.equal([])
+    expect(
+      sources('gateway').filter((file) => !file.startsWith(SANDBOX) && transferCalls.test(read(file))),
+    ).to.deep.equal([])
   })
 
-  it('lets the gas key pay for gas only: what it signs carries no value', () => {
+  it('lets the gas key pay for gas only: its transactions carry no value', () => {
     const { sign } = createSigner(KEY, 84532)
     const fees = { maxFeePerGas: 2n, maxPriorityFeePerGas: 1n }
     const { raw } = sign({ to: `0x${'0a'.repeat(20)}`, data: '0x01', gas: 21_000n, nonce: 0, ...fees })
     expect(parseTransaction(raw).value ?? 0n).to.equal(0n)
-    const valued = sources(SETTLERS).filter((file) => /sign\(\{[^}]*\bvalue\b/.test(read(file)))
-    expect(valued).to.deep.equal([])
+    const signingValue = sources(SETTLERS).filter((file) => /sign\(\{[^}]*\bvalue\b/.test(read(file)))
+    expect(signingValue).to.deep.equal([])
     expect(read(`${SETTLERS}chain/transaction-signer.ts`)).to.not.match(/\bvalue\b/)
   })
 })

@@ -14,7 +14,7 @@ describe('an idempotency key', () => {
   const headers = { 'idempotency-key': KEY }
   const runs = async (): Promise<number> => ((await json(await ask(`${shop.url}/v1/runs`)))['getEcho'] ?? -1) as number
   /** A payment with the id in the x402 extension. */
-  const identified = async (account = shop.wallet, id = KEY): Promise<string> => {
+  const paymentWithIdentifier = async (account = shop.wallet, id = KEY): Promise<string> => {
     const { v2 } = await offer(url)
     const declared = (v2 as unknown as { extensions: Record<string, { info: object; schema: object }> }).extensions
     const extension = declared['payment-identifier'] as { info: object; schema: object }
@@ -33,23 +33,23 @@ describe('an idempotency key', () => {
     const first = await send(url, header, 2, { headers })
     const bytes = await first.text()
     const before = shop.settler.calls.length
-    const again = await send(url, header, 2, { headers })
-    expect(again.status).to.equal(first.status)
-    expect(await again.text()).to.equal(bytes)
-    expect(receipt(again)).to.deep.equal(receipt(first))
-    expect(again.headers.get('idempotent-replay')).to.equal('true')
+    const repeated = await send(url, header, 2, { headers })
+    expect(repeated.status).to.equal(first.status)
+    expect(await repeated.text()).to.equal(bytes)
+    expect(receipt(repeated)).to.deep.equal(receipt(first))
+    expect(repeated.headers.get('idempotent-replay')).to.equal('true')
     expect(first.headers.get('idempotent-replay')).to.equal(null)
     expect(shop.settler.calls.length).to.equal(before)
     expect(await runs()).to.equal(1)
   })
 
-  for (const [form, send2] of [
+  for (const [form, sendPayment] of [
     ['the header', async () => send(url, await payment(url, shop.wallet), 2, { headers })],
-    ['the extension payment-identifier', async () => send(url, await identified())],
+    ['the extension payment-identifier', async () => send(url, await paymentWithIdentifier())],
   ] as const)
     it(`in ${form} protects an agent that signs a new payment from paying twice`, async () => {
-      expect((await send2()).status).to.equal(200)
-      const second = await send2()
+      expect((await sendPayment()).status).to.equal(200)
+      const second = await sendPayment()
       expect(second.status).to.equal(409)
       const body = await json(second)
       expect(body).to.include({ code: 'idempotency_conflict', retry: 'same_payment' })
@@ -60,10 +60,12 @@ describe('an idempotency key', () => {
     })
 
   it('means the same in the header and in the extension', async () => {
-    expect((await send(url, await identified())).status).to.equal(200)
+    expect((await send(url, await paymentWithIdentifier())).status).to.equal(200)
     expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(409)
-    const differing = await send(url, await identified(), 2, { headers: { 'idempotency-key': 'something-else-1' } })
-    expect(differing.status).to.equal(422)
+    const conflicting = await send(url, await paymentWithIdentifier(), 2, {
+      headers: { 'idempotency-key': 'something-else-1' },
+    })
+    expect(conflicting.status).to.equal(422)
     expect(shop.settler.transfers).to.have.length(1)
   })
 
@@ -84,9 +86,9 @@ describe('an idempotency key', () => {
   it('returns nothing without the payment', async () => {
     const header = await payment(url, shop.wallet)
     await send(url, header, 2, { headers })
-    const bare = await ask(url, { headers })
-    expect(bare.status).to.equal(402)
-    expect(await bare.text()).to.not.contain('said')
+    const unpaid = await ask(url, { headers })
+    expect(unpaid.status).to.equal(402)
+    expect(await unpaid.text()).to.not.contain('said')
   })
 
   it('can be used again if nothing was charged', async () => {
@@ -98,24 +100,24 @@ describe('an idempotency key', () => {
   it('accepts only one of several new payments that arrive at once', async () => {
     const payments = await Promise.all(Array.from({ length: 8 }, () => payment(url, shop.wallet)))
     const responses = await Promise.all(payments.map((header) => send(url, header, 2, { headers })))
-    const statuses = responses.map(({ status }) => status).toSorted((one, other) => one - other)
+    const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).to.deep.equal([200, 409, 409, 409, 409, 409, 409, 409])
     expect(shop.settler.transfers).to.have.length(1)
   })
 
   it('makes a duplicate request wait for the first, and gives both the same answer', async () => {
     const gated = { method: 'POST', body: { text: 'slow', fault: 'gate' }, headers }
-    const at = `${shop.url}/v1/echo`
-    const header = await payment(at, shop.wallet, 2, gated)
-    const first = send(at, header, 2, gated)
-    const second = send(at, header, 2, gated)
+    const echoUrl = `${shop.url}/v1/echo`
+    const header = await payment(echoUrl, shop.wallet, 2, gated)
+    const first = send(echoUrl, header, 2, gated)
+    const second = send(echoUrl, header, 2, gated)
     const isOpen = first.then(() => true)
     while (!(await Promise.race([isOpen, new Promise<boolean>((wake) => setTimeout(() => wake(false), 20))])))
       await ask(`${shop.url}/v1/gate`, { method: 'POST' })
-    const [one, other] = [await (await first).text(), await (await second).text()]
-    expect(one).to.equal(other)
+    const [firstBody, secondBody] = [await (await first).text(), await (await second).text()]
+    expect(firstBody).to.equal(secondBody)
     const replays = [await first, await second].map((response) => response.headers.get('idempotent-replay'))
-    expect(replays.filter((said) => said === 'true')).to.have.length(1)
+    expect(replays.filter((value) => value === 'true')).to.have.length(1)
     expect(shop.settler.transfers).to.have.length(1)
   })
 
@@ -123,7 +125,7 @@ describe('an idempotency key', () => {
     const refused = await send(url, await payment(url, shop.wallet), 2, { headers: { 'idempotency-key': 'two words' } })
     expect(refused.status).to.equal(422)
     expect(JSON.stringify(await json(refused))).to.contain('Idempotency-Key')
-    expect((await send(url, await identified(shop.wallet, 'short'))).status).to.equal(402)
+    expect((await send(url, await paymentWithIdentifier(shop.wallet, 'short'))).status).to.equal(402)
     expect(shop.settler.transfers).to.have.length(0)
   })
 
@@ -140,9 +142,9 @@ describe('an idempotency key', () => {
       await shop.close()
       shop = await openGateway(environment, { inMemory: false })
       url = `${shop.url}/v1/echo/once`
-      const again = await send(url, header, 2, { headers })
-      expect([again.status, await again.text()]).to.deep.equal([200, bytes])
-      expect(again.headers.get('idempotent-replay')).to.equal('true')
+      const repeated = await send(url, header, 2, { headers })
+      expect([repeated.status, await repeated.text()]).to.deep.equal([200, bytes])
+      expect(repeated.headers.get('idempotent-replay')).to.equal('true')
       expect((await buy(url, wallet, 2, { headers })).status).to.equal(409)
       expect(shop.settler.transfers).to.have.length(0)
     } finally {
@@ -185,10 +187,13 @@ describe('a route that requires an idempotency key', () => {
     expect(await json(refused)).to.include({ code: 'identifier_required', retry: 'after_fix' })
     expect(shop.settler.calls).to.deep.equal([])
     const paid = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
-    expect(paid.status, 'the same payment, named').to.equal(200)
-    expect((await send(url, header)).status, 'what it bought, from where it was bought').to.equal(200)
-    const again = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
-    expect([again.status, again.headers.get('idempotent-replay')], 'what it bought').to.deep.equal([200, 'true'])
+    expect(paid.status, 'the same payment with a key').to.equal(200)
+    expect((await send(url, header)).status, 'a repetition from the same address without a key').to.equal(200)
+    const repeated = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
+    expect([repeated.status, repeated.headers.get('idempotent-replay')], 'a repetition with the key').to.deep.equal([
+      200,
+      'true',
+    ])
     expect(shop.settler.transfers).to.have.length(1)
   })
 })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { prove } from './model/prove.ts'
-import { always, appended, atLast, type Facts } from './model/laws.ts'
+import { checkAlways, appended, checkAtEnd, type Facts } from './model/invariants.ts'
 
 describe('the payment flow in a simulation', () => {
-  it('keeps every law in random runs with crashes and faults at every step', async () => {
+  it('never charges twice, delivers unpaid or loses a payment in random runs with crashes and faults at every step', async () => {
     const { figures, failure } = await prove(200)
     expect(failure).to.equal(null)
     expect(figures['runs']).to.equal(200)
@@ -11,18 +11,18 @@ describe('the payment flow in a simulation', () => {
       expect(figures[name], name).to.be.greaterThan(20)
   })
 
-  /** Seeds whose runs broke a law before the cause was mended, and the number of runs it took. */
+  /** Seeds whose runs once broke an invariant, until its cause was fixed, and how many runs it took. */
   const REGRESSIONS = [
     // The write of the answer failed after it was stored, another process sent the payment, and the first called it
     // uncharged.
     [124_160_242, 20],
   ] as const
   for (const [seed, runs] of REGRESSIONS)
-    it(`keeps every law in the runs of seed ${seed}, which once broke one`, async () => {
+    it(`never charges twice, delivers unpaid or loses a payment in the runs of seed ${seed}, which once did`, async () => {
       expect((await prove(runs, seed)).failure).to.equal(null)
     })
 
-  describe('has laws that', () => {
+  describe('has invariants that', () => {
     const settled = [{ state: 'reserved' }, { state: 'answered' }, { state: 'submitted' }, { state: 'settled' }]
     const facts = (change: Partial<Facts> = {}, body: string | null = '{}', states = settled): Facts => ({
       purchases: [{ word: 'word', payments: [{ payment: { key: 'p' }, body, abandoned: false }] }] as never,
@@ -40,13 +40,13 @@ describe('the payment flow in a simulation', () => {
       undone: new Set(),
       ...change,
     })
-    const broken = (about: Facts): string => [...always(about), ...atLast(about)].join('; ')
+    const broken = (given: Facts): string => [...checkAlways(given), ...checkAtEnd(given)].join('; ')
 
     it('hold for a payment that was settled and delivered', () => {
       expect(broken(facts())).to.equal('')
     })
 
-    it('report each way to lose money', () => {
+    it('report every way in which money can be lost', () => {
       expect(broken(facts({ transfers: new Map() })))
         .to.contain('delivered unpaid')
         .and.contain('the chain moved 0')
@@ -54,12 +54,12 @@ describe('the payment flow in a simulation', () => {
       expect(broken(facts({}, '{}', settled.slice(0, 3)))).to.contain('left submitted')
       expect(broken(facts({}, '{}', [{ state: 'reserved' }, { state: 'settled' }]))).to.contain('took the path')
       const [purchase] = facts().purchases
-      const one = purchase?.payments[0] as object
-      const second = { ...one, payment: { key: 'q' } }
-      const twice = { ...purchase, payments: [one, second] }
+      const first = purchase?.payments[0] as object
+      const second = { ...first, payment: { key: 'q' } }
+      const twice = { ...purchase, payments: [first, second] }
       const transfers = new Map([...facts().transfers, ['q', 5n] as const])
       expect(broken(facts({ purchases: [twice] as never, transfers }))).to.contain('charged 2 times')
-      const abandoned = { ...purchase, payments: [{ ...one, abandoned: true }] }
+      const abandoned = { ...purchase, payments: [{ ...first, abandoned: true }] }
       expect(broken(facts({ purchases: [abandoned] as never }))).to.contain('told that it was not')
     })
 
@@ -67,11 +67,13 @@ describe('the payment flow in a simulation', () => {
       const [purchase] = facts().purchases
       const abandoned = { ...purchase, payments: [{ ...purchase?.payments[0], body: null, abandoned: true }] }
       const late = [...settled.slice(0, 3), { state: 'released' }, { state: 'settled' }, { state: 'owed' }]
-      const told = { purchases: [abandoned] as never, strangers: new Set(['p']) }
-      expect(broken(facts(told, null, late))).to.equal('')
-      expect(broken(facts(told, null, late.slice(0, 5)))).to.contain('is not owed')
-      expect(broken(facts(told, null, late.slice(0, 4)))).to.contain('neither delivered nor owed')
-      expect(broken(facts({ ...told, strangers: new Set() }, null, late))).to.contain('what we sent ourselves')
+      const paidByStranger = { purchases: [abandoned] as never, strangers: new Set(['p']) }
+      expect(broken(facts(paidByStranger, null, late))).to.equal('')
+      expect(broken(facts(paidByStranger, null, late.slice(0, 5)))).to.contain('is not owed')
+      expect(broken(facts(paidByStranger, null, late.slice(0, 4)))).to.contain('neither delivered nor owed')
+      expect(broken(facts({ ...paidByStranger, strangers: new Set() }, null, late))).to.contain(
+        'what we sent ourselves',
+      )
     })
 
     it('accept a delivery that lost its payment to a reorganisation only if the route does not wait for finality', () => {
@@ -84,7 +86,7 @@ describe('the payment flow in a simulation', () => {
       expect(broken(facts(undone, '{}', released))).to.contain('delivered unpaid')
     })
 
-    it('accept new events, but no changed ones', () => {
+    it('accept new events of a payment, but no changed ones', () => {
       const event = { at: 1, attempt: 1, state: 'reserved', detail: null } as const
       expect(appended([event], [event, { ...event, state: 'released' }])).to.equal(true)
       expect(appended([event], [{ ...event, at: 2 }])).to.equal(false)

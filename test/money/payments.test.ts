@@ -156,7 +156,7 @@ describe('a payment', () => {
     expect(await shop.gateway.journal.counts()).to.include({ released: 1, settled: 0, submitted: 0 })
   })
 
-  it('from an empty wallet is refused before the handler runs', async () => {
+  it('from an empty wallet is refused before any work is done', async () => {
     shop.settler.next('refuse')
     const header = await payment(`${url}/v1/echo/empty`, shop.wallet)
     const { response, v1 } = await offer(`${url}/v1/echo/empty`, { headers: { 'payment-signature': header } })
@@ -193,10 +193,10 @@ describe('a payment', () => {
   })
 
   it('is refused on a route other than the one its quote names, and accepted on that one', async () => {
-    const one = await offer(`${url}/v1/echo/route?times=2`)
-    const { resource } = one.v2
+    const quote = await offer(`${url}/v1/echo/route?times=2`)
+    const { resource } = quote.v2
     const pay = async (named: object) => {
-      const requirement = one.v2.accepts[0] as never
+      const requirement = quote.v2.accepts[0] as never
       return signPayment({ account: shop.wallet, requirement, version: 2, envelope: { resource: named } })
     }
     const other = { url: resource.url.replace('/v1/echo/route', '/v1/late') }
@@ -214,8 +214,11 @@ describe('a payment', () => {
     const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
     expect((await send(`${url}/v1/echo/mine`, encode(paid))).status).to.equal(200)
     const { payload } = paid as { payload: { authorization: Record<string, unknown> } }
-    const thief = await createPayment({ account: newWallet(), requirement, version: 2 })
-    const stolen = { ...thief, payload: { ...(thief['payload'] as object), authorization: payload.authorization } }
+    const ofAnotherWallet = await createPayment({ account: newWallet(), requirement, version: 2 })
+    const stolen = {
+      ...ofAnotherWallet,
+      payload: { ...(ofAnotherWallet['payload'] as object), authorization: payload.authorization },
+    }
     const refused = await send(`${url}/v1/echo/mine`, encode(stolen))
     expect(refused.status).to.equal(402)
     expect(await refused.text()).to.not.contain('said')
@@ -230,12 +233,12 @@ describe('a payment', () => {
   })
 
   it('is refused if one call carries two different payments', async () => {
-    const [one, two] = [
+    const [first, second] = [
       await payment(`${url}/v1/echo/two`, shop.wallet),
       await payment(`${url}/v1/echo/two`, shop.wallet, 1),
     ]
     const { response, v1 } = await offer(`${url}/v1/echo/two`, {
-      headers: { 'payment-signature': one, 'x-payment': two },
+      headers: { 'payment-signature': first, 'x-payment': second },
     })
     expect(response.status).to.equal(402)
     expect(v1.code).to.equal('payment_invalid')

@@ -22,13 +22,13 @@ describe('the same payment at two processes that share a journal', () => {
   })
 
   /** Lets the other process serve the payment while this one checks it. The check then fails with `reason`. */
-  function overtake(sendToOther: () => Promise<Response>, reason: string): { served: Response | null } {
+  function overtake(sendToOther: () => Promise<Response>, reason: string): { response: Response | null } {
     const { settler } = here
     const check = settler.check.bind(settler)
-    const overtaken: { served: Response | null } = { served: null }
+    const overtaken: { response: Response | null } = { response: null }
     settler.check = async () => {
       settler.check = check
-      overtaken.served = await sendToOther()
+      overtaken.response = await sendToOther()
       return { reason, message: 'No.' }
     }
     return overtaken
@@ -40,9 +40,9 @@ describe('the same payment at two processes that share a journal', () => {
       const header = await payment(`${here.url}/v1/echo/${word}`, here.wallet)
       const overtaken = overtake(() => send(`${there.url}/v1/echo/${word}`, header), reason)
       const answer = await send(`${here.url}/v1/echo/${word}`, header)
-      expect(overtaken.served?.status).to.equal(200)
+      expect(overtaken.response?.status).to.equal(200)
       expect(answer.status).to.equal(200)
-      expect(await answer.text()).to.equal(await overtaken.served?.text())
+      expect(await answer.text()).to.equal(await overtaken.response?.text())
       expect(answer.headers.get('idempotent-replay')).to.equal('true')
     })
 
@@ -51,7 +51,7 @@ describe('the same payment at two processes that share a journal', () => {
     there.settler.next('lost')
     const overtaken = overtake(() => send(`${there.url}/v1/echo/slow`, header), 'insufficient_funds')
     const answer = await send(`${here.url}/v1/echo/slow`, header)
-    expect([overtaken.served?.status, answer.status]).to.deep.equal([503, 503])
+    expect([overtaken.response?.status, answer.status]).to.deep.equal([503, 503])
     expect(await json(answer)).to.include({ code: 'settlement_pending', retry: 'same_payment' })
   })
 

@@ -105,7 +105,7 @@ function createChain() {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const)
-  describe(`the data of release 0.1 in ${engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => {
+  describe(`a gateway started on the data of release 0.1 in ${engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => {
     let folder: string
     let schema: Schema | null = null
     let shop: TestGateway
@@ -162,13 +162,13 @@ for (const engine of ['sqlite', 'postgres'] as const)
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it('holds a payment in every state, each known to this test', async () => {
+    it('finds a payment in every state, each of them expected by this test', async () => {
       expect(Object.keys(payments)).to.have.members(Object.keys(STATES))
       for (const [name, [before]] of Object.entries(STATES)) expect(paymentOf(name).state, name).to.equal(before)
       expect(new Set(Object.values(STATES).map(([before]) => before)).size).to.equal(6)
     })
 
-    it('is finished at the start: every payment is in the state that the chain proves', async () => {
+    it('finishes open payments at the start, so that every payment is in the state that the chain proves', async () => {
       const expected = Object.fromEntries(Object.entries(STATES).map(([name, [, after]]) => [name, after]))
       expect(await statesNow()).to.deep.equal(expected)
       for (const [name, { key, transferred, attempt }] of Object.entries(payments)) {
@@ -180,7 +180,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(chain.sent).to.deep.equal([])
     })
 
-    it('keeps all that 0.1 stored about a payment', async () => {
+    it('keeps everything that 0.1 stored about a payment', async () => {
       expect(await recordOf('settled and never delivered')).to.include({ deliveredAt: null })
       expect((await recordOf('settled and delivered')).deliveredAt).to.be.a('number')
       expect((await recordOf('settled, answer forgotten')).answer).to.equal(null)

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import secp256k1 from 'secp256k1'
 import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
@@ -11,33 +12,33 @@ import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { json, offer, payment, receipt, send } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
-import { newWallet, openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
+import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../support/gateway.ts'
 import { type Proxy, startProxy } from '../support/proxy.ts'
 import { newSettleKey } from '../support/payments.ts'
 import { base64, createPayment } from '../support/wallet.ts'
-import { createWalletMaker, type WalletMaker } from '../support/contract-wallets.ts'
+import { createContractWallets, type ContractWallets } from '../support/contract-wallets.ts'
 
 describe('a contract wallet', () => {
   let chain: TestChain
   let proxy: Proxy
-  let maker: WalletMaker
+  let contractWallets: ContractWallets
   let shop: TestGateway
   let url: string
   let onAnswered: () => Promise<void> = async () => {}
   const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)
   const codeOf = (account: Hex): Promise<Hex> => chain.rpc.call<Hex>('eth_getCode', account, 'latest')
-  const asked = (method: string): number => proxy.requests.filter((body) => body.includes(method)).length
+  const requestCount = (method: string): number => proxy.requests.filter((body) => body.includes(method)).length
   before(async function () {
     chain = await startChain(this)
     proxy = await startProxy(chain.rpcUrl)
-    maker = await createWalletMaker(chain)
+    contractWallets = await createContractWallets(chain)
     const settler = await createChainSettler({
       rpcUrl: proxy.url,
       key: await newSettleKey(chain),
       network: chain.network,
       log: createLog('silent'),
       confirmSeconds: 10,
-      factories: [maker.factory],
+      factories: [contractWallets.factory],
     })
     const { network } = chain
     const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
@@ -58,12 +59,12 @@ describe('a contract wallet', () => {
     await chain?.stop()
   })
 
-  const paying: Readonly<Record<string, () => Promise<LocalAccount>>> = {
-    'that is deployed (ERC-1271)': () => maker.newWallet({ exists: true }),
-    'that is not deployed yet (ERC-6492)': () => maker.newWallet({ exists: false }),
-    'at the address of a key (EIP-7702)': () => maker.newDelegated(),
+  const wallets: Readonly<Record<string, () => Promise<LocalAccount>>> = {
+    'that is deployed (ERC-1271)': () => contractWallets.newWallet({ deployed: true }),
+    'that is not deployed yet (ERC-6492)': () => contractWallets.newWallet({ deployed: false }),
+    'at the address of a key (EIP-7702)': () => contractWallets.newDelegatedAccount(),
   }
-  for (const [name, newAccount] of Object.entries(paying))
+  for (const [name, newAccount] of Object.entries(wallets))
     for (const version of [1, 2] as const)
       it(`${name} pays once in x402 v${version} and can fetch its answer again`, async () => {
         const account = await newAccount()
@@ -75,23 +76,25 @@ describe('a contract wallet', () => {
         const text = await response.text()
         expect((await balance()) - before).to.equal(5000n)
         expect(await codeOf(account.address)).to.not.equal('0x')
-        const again = await send(url, header, version)
-        expect([again.status, await again.text()]).to.deep.equal([200, text])
+        const repeated = await send(url, header, version)
+        expect([repeated.status, await repeated.text()]).to.deep.equal([200, text])
         expect((await balance()) - before).to.equal(5000n)
       })
 
   it('that was deployed by its first payment pays again', async () => {
-    const account = await maker.newWallet({ exists: false })
+    const account = await contractWallets.newWallet({ deployed: false })
     for (let payments = 0; payments < 2; payments++)
       expect((await send(url, await payment(url, account))).status).to.equal(200)
   })
 
   it('is charged only once its buyer comes back for an answer that was stored when the buyer left', async () => {
-    const header = await payment(url, await maker.newWallet({ exists: true }))
+    const header = await payment(url, await contractWallets.newWallet({ deployed: true }))
     const leaving = new AbortController()
+    const arrived = nextRequest(shop)
     onAnswered = async () => {
+      const closed = once((await arrived).response, 'close')
       leaving.abort()
-      await new Promise((wake) => setTimeout(wake, 100))
+      await closed
     }
     const before = await balance()
     const lost = await send(url, header, 2, { signal: leaving.signal }).catch(() => 'disconnected')
@@ -109,32 +112,36 @@ describe('a contract wallet', () => {
       expect(response.status).to.equal(402)
       return v1.error
     }
-    const wallet = await maker.newWallet({ exists: true })
-    const other = await maker.newWallet({ exists: true })
+    const wallet = await contractWallets.newWallet({ deployed: true })
+    const other = await contractWallets.newWallet({ deployed: true })
     const forged = { ...wallet, signTypedData: other.signTypedData } as LocalAccount
     expect(await refusalOf(forged)).to.equal('invalid_exact_evm_payload_signature')
-    expect(await refusalOf(await maker.newWallet({ exists: true, balance: 0n }))).to.equal('insufficient_funds')
-    expect(await refusalOf(await maker.newWallet({ exists: false, balance: 0n }))).to.equal('insufficient_funds')
-    const ofOtherFactory = await (await createWalletMaker(chain)).newWallet({ exists: false })
-    expect(await refusalOf(ofOtherFactory)).to.equal('eip6492_factory_not_allowed')
-    expect(await codeOf(ofOtherFactory.address)).to.equal('0x')
+    expect(await refusalOf(await contractWallets.newWallet({ deployed: true, balance: 0n }))).to.equal(
+      'insufficient_funds',
+    )
+    expect(await refusalOf(await contractWallets.newWallet({ deployed: false, balance: 0n }))).to.equal(
+      'insufficient_funds',
+    )
+    const walletOfOtherFactory = await (await createContractWallets(chain)).newWallet({ deployed: false })
+    expect(await refusalOf(walletOfOtherFactory)).to.equal('eip6492_factory_not_allowed')
+    expect(await codeOf(walletOfOtherFactory.address)).to.equal('0x')
   })
 
-  it('cannot be impersonated at our expense: repeated forgeries cost one lookup, then 429', async () => {
+  it('cannot be impersonated at our expense: repeated forgeries cost one lookup and are then refused with 429', async () => {
     const claimed = newWallet()
     const forger = { ...newWallet(), address: claimed.address } as LocalAccount
-    const [before, simulated] = [asked('eth_getCode'), asked('eth_call')]
+    const [lookupsBefore, simulationsBefore] = [requestCount('eth_getCode'), requestCount('eth_call')]
     for (let tries = 0; tries < 10; tries++) {
       const { v1 } = await offer(url, { headers: { 'payment-signature': await payment(url, forger) } })
       expect(v1).to.include({ error: 'invalid_exact_evm_payload_signature' })
       expect(JSON.stringify(v1)).to.contain('The domain is')
     }
-    expect(asked('eth_getCode') - before).to.equal(1)
-    expect(asked('eth_call') - simulated).to.equal(0)
-    let limited = 0
+    expect(requestCount('eth_getCode') - lookupsBefore).to.equal(1)
+    expect(requestCount('eth_call') - simulationsBefore).to.equal(0)
+    let refusedByLimit = 0
     for (let tries = 0; tries < 60; tries++)
-      if ((await send(url, await payment(url, forger))).status === 429) limited += 1
-    expect(limited).to.be.greaterThan(5)
+      if ((await send(url, await payment(url, forger))).status === 429) refusedByLimit += 1
+    expect(refusedByLimit).to.be.greaterThan(5)
   })
 })
 
@@ -158,9 +165,10 @@ describe('one authorization with two valid signatures', () => {
       const two = { ...one, payload: { ...(one['payload'] as object), signature: other } }
       const release = shop.settler.hold()
       const first = send(url, base64(one))
-      await new Promise((wake) => setTimeout(wake, 50))
+      await until(() => shop.settler.calls.includes('settle'))
+      const secondArrived = nextRequest(shop)
       const second = send(url, base64(two))
-      await new Promise((wake) => setTimeout(wake, 50))
+      await secondArrived
       expect((await send(url, await payment(url, shop.wallet).then(() => 'x'))).status).to.equal(402)
       release()
       const [a, b] = await Promise.all([first, second])

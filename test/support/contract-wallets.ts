@@ -42,15 +42,15 @@ const ABI = parseAbi([
   'function addressOf(address) view returns (address)',
 ])
 
-export interface WalletMaker {
+export interface ContractWallets {
   readonly factory: Hex
-  /** A wallet with USDC. If it does not exist, its signatures contain the call that deploys it (ERC-6492). */
-  newWallet(options: { readonly exists: boolean; readonly balance?: bigint }): Promise<LocalAccount>
+  /** A wallet with USDC. If it is not deployed, its signatures contain the call that deploys it (ERC-6492). */
+  newWallet(options: { readonly deployed: boolean; readonly balance?: bigint }): Promise<LocalAccount>
   /** A key whose account delegates to the wallet's code (EIP-7702). */
-  newDelegated(): Promise<LocalAccount>
+  newDelegatedAccount(): Promise<LocalAccount>
 }
 
-export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> {
+export async function createContractWallets(chain: TestChain): Promise<ContractWallets> {
   const factory: Hex = `0x${keccak256(toBytes(String(Math.random()))).slice(-40)}`
   const delegate: Hex = `0x${keccak256(factory).slice(-40)}`
   await chain.rpc.call('anvil_setCode', factory, compile('Factory', SOURCE).runtime)
@@ -71,7 +71,7 @@ export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> 
 
   return {
     factory,
-    async newWallet({ exists, balance = 1_000_000n }) {
+    async newWallet({ deployed, balance = 1_000_000n }) {
       const owner = privateKeyToAccount(generatePrivateKey())
       const call = {
         to: factory,
@@ -80,12 +80,12 @@ export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> 
       const address: Hex = `0x${(await chain.rpc.call<Hex>('eth_call', call, 'latest')).slice(-40)}`
       const data = encodeFunctionData({ abi: ABI, functionName: 'create', args: [owner.address] })
       if (balance > 0n) await chain.mint(address, balance)
-      if (exists) await mined(await client.sendTransaction({ to: factory, data }))
+      if (deployed) await mined(await client.sendTransaction({ to: factory, data }))
       return signing(address, owner, (signature) =>
-        exists ? signature : serializeErc6492Signature({ address: factory, data, signature }),
+        deployed ? signature : serializeErc6492Signature({ address: factory, data, signature }),
       )
     },
-    async newDelegated() {
+    async newDelegatedAccount() {
       const owner = privateKeyToAccount(generatePrivateKey())
       await chain.mint(owner.address, 1_000_000n)
       const authorization = await owner.signAuthorization({

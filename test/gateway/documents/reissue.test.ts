@@ -9,20 +9,20 @@ import { ask, buy, json } from '../../support/agent.ts'
 import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
 
 const REISSUE = '/v1/passes/reissue'
-const shop = resolve(import.meta.dirname, '../../fixtures/shop')
+const SHOP = resolve(import.meta.dirname, '../../fixtures/shop')
 
 describe('a lost access token', () => {
   let catalog: string
-  let open: TestGateway
+  let shop: TestGateway
   before(async () => {
     catalog = mkdtempSync(join(tmpdir(), 'tollgate-reissue-'))
-    cpSync(join(shop, 'catalog'), catalog, { recursive: true })
+    cpSync(join(SHOP, 'catalog'), catalog, { recursive: true })
     const plans = JSON.parse(readFileSync(join(catalog, 'plans.json'), 'utf8')) as object
     writeFileSync(join(catalog, 'plans.json'), JSON.stringify({ ...plans, reissue: REISSUE }))
-    open = await openGateway({ CATALOG_DIR: catalog })
+    shop = await openGateway({ CATALOG_DIR: catalog })
   })
   after(async () => {
-    await open.close()
+    await shop.close()
     rmSync(catalog, { recursive: true, force: true })
   })
 
@@ -30,8 +30,8 @@ describe('a lost access token', () => {
     wallet: ReturnType<typeof newWallet>,
     change: Record<string, string> = {},
   ): Promise<Response> {
-    const issuedAt = change['issued_at'] ?? open.now().toISOString()
-    const message = reissueMessage(change['base'] ?? open.url, wallet.address, issuedAt)
+    const issuedAt = change['issued_at'] ?? shop.now().toISOString()
+    const message = reissueMessage(change['base'] ?? shop.url, wallet.address, issuedAt)
     const { base: _, ...rest } = change
     const body = {
       address: wallet.address,
@@ -39,14 +39,14 @@ describe('a lost access token', () => {
       signature: await wallet.signMessage({ message }),
       ...rest,
     }
-    return ask(`${open.url}${REISSUE}`, { method: 'POST', body })
+    return ask(`${shop.url}${REISSUE}`, { method: 'POST', body })
   }
-  const bought = async (wallet = open.wallet) =>
-    json(await buy(`${open.url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' }))
+  const bought = async (wallet = shop.wallet) =>
+    json(await buy(`${shop.url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' }))
 
   it('is reissued to the wallet that paid, with the same id and the same expiry', async () => {
     const purchase = await bought()
-    const { count, tokens } = (await json(await reissueTo(open.wallet))) as {
+    const { count, tokens } = (await json(await reissueTo(shop.wallet))) as {
       count: number
       tokens: Record<string, unknown>[]
     }
@@ -54,14 +54,14 @@ describe('a lost access token', () => {
     expect({ ...tokens[0], token: null }).to.deep.equal({ ...purchase, token: null })
     const [old, fresh] = [decodeJwt(String(purchase['token'])), decodeJwt(String(tokens[0]?.['token']))]
     expect(fresh).to.deep.equal(old)
-    const response = await ask(`${open.url}/v1/late`, { headers: { 'x-service-token': String(tokens[0]?.['token']) } })
+    const response = await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': String(tokens[0]?.['token']) } })
     expect(response.status).to.equal(200)
   })
 
   it('keeps its expiry even after its stored answer was deleted', async () => {
     const wallet = newWallet()
     const purchase = await bought(wallet)
-    await open.gateway.journal.forgetAnswers(Date.now() + 1e9)
+    await shop.gateway.journal.forgetAnswers(Date.now() + 1e9)
     const { tokens } = (await json(await reissueTo(wallet))) as { tokens: Record<string, unknown>[] }
     expect(tokens[0]).to.include({ expires_at: purchase['expires_at'], issued_at: purchase['issued_at'] })
   })
@@ -70,9 +70,9 @@ describe('a lost access token', () => {
     const stranger = newWallet()
     expect(await json(await reissueTo(stranger))).to.deep.equal({ count: 0, tokens: [] })
     const wrong: Record<string, string>[] = [
-      { address: open.wallet.address },
-      { issued_at: new Date(open.now().getTime() - 601_000).toISOString() },
-      { issued_at: new Date(open.now().getTime() + 601_000).toISOString() },
+      { address: shop.wallet.address },
+      { issued_at: new Date(shop.now().getTime() - 601_000).toISOString() },
+      { issued_at: new Date(shop.now().getTime() + 601_000).toISOString() },
       { base: 'https://elsewhere.example' },
       { signature: `0x${'11'.repeat(65)}` },
       { signature: '0x' },
@@ -88,14 +88,14 @@ describe('a lost access token', () => {
   it('is reissued once per signature, so that an intercepted request is worthless', async () => {
     const wallet = newWallet()
     await bought(wallet)
-    const issued_at = open.now().toISOString()
+    const issued_at = shop.now().toISOString()
     expect((await json(await reissueTo(wallet, { issued_at })))['count']).to.equal(1)
     const replay = await reissueTo(wallet, { issued_at })
     expect(replay.status).to.equal(422)
     const text = JSON.stringify(await json(replay))
     expect(text).to.include('used before').and.not.to.include('eyJ')
     // Of several requests at once, only the first succeeds.
-    const next = new Date(open.now().getTime() + 1000).toISOString()
+    const next = new Date(shop.now().getTime() + 1000).toISOString()
     const answers = await Promise.all(Array.from({ length: 8 }, () => reissueTo(wallet, { issued_at: next })))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, ...Array(7).fill(422)])
   })
@@ -103,10 +103,10 @@ describe('a lost access token', () => {
   it('is not reissued if it was revoked or has expired', async () => {
     const wallet = newWallet()
     const [first, second] = [await bought(wallet), await bought(wallet)]
-    await open.gateway.revocations.revoke(String(decodeJwt(String(first['token'])).jti), 'a test')
+    await shop.gateway.revocations.revoke(String(decodeJwt(String(first['token'])).jti), 'a test')
     const { tokens } = (await json(await reissueTo(wallet))) as { tokens: { token: string }[] }
     expect(tokens.map(({ token }) => decodeJwt(token).jti)).to.deep.equal([decodeJwt(String(second['token'])).jti])
-    open.advance(3601)
+    shop.advance(3601)
     expect(await json(await reissueTo(wallet))).to.deep.equal({ count: 0, tokens: [] })
   })
 
@@ -124,19 +124,19 @@ describe('a lost access token', () => {
     const reissue = createReissue({
       journal: { list: async () => [record(here), record(there)] as never, events: async () => [] },
       tokens: { issue: async ({ id }) => ({ token: id, issuedAt: new Date(), expiresAt: new Date() }) },
-      baseUrl: open.url,
+      baseUrl: shop.url,
       revoked: new Set(),
       nonces: { use: async () => true },
       accepts: async ({ caip2 }) => caip2 === there,
       now: () => new Date(),
     })
     const body = { address: PAY_TO, issued_at: new Date().toISOString(), signature: '0x01' }
-    const tokens = await reissue(open.gateway.current.catalog, body)
+    const tokens = await reissue(shop.gateway.current.catalog, body)
     expect(tokens.map(({ token }) => token)).to.deep.equal([`of ${there}`])
   })
 
   it('is documented: the description of the route contains the message to sign', () => {
-    const operation = open.gateway.current.catalog.operations.get('reissueTokens')
+    const operation = shop.gateway.current.catalog.operations.get('reissueTokens')
     expect(operation).to.include({ price: null, path: REISSUE, listed: true })
     expect(operation?.description).to.include('Give me my access tokens for {base_url} again.')
   })

@@ -42,7 +42,7 @@ describe('a payment settled on a chain with faults', () => {
     expect(await gateway.received()).to.equal(0n)
   })
 
-  it('works for one of twelve payments at once when the balance covers one, and refuses the others before any work', async () => {
+  it('does the work for one of twelve simultaneous payments if the balance covers one, and refuses the others before any work', async () => {
     const { gateway } = fixture
     const buyer = await gateway.newBuyer(PRICE + 1n)
     const payments = await Promise.all(
@@ -59,7 +59,7 @@ describe('a payment settled on a chain with faults', () => {
     expect(await gateway.received()).to.equal(PRICE)
   })
 
-  it('settles twelve payments at once when the balance covers exactly all of them', async () => {
+  it('settles twelve simultaneous payments if the balance covers exactly all of them', async () => {
     const { gateway } = fixture
     const buyer = await gateway.newBuyer(12n * PRICE)
     const payments = await Promise.all(
@@ -83,8 +83,7 @@ describe('a payment settled on a chain with faults', () => {
     await expectStates(payment, RELEASED)
     await gateway.chain.mint(buyer.address, 1_000_000n)
     await sendFor(gateway, payment)
-    const again = await payment.pay()
-    const refusal = await json(again)
+    const refusal = await json(await payment.pay())
     expect(refusal).to.include({ code: 'payment_already_used' })
     await expectStates(payment, OWED)
     expect(await payment.record()).to.include({ transaction: refusal['transaction'], answer: null })
@@ -150,7 +149,7 @@ describe('a payment settled on a chain with faults', () => {
 describe('a payment settled on a chain with faults and final in the third block', () => {
   const fixture = useChainGateway({ confirmBlocks: 3 })
 
-  it('delivers a plan only once its payment is that deep, and charges nobody for a reorganisation before', async () => {
+  it('delivers a plan only once its payment is final, and charges nobody if a reorganisation comes first', async () => {
     const { gateway } = fixture
     const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), { method: 'POST' })
     const early = await payment.pay()
@@ -175,8 +174,8 @@ describe('a payment settled on a chain with faults and final in the third block'
     expect(response.status).to.equal(200)
     expect(receipt(response)).to.include({ success: true }).and.have.property('extensions')
     expect(await payment.states()).to.deep.equal(['reserved', 'answered', 'submitted'])
-    const again = await payment.pay()
-    expect(await again.text()).to.equal(await response.text())
+    const repeated = await payment.pay()
+    expect(await repeated.text()).to.equal(await response.text())
     expect(await payment.states()).to.deep.equal(['reserved', 'answered', 'submitted'])
     await gateway.mine(2)
     await expectStates(payment, SETTLED)

@@ -24,7 +24,7 @@ describe('a payment settled through facilitators with faults', () => {
   let second: Proxy
   let gateway: ChainGateway
   /** Payments whose outcome is unknown. */
-  const unclear: SignedPayment[] = []
+  const pending: SignedPayment[] = []
 
   before(async function () {
     gateway = await openChainGateway(this, async (chain, [node]) => {
@@ -54,14 +54,15 @@ describe('a payment settled through facilitators with faults', () => {
   })
 
   const sign = async (): Promise<SignedPayment> => gateway.sign('/v1/echo/facilitated', await gateway.newBuyer())
-  const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
+  const settleRequests = (proxy: Proxy): number =>
+    proxy.requests.filter((body) => body.includes('paymentPayload')).length
   /** Pays, and counts how often each facilitator was asked to settle. */
   async function pay(
     payment: SignedPayment,
   ): Promise<{ readonly response: Response; readonly asked: readonly number[] }> {
-    const before = [settlesAt(first), settlesAt(second)]
+    const before = [settleRequests(first), settleRequests(second)]
     const response = await payment.pay()
-    return { response, asked: [settlesAt(first) - (before[0] ?? 0), settlesAt(second) - (before[1] ?? 0)] }
+    return { response, asked: [settleRequests(first) - (before[0] ?? 0), settleRequests(second) - (before[1] ?? 0)] }
   }
   it('settles through the second facilitator if the first is down at the start, and names it in /health', async () => {
     expect(gateway.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
@@ -144,7 +145,7 @@ describe('a payment settled through facilitators with faults', () => {
       expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
       expect(await payment.states()).to.deep.equal(SUBMITTED)
       expect(await gateway.received()).to.equal(0n)
-      unclear.push(payment)
+      pending.push(payment)
     })
 
   it('does no work and charges nothing while all facilitators are down, but still serves the 402', async () => {
@@ -189,10 +190,10 @@ describe('a payment settled through facilitators with faults', () => {
   })
 
   it('releases payments with an unknown outcome only once they have expired by the time of the chain', async () => {
-    for (const payment of unclear) expect(await payment.states()).to.deep.equal(SUBMITTED)
+    for (const payment of pending) expect(await payment.states()).to.deep.equal(SUBMITTED)
     await gateway.chain.advance(400)
-    for (const payment of unclear) await expectStates(payment, RELEASED)
-    expect(unclear).to.have.length(4)
+    for (const payment of pending) await expectStates(payment, RELEASED)
+    expect(pending).to.have.length(4)
     expect(await gateway.received()).to.equal(0n)
   })
 })

@@ -15,7 +15,7 @@ import {
   useChainGateway,
 } from './fault-fixture.ts'
 
-describe('the chain settler with failing nodes and gas', () => {
+describe('the chain settler with failing nodes or expensive gas', () => {
   const fixture = useChainGateway({ maxGasPrice: 500_000_000_000n })
 
   it('sends through the other node if one falsely accepts a transaction, and settles once', async () => {

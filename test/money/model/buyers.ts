@@ -64,7 +64,7 @@ export function createBuyers(
 
   function end(call: Call, bought: Bought, verdict: Verdict): void {
     if (call.verdict !== null) return
-    world().steps.story.push(`buyer of ${bought.payment.key.slice(-4)}: ${verdict}`)
+    world().steps.history.push(`buyer of ${bought.payment.key.slice(-4)}: ${verdict}`)
     call.verdict = verdict
     if (verdict !== 'conflict') bought.last = verdict
   }
@@ -87,7 +87,7 @@ export function createBuyers(
     const call: Call = { gateway, hangUp: new AbortController(), verdict: null }
     bought.calls.push(call)
     bought.words.add(word)
-    world().steps.story.push(`buyer presents ${bought.payment.key.slice(-4)} for ${word} to ${gateway.id}`)
+    world().steps.history.push(`buyer presents ${bought.payment.key.slice(-4)} for ${word} to ${gateway.id}`)
     let confirmSent = (): void => {}
     const request: CallRequest = {
       id: `call-${bought.calls.length}`,
@@ -129,12 +129,12 @@ export function createBuyers(
     }
     const bought = chosen.payments.at(-1) as Bought
     const inFlight = bought.calls.some(({ verdict }) => verdict === null)
-    const whim = Math.floor(pick / PURCHASES) % 8
-    if (whim === 0) present(chosen, bought, gateway, 'another-word')
-    else if (!inFlight && bought.body === null && bought.last === 'uncharged' && whim < 6) {
+    const action = Math.floor(pick / PURCHASES) % 8
+    if (action === 0) present(chosen, bought, gateway, 'another-word')
+    else if (!inFlight && bought.body === null && bought.last === 'uncharged' && action < 6) {
       bought.abandoned = true
       present(chosen, sign(chosen), gateway)
-    } else if (whim === 1 && chosen.identifier !== null && bought.body === null) {
+    } else if (action === 1 && chosen.identifier !== null && bought.body === null) {
       // An impatient agent signs a new payment with the same identifier before it hears about the first.
       present(chosen, sign(chosen), gateway)
     } else present(chosen, bought, gateway)

@@ -1,5 +1,5 @@
 /**
- * `npm run model -- 10000 [seed [shrink]]`: many random runs. Prints what they did and exits with 1 if a law was broken.
+ * `npm run model -- 10000 [seed [shrink]]`: many random runs. Prints what they did and exits with 1 if an invariant was broken.
  */
 import { prove } from './prove.ts'
 

@@ -21,10 +21,10 @@ import type { Tx } from './chain.ts'
 import type { Process } from './steps.ts'
 import { type Gateway, NETWORK, type World } from './world.ts'
 
-const place = { path: '/v1/word', route: 'GET /v1/word' }
 const operation = {
   ...OPERATION,
-  ...place,
+  path: '/v1/word',
+  route: 'GET /v1/word',
   id: 'getWord',
   params: null,
   query: null,
@@ -42,7 +42,7 @@ export function createGateway(world: World, id: string): Gateway {
   const process: Process = { id, dead: false }
   const { steps } = world
   const now = (): Date => new Date(world.now())
-  const journal = held(world, process)
+  const journal = steppedJournal(world, process)
   const settler = createSettler(world, process)
   const payments = createPayments({
     network: NETWORK,
@@ -104,8 +104,8 @@ function answer(world: World, choice: number): unknown {
   return { run: world.nextRun() }
 }
 
-/** The journal with a step before and after each operation. Notes which process changed a row last, as the journal does. */
-function held(world: World, process: Process): Journal {
+/** The journal, with each operation as a step that the run controls. Notes which process changed a row last, as the journal does. */
+function steppedJournal(world: World, process: Process): Journal {
   const { journal, steps, owners } = world
   const gate = <Result>(name: string, work: () => Promise<Result>): Promise<Result> =>
     steps.gate(process, `journal.${name}`, work)
@@ -195,14 +195,14 @@ function createSettler(world: World, process: Process): Settler {
         fromBlock: 0,
       }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
-      const way = await gate('send', (choice) => {
-        const chosen = (['sent', 'sent', 'sent', 'limbo', 'lost', 'unsent'] as const)[choice % 6]
+      const sending = await gate('send', (choice) => {
+        const chosen = (['sent', 'sent', 'sent', 'accepted', 'lost', 'unsent'] as const)[choice % 6]
         if (chosen === 'sent') chain.broadcast(tx)
-        // The receiver may send it at any time, or never.
-        if (chosen === 'limbo') world.limbo.push(tx)
+        // The node that accepted it may broadcast it at any time, or never.
+        if (chosen === 'accepted') world.unbroadcast.push(tx)
         return chosen
       })
-      if (way === 'unsent')
+      if (sending === 'unsent')
         return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.', unsent: true }
       return gate('confirm', (): Outcome => {
         const outcome = verdict(tx)

@@ -1,4 +1,4 @@
-/** Many random runs with counts. If one breaks a law, finds the shortest run that still does. */
+/** Makes many random runs and counts what they did. If one breaks an invariant, can find the shortest run that does. */
 import * as fc from 'fast-check'
 import { type Choice, run, type Tally } from './run.ts'
 
@@ -11,11 +11,11 @@ const choice: fc.Arbitrary<Choice> = fc.record({
 export interface Proof {
   /** Counts over all runs. */
   readonly figures: Readonly<Record<string, number>>
-  /** The broken law with the choices that lead there; null if no law was broken. */
+  /** The broken invariant with the steps that lead there; null if none was broken. */
   readonly failure: string | null
 }
 
-/** @param shrink whether to find the shortest run that breaks the same law, which takes minutes */
+/** @param shrink whether to find the shortest run that breaks the same invariant, which takes minutes */
 export async function prove(runs: number, seed?: number, shrink = false): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()

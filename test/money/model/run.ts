@@ -1,7 +1,7 @@
-/** One random run: events happen in random order, then everything in progress ends, and the laws are checked. */
+/** One random run: events happen in random order, then everything in progress ends, and the invariants are checked. */
 import type { JournalEvent } from '../../../gateway/payments/journal/journal.ts'
 import { type Bought, type Buyers, createBuyers } from './buyers.ts'
-import { always, appended, atLast, type Facts } from './laws.ts'
+import { checkAlways, appended, checkAtEnd, type Facts } from './invariants.ts'
 import type { Fate } from './steps.ts'
 import { createGateway } from './process.ts'
 import { createWorld, type Gateway, PAYERS, PRICE, type World } from './world.ts'
@@ -30,7 +30,7 @@ export interface Tally {
   steps: Map<string, number>
 }
 
-export class LawBroken extends Error {}
+export class InvariantBroken extends Error {}
 
 const FATES: readonly Fate[] = [
   ...Array.from({ length: 26 }, (): Fate => 'done'),
@@ -95,20 +95,20 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
     )
     return { purchases: buyers.purchases, rows, transfers, strangers: new Set(strangers), undone: world.chain.undone }
   }
-  const expectLaws = (more: readonly string[] = []): void => {
+  const expectInvariants = (more: readonly string[] = []): void => {
     const all = [...broken, ...more]
-    if (all.length > 0) throw new LawBroken(`${all.join('; ')}\n${world.steps.story.join('\n')}`)
+    if (all.length > 0) throw new InvariantBroken(`${all.join('; ')}\n${world.steps.history.join('\n')}`)
   }
 
   try {
     for (const choice of choices) {
       await happen(world, buyers, choice)
-      if (choice.what % 16 === 0) expectLaws(always(await facts()))
+      if (choice.what % 16 === 0) expectInvariants(checkAlways(await facts()))
     }
-    expectLaws(always(await facts()))
-    await rest(world, buyers)
+    expectInvariants(checkAlways(await facts()))
+    await finish(world, buyers)
     const last = await facts()
-    expectLaws([...always(last), ...atLast(last)])
+    expectInvariants([...checkAlways(last), ...checkAtEnd(last)])
     const states = [...last.rows.values()].map(({ record }) => record.state)
     tally.payments = states.length
     tally.calls = buyers.calls().length
@@ -137,11 +137,11 @@ async function boot(world: World): Promise<void> {
 }
 
 async function happen(world: World, buyers: Buyers, { what, which, how }: Choice): Promise<void> {
-  const { steps, chain, limbo } = world
+  const { steps, chain, unbroadcast } = world
   const living = world.gateways.filter(({ dead }) => !dead)
-  const one = <Item>(items: readonly Item[]): Item | undefined => items[which % items.length]
-  const gateway = one(living)
-  if (what < 55) await one(steps.pending)?.happen(FATES[how % FATES.length] as Fate, which)
+  const pick = <Item>(items: readonly Item[]): Item | undefined => items[which % items.length]
+  const gateway = pick(living)
+  if (what < 55) await pick(steps.pending)?.happen(FATES[how % FATES.length] as Fate, which)
   else if (what < 68) buyers.act(which)
   else if (what < 75) chain.mine((tx) => (which + Number(BigInt(tx.hash) % 7n)) % 4 !== 0)
   else if (what < 76) for (const { hash } of [...chain.pool.values()].slice(0, 1)) chain.failing.add(hash)
@@ -151,11 +151,11 @@ async function happen(world: World, buyers: Buyers, { what, which, how }: Choice
   else if (what < 88 && gateway) await steps.kill(gateway, how)
   else if (what < 91 && gateway?.open) void gateway.reconcile(false).catch(() => {})
   else if (what < 92 && gateway?.open) void gateway.watch().catch(() => {})
-  else if (what < 94) one(buyers.calls().filter(({ verdict }) => verdict === null))?.hangUp.abort(new Error('gone'))
-  else if (what < 95) for (const tx of limbo.splice(0, 1)) chain.broadcast(tx)
+  else if (what < 94) pick(buyers.calls().filter(({ verdict }) => verdict === null))?.hangUp.abort(new Error('gone'))
+  else if (what < 95) for (const tx of unbroadcast.splice(0, 1)) chain.broadcast(tx)
   else if (what < 97) frontRun(world, which, how)
   else if (what < 98) cancel(world, buyers, which)
-  else if (what < 99) chain.balances.set((one(PAYERS) as (typeof PAYERS)[0]).address, BigInt(how % 4) * PRICE)
+  else if (what < 99) chain.balances.set((pick(PAYERS) as (typeof PAYERS)[0]).address, BigInt(how % 4) * PRICE)
   await new Promise((wake) => setImmediate(wake))
 }
 
@@ -177,20 +177,20 @@ function cancel({ chain, newHash }: World, { purchases }: Buyers, which: number)
 }
 
 /** Ends the run without further faults: pending steps succeed, blocks are mined, and every buyer repeats until served. */
-async function rest(world: World, buyers: Buyers): Promise<void> {
-  const { chain, limbo } = world
+async function finish(world: World, buyers: Buyers): Promise<void> {
+  const { chain, unbroadcast } = world
   const drain = async (): Promise<void> => {
     for (let rounds = 0; ; rounds++) {
       await new Promise((wake) => setImmediate(wake))
       const [step] = world.steps.pending
       if (!step) return
-      if (rounds > MOST_ROUNDS) throw new LawBroken('the gateway never becomes idle')
+      if (rounds > MOST_ROUNDS) throw new InvariantBroken('the gateway never becomes idle')
       // With choice 24 the product succeeds and transactions are sent.
       await step.happen('done', 24)
     }
   }
   const blocks = (): void => {
-    for (const tx of limbo.splice(0)) chain.broadcast(tx)
+    for (const tx of unbroadcast.splice(0)) chain.broadcast(tx)
     chain.mine(() => true)
     chain.mine(() => true)
   }

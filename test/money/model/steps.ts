@@ -26,7 +26,7 @@ export interface Steps {
   /** How often each step happened in each way, by "name fate". */
   readonly counts: Map<string, number>
   /** What happened, in order, as text. */
-  readonly story: string[]
+  readonly history: string[]
   /** Holds a call of a process until the run lets it happen. A call of a dead process never returns. */
   gate<Result>(process: Process, name: string, work: (choice: number) => Result | Promise<Result>): Promise<Result>
   /** Kills a process. The bits of `choice` decide which of its pending writes still reach the journal. */
@@ -43,7 +43,7 @@ export class StepFailed extends Error {}
 export function createSteps(onKill: (process: Process) => void): Steps {
   const pending: PendingStep[] = []
   const counts = new Map<string, number>()
-  const story: string[] = []
+  const history: string[] = []
 
   interface PendingStep extends Step {
     work(choice: number): Promise<unknown>
@@ -52,7 +52,7 @@ export function createSteps(onKill: (process: Process) => void): Steps {
   async function kill(process: Process, choice: number): Promise<void> {
     if (process.dead) return
     process.dead = true
-    story.push(`${process.id} dies`)
+    history.push(`${process.id} dies`)
     const cut = pending.filter((step) => step.process === process)
     for (const step of cut) pending.splice(pending.indexOf(step), 1)
     for (const [at, step] of cut.entries())
@@ -63,7 +63,7 @@ export function createSteps(onKill: (process: Process) => void): Steps {
   return {
     pending,
     counts,
-    story,
+    history,
     kill,
     gate<Result>(process: Process, name: string, work: (choice: number) => Result | Promise<Result>): Promise<Result> {
       return new Promise((resolve, reject) => {
@@ -75,7 +75,7 @@ export function createSteps(onKill: (process: Process) => void): Steps {
           async happen(wanted, choice) {
             const fate = NEVER_FAILS.has(name) && wanted.startsWith('fail') ? 'done' : wanted
             pending.splice(pending.indexOf(step), 1)
-            story.push(`${process.id} ${name} ${fate}`)
+            history.push(`${process.id} ${name} ${fate}`)
             counts.set(`${name} ${fate}`, (counts.get(`${name} ${fate}`) ?? 0) + 1)
             if (fate === 'before') await kill(process, choice)
             else if (fate === 'fail') reject(new StepFailed(`${name} failed`))

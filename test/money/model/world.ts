@@ -52,7 +52,7 @@ export interface World {
   /** Signed transactions by hash, as recorded in intents. */
   readonly sent: Map<Hex, Tx>
   /** Transactions accepted by a node that has not broadcast them yet. */
-  readonly limbo: Tx[]
+  readonly unbroadcast: Tx[]
   readonly gateways: Gateway[]
   now(): number
   advance(seconds: number): void
@@ -83,7 +83,7 @@ export async function createWorld(
     chain: createChain(() => Math.floor(clock / 1000) - LAG_SECONDS),
     owners: new Map(),
     sent: new Map(),
-    limbo: [],
+    unbroadcast: [],
     now: () => clock,
     advance(seconds) {
       clock += seconds * 1000

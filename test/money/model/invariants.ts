@@ -1,4 +1,4 @@
-/** The laws of the simulation. Pure functions that take facts and return a sentence for each broken law. */
+/** The invariants of the simulation. Pure functions that take facts and return a sentence for each broken invariant. */
 import type { JournalEvent, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import type { Bought, Purchase } from './buyers.ts'
 
@@ -21,8 +21,8 @@ export interface Facts {
 const ATTEMPT =
   /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?((?<=released) settled( owed)?)?$/
 
-/** Checks the laws that hold at every moment. */
-export function always({ purchases, rows, transfers, strangers, undone }: Facts): string[] {
+/** Checks the invariants that hold at every moment. */
+export function checkAlways({ purchases, rows, transfers, strangers, undone }: Facts): string[] {
   const broken: string[] = []
   for (const purchase of purchases) {
     // A stranger may send a payment after its buyer was told that nothing was charged. In the end it must then be owed.
@@ -53,8 +53,8 @@ export function always({ purchases, rows, transfers, strangers, undone }: Facts)
   return broken
 }
 
-/** Checks the laws that hold once nothing is in progress and every buyer has come back. */
-export function atLast({ purchases, rows, transfers, strangers }: Facts): string[] {
+/** Checks the invariants that hold once nothing is in progress and every buyer has come back. */
+export function checkAtEnd({ purchases, rows, transfers, strangers }: Facts): string[] {
   const broken: string[] = []
   const isOwed = (key: string): boolean => rows.get(key)?.record.state === 'owed'
   for (const { word, payments } of purchases) {
@@ -76,11 +76,11 @@ export function atLast({ purchases, rows, transfers, strangers }: Facts): string
     if ((record.state === 'settled' || record.state === 'owed') !== transfers.has(key))
       broken.push(`${key} is ${record.state} and the chain says otherwise`)
   }
-  const bought = new Map(
-    purchases.flatMap(({ payments }) => payments.map((one): [string, Bought] => [one.payment.key, one])),
+  const boughtByKey = new Map(
+    purchases.flatMap(({ payments }) => payments.map((bought): [string, Bought] => [bought.payment.key, bought])),
   )
   for (const key of transfers.keys())
-    if (bought.get(key)?.body === null && rows.get(key)?.record.state !== 'owed')
+    if (boughtByKey.get(key)?.body === null && rows.get(key)?.record.state !== 'owed')
       broken.push(`${key} was paid, and neither delivered nor owed`)
   return broken
 }
