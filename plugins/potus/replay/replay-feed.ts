@@ -3,7 +3,7 @@ import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
-import type { Writer } from '../ingest/event-writer.ts'
+import type { Writer, WriteOptions } from '../ingest/event-writer.ts'
 import type { WriteResult } from '../ingest/new-events.ts'
 import { DAY } from '../time-range.ts'
 import { type RecordedEntry, readRecordings } from './recordings.ts'
@@ -60,11 +60,11 @@ export async function openReplay(parts: ReplayParts): Promise<Replay> {
   return new RecordingReplay(parts, recorded, opened, replayShift.seconds !== 0)
 }
 
-/** An entry with the shift and the round in which it is played. */
+/** An entry with the shift and the round in which it is played. The first round is 0. */
 interface Scheduled {
   readonly recorded: RecordedEntry
-  readonly moved: number
-  readonly turn: number
+  readonly shift: number
+  readonly round: number
 }
 
 class RecordingReplay implements Replay {
@@ -74,7 +74,7 @@ class RecordingReplay implements Replay {
   /** The position at the beginning, with the shift that the store has. */
   readonly #start: Position
   readonly #repeats: boolean
-  readonly #round: number
+  readonly #roundLength: number
   readonly #present: ReadonlySet<string>
   #written = 0
   #isReady = false
@@ -87,7 +87,7 @@ class RecordingReplay implements Replay {
     this.#recorded = recorded
     this.#start = start
     this.#repeats = repeats
-    this.#round = roundOf(recorded)
+    this.#roundLength = roundLengthOf(recorded)
     this.#present = new Set(recorded.map(({ source }) => source))
   }
 
@@ -107,8 +107,11 @@ class RecordingReplay implements Replay {
       const rows = rowsFrom(next, (n) => this.#due(this.#written + n, time))
       const count = Math.max(1, rows.length)
       const position = { ...this.#start, written: this.#written + count, ready: this.#isReady }
-      const alongside = (tx: Database): Promise<void> => savePosition(tx, position)
-      await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
+      await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], {
+        shift: next.shift,
+        round: next.round,
+        inTransaction: (tx) => savePosition(tx, position),
+      })
       this.#written += count
       shown?.advance(count)
     }
@@ -134,16 +137,16 @@ class RecordingReplay implements Replay {
   /** The nth entry; null after the end of a recording that does not repeat. */
   #entry(n: number): Scheduled | null {
     if (this.#recorded.length === 0) return null
-    const turn = Math.floor(n / this.#recorded.length)
-    if (turn > 0 && !this.#repeats) return null
+    const round = Math.floor(n / this.#recorded.length)
+    if (round > 0 && !this.#repeats) return null
     const recorded = this.#recorded[n % this.#recorded.length] as RecordedEntry
-    return { recorded, moved: this.shift + turn * this.#round, turn }
+    return { recorded, shift: this.shift + round * this.#roundLength, round }
   }
 
   /** The nth entry if its time has come by `time`. */
   #due(n: number, time: number): Scheduled | null {
     const next = this.#entry(n)
-    return next && next.recorded.at + next.moved <= time ? next : null
+    return next && next.recorded.at + next.shift <= time ? next : null
   }
 
   /** Reads how far another process has played the recording. */
@@ -154,41 +157,32 @@ class RecordingReplay implements Replay {
   }
 }
 
-/** Consecutive rows of one source, to be written together. */
-function rowsFrom(
-  first: { readonly recorded: RecordedEntry; readonly turn: number },
-  at: (n: number) => { readonly recorded: RecordedEntry; readonly turn: number } | null,
-): RecordedEntry[] {
+/** Consecutive rows of one source in one round, to be written together. Empty if the first entry is a poll. */
+function rowsFrom(first: Scheduled, at: (n: number) => Scheduled | null): RecordedEntry[] {
   const rows: RecordedEntry[] = []
-  for (let next: typeof first | null = first; next?.recorded.item && rows.length < 100; next = at(rows.length)) {
-    if (next.turn !== first.turn || next.recorded.source !== first.recorded.source) break
+  for (let next: Scheduled | null = first; next?.recorded.item && rows.length < 100; next = at(rows.length)) {
+    if (next.round !== first.round || next.recorded.source !== first.recorded.source) break
     rows.push(next.recorded)
   }
   return rows
 }
 
-export interface Playing {
-  readonly moved?: number
-  readonly turn?: number
-  readonly alongside?: (tx: Database) => Promise<void>
-}
-
-/** Writes one recorded poll, or rows that were recorded one by one. */
+/** Writes one recorded poll, or rows that were recorded one by one. Without options, times are not shifted. */
 export async function playEntries(
   writer: Writer,
   sources: ReadonlyMap<string, Source>,
   entries: readonly RecordedEntry[],
-  { moved = 0, turn = 0, alongside }: Playing = {},
+  options: Pick<WriteOptions, 'shift' | 'round' | 'inTransaction'> = {},
 ): Promise<WriteResult> {
   const [{ source: id, url, body, item: first, answer }, last] = [
     entries[0] as RecordedEntry,
     entries.at(-1) as RecordedEntry,
   ]
   const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body, ...answer }
-  const options = { shift: moved, turn, ...(alongside ? { alongside } : {}) }
-  if (first === null) return writer.write(poll, options)
+  if (first === null) return writer.write(poll, { shift: 0, ...options })
   const items = entries.map(({ item }) => item as Item)
-  return writer.add(poll, items, { ...options, timing: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
+  const timing = { seenAt: ({ publishedAt }: Item) => publishedAt, measured: false }
+  return writer.add(poll, items, { shift: 0, ...options, timing })
 }
 
 /**
@@ -203,7 +197,7 @@ export function replayShiftMs(recorded: readonly RecordedEntry[], { seconds }: R
 }
 
 /** Length of a round: whole weeks, with at least a day between the end and the next beginning. */
-function roundOf(recorded: readonly RecordedEntry[]): number {
+function roundLengthOf(recorded: readonly RecordedEntry[]): number {
   const length = (recorded.at(-1)?.at ?? 0) - (recorded[0]?.at ?? 0)
   return Math.ceil((length + DAY) / WEEK) * WEEK
 }

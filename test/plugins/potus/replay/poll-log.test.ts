@@ -61,7 +61,7 @@ describe('the log of polls', () => {
     const replayed = await openNewsroom({ time: START, dataMode: 'replay', shift: 0 })
     const recorded = await readRecordings(folder, replayed.sources)
     expect(recorded).to.have.length(10)
-    for (const entry of recorded) await playEntries(replayed, replayed.sources, [entry], { moved: 0 })
+    for (const entry of recorded) await playEntries(replayed, replayed.sources, [entry], { shift: 0 })
     const before = await kept(room)
     expect(before['versions']).to.have.length(5)
     expect(await kept(replayed)).to.deep.equal(before)

@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
+import type { Writer } from '../../../../plugins/potus/ingest/event-writer.ts'
 import { openReplay } from '../../../../plugins/potus/replay/replay-feed.ts'
 import { feedOf, type Newsroom, openNewsroom } from '../newsroom.ts'
 
 const AT = Date.UTC(2026, 9, 2, 14)
 const HOUR = 3_600_000
+const NOT_SHIFTED = { replay_shift: 'none', replay_shift_seconds: '0' }
+const SHIFTED = { replay_shift: '+1h', replay_shift_seconds: '3600' }
 
 describe('a recording that is opened again', () => {
   let folder: string
@@ -35,14 +38,17 @@ describe('a recording that is opened again', () => {
       writeFileSync(join(folder, 'wh.news', `${stamp}_x.xml`), feedOf(items))
     }
   }
-  const played = async (): Promise<{ events: number; polls: number }> => {
+  const played = async (
+    writer: Writer = room,
+    shift: { readonly replay_shift: string; readonly replay_shift_seconds: string } = NOT_SHIFTED,
+  ): Promise<{ events: number; polls: number }> => {
     const context = {
       db: room.db,
-      deployment: { replay_dir: folder, replay_shift: 'none', replay_shift_seconds: '0' },
+      deployment: { replay_dir: folder, ...shift },
       log: pino({ level: 'silent' }),
       progress: () => ({ advance() {}, end() {} }),
     }
-    const replay = await openReplay({ context, writer: room, sources: room.sources, now: () => room.time })
+    const replay = await openReplay({ context, writer, sources: room.sources, now: () => room.time })
     await replay.step(new AbortController().signal)
     replay.assertReady()
     const [events, polls] = [await room.db('potus_events'), await room.db('potus_polls')]
@@ -53,6 +59,27 @@ describe('a recording that is opened again', () => {
     record(0, 1, 2)
     expect(await played()).to.deep.equal({ events: 3, polls: 3 })
     expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+  })
+
+  it('continues after the last stored poll if a process stopped halfway', async () => {
+    record(0, 1, 2)
+    let writes = 0
+    const stopping: Writer = {
+      write: (poll, options) => {
+        writes += 1
+        return writes > 2 ? Promise.reject(new Error('stopped')) : room.write(poll, options)
+      },
+      add: (poll, items, options) => room.add(poll, items, options),
+    }
+    expect(await played(stopping).catch(({ message }: Error) => message)).to.equal('stopped')
+    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+  })
+
+  it('has new events in every round', async () => {
+    record(0, 1, 2)
+    expect(await played(room, SHIFTED)).to.deep.equal({ events: 3, polls: 3 })
+    room.time += 7 * 24 * HOUR
+    expect(await played(room, SHIFTED)).to.deep.equal({ events: 6, polls: 6 })
   })
 
   it('is played from the beginning when a file is added, whatever its time', async () => {
