@@ -15,7 +15,11 @@ export function filterHash(filter: Readonly<Record<string, unknown>>): string {
   return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
 }
 
-/** @example readCursor(writeCursor('asc', position, hash), 'asc', hash) // the same position */
+/**
+ * Writes the cursor of the next page: JSON as base64url.
+ *
+ * @example readCursor(writeCursor('asc', position, hash), 'asc', hash) // the same position
+ */
 export function writeCursor(order: string, { availableAt, seq }: CursorPosition, hash: string): string {
   return Buffer.from(JSON.stringify({ v: 1, order, available_at: availableAt, seq, filter_hash: hash })).toString(
     'base64url',

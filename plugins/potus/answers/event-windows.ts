@@ -92,11 +92,6 @@ function allStarts(first: number, end: number, size: number): number[] {
 
 /** The fields that windows of both sizes have. */
 function windowSummary<Name extends '1m' | '15m'>({ start, events }: Window, { name, size }: Granularity<Name>) {
-  const tally = (names: readonly string[]): Record<string, number> => {
-    const counts: Record<string, number> = {}
-    for (const one of names) counts[one] = (counts[one] ?? 0) + 1
-    return counts
-  }
   return {
     window: {
       start: formatMilliseconds(start),
@@ -120,7 +115,14 @@ export function minuteWindow(window: Window) {
 
 /** A fifteen-minute window with counts by source and the ids of its events. */
 export function quarterWindow(window: Window) {
-  const sources: Record<string, number> = {}
-  for (const { row } of window.events) sources[row.source] = (sources[row.source] ?? 0) + 1
-  return { ...windowSummary(window, QUARTER), sources, event_ids: window.events.map(({ row }) => row.id) }
+  const rows = window.events.map(({ row }) => row)
+  const sources = tally(rows.map(({ source }) => source))
+  return { ...windowSummary(window, QUARTER), sources, event_ids: rows.map(({ id }) => id) }
+}
+
+/** Counts how often each name occurs. */
+function tally(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
 }

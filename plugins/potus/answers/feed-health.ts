@@ -5,7 +5,7 @@ import { DAY, formatOrNull } from '../time-range.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome } from '../store/tables.ts'
 
-export type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 
 /** Days that polls without a body are kept. */
 export const LOG_DAYS = 8
@@ -20,6 +20,7 @@ interface Counted {
   readonly n: number
 }
 
+/** The health of each source at `asOf`: last polls, failures, latencies and status. */
 export async function feedHealth(db: Database, sources: readonly Source[], asOf: number, dataMode: DataMode) {
   const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
     const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')

@@ -31,6 +31,7 @@ import {
 import { feedHealth } from './feed-health.ts'
 import { createLiveHandler } from './live-feed.ts'
 
+/** The handlers of the product, by the operation ids of the catalog. */
 export function createHandlers(parts: FeedParts): Handlers<'potus'> {
   return {
     getPotus: (call) => productIndex(parts, call),

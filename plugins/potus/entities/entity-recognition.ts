@@ -120,7 +120,7 @@ const STATE_ENDS = new Set(STATES.map((name) => name.split(' ').at(-1)))
 const IN_STATE = new RegExp(`^, (?:${STATES.map((name) => name.replace(/\./g, '\\.')).join('|')})\\b`)
 
 /** Returns true if a hit is only part of another name: the East of East Palestine, the Center after Kennedy. */
-export function isPartOfName({ entry, from, to }: Hit, words: readonly Word[], text: string): boolean {
+function isPartOfName({ entry, from, to }: Hit, words: readonly Word[], text: string): boolean {
   const [first, last] = [words[from] as Word, words[to - 1] as Word]
   const isOneWord = to - from === 1
   const before = from > 0 && !words[from - 1]!.ends && isJoined(text, words[from - 1] as Word, first)

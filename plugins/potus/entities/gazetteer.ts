@@ -53,7 +53,6 @@ export function slugOf(name: string): string {
 }
 
 /** A word of a text and its position. */
-
 export interface Word {
   readonly text: string
   readonly start: number
@@ -96,13 +95,13 @@ function isAbbreviation(word: string, after: string): boolean {
   return after.startsWith('.') && /^(?:\p{Lu}|Jr|Sr|Dr|St|Mr|Mrs|Ms|Sen|Rep|Gov|Gen|(?:\p{L}\.)+\p{L})$/u.test(word)
 }
 
-/** A trie of the words of all known names. */
-
+/** A node of the trie that holds the words of all known names. */
 interface Node {
   readonly next: Map<string, Node>
   entry: Entry | null
 }
 
+/** A known name in a text. */
 export interface Hit {
   readonly entry: Entry
   /** Index of the first word, and of the word after the last. */

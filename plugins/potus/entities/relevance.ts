@@ -56,7 +56,6 @@ export function finalRelevance({ score, reasons }: Grounds, leads: boolean, corr
 }
 
 /** What is derived from a text, once per revision. */
-
 export interface Annotations {
   readonly topics: readonly string[]
   readonly entities: readonly Mention[]

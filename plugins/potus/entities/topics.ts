@@ -67,6 +67,7 @@ export function topicWeight(topic: string): number {
   return lexicon.topics[topic]?.weight ?? 0
 }
 
+/** How much a kind of item concerns markets, 0 to 1. A judgement, not a measurement. */
 export function kindWeight(kind: Kind): number {
   return lexicon.principal_kinds[kind]
 }

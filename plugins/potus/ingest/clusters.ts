@@ -8,13 +8,16 @@
  */
 import type { Item, Source } from '../sources/source.ts'
 
+/** A record prepared for comparison with others. */
 export interface Candidate {
   readonly seq: number
   readonly cluster: string
   readonly source: string
   readonly publisher: string
+  /** When it became available. */
   readonly at: number
   readonly post: string | null
+  /** When it happened, otherwise when it was published: epoch seconds. */
   readonly second: number
   readonly title: string
   readonly signedOn: string | null
@@ -37,7 +40,7 @@ const WIDTH = 3
  * Words of a text for comparison: lower case, without punctuation and signature, and without links unless the text is only
  * a link.
  *
- * @example wordsFor('RT @Example Hello, World! https://example.org') // ["hello", "world"]
+ * @example comparableWords('RT @Example Hello, World! https://example.org') // ["hello", "world"]
  */
 export function comparableWords(text: string): string[] {
   const plain = text

@@ -49,6 +49,7 @@ export interface Writer {
 const doNothing = async (): Promise<void> => {}
 const NO_CHANGES = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
 
+/** Creates a writer. Items that are dated later than `now` wait until their time comes. */
 export function createWriter(db: Database, now: () => number, publisherOf: (source: string) => string): Writer {
   const store = { db, now, state: createWriterState(publisherOf) }
   let last: Promise<unknown> = Promise.resolve()

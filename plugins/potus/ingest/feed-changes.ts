@@ -39,9 +39,9 @@ export interface FeedChanges {
   readonly counts: readonly { readonly seq: number; readonly counts: Counts }[]
 }
 
-/** A text longer than LONG characters that shrinks below this share is treated as a stub until more polls confirm it. */
-const LONG = 400
-const STUB = 0.2
+/** A text longer than MIN_LENGTH characters that shrinks below this share is a stub until more polls confirm it. */
+const MIN_LENGTH = 400
+const STUB_SHARE = 0.2
 
 /**
  * Id of an event: the first 16 hex digits of the SHA-256 of source, NUL and the source's key.
@@ -61,7 +61,7 @@ export function contentHash({ title, text }: Pick<Item, 'title' | 'text'>): stri
 
 /** Returns true if a text of more than 400 characters shrinks below a fifth. Mirrors lose texts and restore them later. */
 export function isStub(before: string, after: string): boolean {
-  return before.length > LONG && after.length < STUB * before.length
+  return before.length > MIN_LENGTH && after.length < STUB_SHARE * before.length
 }
 
 export interface ComparisonOptions {

@@ -30,6 +30,7 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
+/** Creates a fetcher with its own connections. */
 export function createFetcher(): Fetcher {
   const agent = new Agent({ connect: { timeout: HEADERS_MS }, headersTimeout: HEADERS_MS, bodyTimeout: BODY_MS })
 

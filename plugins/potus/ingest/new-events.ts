@@ -5,7 +5,6 @@ import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
 import { type Outcome, type EventRow, insertAll, type MentionRow, type VersionRow } from '../store/tables.ts'
 import { candidateOf, findDuplicate } from './clusters.ts'
-
 import { compareWithStore, contentHash, eventId } from './feed-changes.ts'
 import { applyChanges, buildMentionRows, type Provenance, buildVersionRow } from './revisions.ts'
 import type { WriterState, SequenceRange } from './writer-state.ts'

@@ -1,4 +1,4 @@
-/** What the writer keeps in state between polls: recent records to compare with, and the ends of the hash chains. */
+/** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
 import type { Database } from 'tollgate/plugin'
 import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clusters.ts'
 import type { EventRow } from '../store/tables.ts'
@@ -33,6 +33,7 @@ export interface WriterState {
 
 type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
 
+/** Creates an empty state. It reads what it needs from the database and keeps it. */
 export function createWriterState(publisherOf: (source: string) => string): WriterState {
   return new StoredWriterState(publisherOf)
 }

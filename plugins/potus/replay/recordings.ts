@@ -120,7 +120,7 @@ const MIRRORED = /<truth:originalId>|https?:\/\/(?:www\.)?trumpstruth\.org\//
 const POST_ID = /^\d{15,20}$/
 
 /** Recognises the source of a body by its content. Returns its id, or null. */
-export function recogniseBody(body: Buffer, sources: ReadonlyMap<string, Source>): string | null {
+function recogniseBody(body: Buffer, sources: ReadonlyMap<string, Source>): string | null {
   try {
     return sourceOfFeed(feedText(body), sources)
   } catch {
@@ -134,7 +134,7 @@ export function recogniseBody(body: Buffer, sources: ReadonlyMap<string, Source>
 }
 
 /** Recognises the source of one recorded row. Returns its id, or null. */
-export function recogniseRow(row: JsonRow): string | null {
+function recogniseRow(row: JsonRow): string | null {
   if (typeof row['id'] === 'string' && POST_ID.test(row['id']) && 'created_at' in row) return 'truth.archive'
   return 'post_id' in row && 'timestamp_utc' in row ? 'truth.mirror' : null
 }

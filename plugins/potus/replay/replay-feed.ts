@@ -1,7 +1,6 @@
 /** Replays a recording through the same writer as the real sources, with its times shifted into the present. */
-import type { Database, PluginContext } from 'tollgate/plugin'
+import { type Database, type PluginContext, Unavailable } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts'
-import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer, WriteOptions } from '../ingest/event-writer.ts'
 import type { WriteResult } from '../ingest/new-events.ts'
@@ -186,8 +185,8 @@ export async function playEntries(
 }
 
 /**
- * Milliseconds to add. Without a fixed shift, moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
- * recording by number of entries.
+ * Milliseconds to add to recorded times. Without a fixed shift it is a number of whole weeks, which keeps hours and
+ * weekdays, chosen so that about four fifths of the entries lie in the past.
  */
 export function replayShiftMs(recorded: readonly RecordedEntry[], { seconds }: ReplayShift, now: number): number {
   if (seconds !== null) return seconds * 1000

@@ -159,7 +159,7 @@ function murmurMix(value: number): number {
   return (h ^ (h >>> 16)) >>> 0
 }
 
-export interface Random {
+interface Random {
   /** In [0, 1). */
   next(): number
   /** An integer in [from, to]. */
@@ -171,7 +171,7 @@ export interface Random {
  * A sequence of pseudo-random numbers that is the same in every process. Stored samples depend on these exact numbers, so
  * another generator would change days that were already written.
  */
-export function seededRandom(seed: number): Random {
+function seededRandom(seed: number): Random {
   let at = murmurMix(seed ^ 0x9e3779b9)
   const next = (): number => {
     at = (at + 0x6d2b79f5) | 0

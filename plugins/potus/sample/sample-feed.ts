@@ -32,6 +32,7 @@ export interface Sample {
   step(signal?: AbortSignal): Promise<void>
 }
 
+/** Creates the sample. It writes nothing until it is opened. */
 export function createSample(
   db: Database,
   writer: Writer,

@@ -5,7 +5,7 @@ export interface Source {
   readonly id: string
   readonly name: string
   readonly url: string
-  /** Name and version of the parser. A known body is parsed again when it changes. */
+  /** Name and version of the parser. If the version changes, a body that was already parsed is parsed again. */
   readonly parser: string
   /** Who wrote the items. Two sources of one publisher do not corroborate each other. */
   readonly publisher: string
@@ -20,7 +20,7 @@ export interface Source {
   /** False if the parser was never tried on a recorded payload of this source. */
   readonly verified: boolean
   readonly pollSeconds: number
-  /** Without a successful poll for this long the source counts as late. */
+  /** A source without a successful poll for this long is late. */
   readonly lateSeconds: number
   /** Kind of its items if the parser cannot tell. */
   readonly kind: Kind

@@ -138,7 +138,7 @@ const GLUED =
  * Repairs the text of a mirror: joins links that it cut where the platform hides their ends (after 30 characters), and
  * separates a handle from the text after it.
  *
- * @example mended('https:// www. example.org/a/very/long/path/x yz') // "https://www.example.org/a/very/long/path/xyz"
+ * @example repairLinks('https:// www. example.org/a/very/long/path/x yz') // "https://www.example.org/a/very/long/path/xyz"
  */
 export function repairLinks(text: string): string {
   return tidy(
