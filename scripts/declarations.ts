@@ -24,7 +24,7 @@ const NOTHING = { tsType: 'Readonly<Record<string, unknown>>' }
  * handler, and optional for a product that calls the operation through `ask`. Arrays are readonly, and a file is an Upload.
  */
 export async function declarations(catalog: Catalog, isTyped: (plugin: string) => boolean): Promise<string> {
-  const names = createNames(catalog)
+  const schemas = new TypedSchemas(catalog.schemas)
   const plugins = new Map<string, Map<string, Operation[]>>()
   for (const { plugin, operations } of catalog.products) {
     if (!plugin || !isTyped(plugin.name)) continue
@@ -34,7 +34,7 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
       handlers.set(operation.handler, [...(handlers.get(operation.handler) ?? []), operation])
   }
   const shapeOf = (schema: JsonSchema | null, missing: JsonSchema, isAsked = false): unknown =>
-    schema ? names.typed(schema, { root: schema, file: '', isAsked }) : missing
+    schema ? schemas.typed(schema, { root: schema, file: '', isAsked }) : missing
   const inputOf = (operations: readonly Operation[], isAsked: boolean): unknown =>
     choice(
       operations.map(({ params, query, body }) =>
@@ -54,7 +54,7 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
     const typed = [...handlers].sort(byName).map(([name, operations]) => [name, handler(operations)] as const)
     return [plugin, closed(Object.fromEntries(typed))] as const
   })
-  const root = { title: 'Products', ...closed(Object.fromEntries(products)), $defs: names.all() }
+  const root = { title: 'Products', ...closed(Object.fromEntries(products)), $defs: schemas.definitions }
   const text = await compile(root, 'Products', {
     bannerComment: '',
     additionalProperties: false,
@@ -79,69 +79,46 @@ function choice(schemas: readonly unknown[]): unknown {
   return different.length === 1 ? different[0] : { anyOf: different }
 }
 
+/** Where a schema stands. */
 interface From {
+  /** The schema that its local references point into. */
   readonly root: JsonSchema
+  /** The schema file; '' for a schema in a catalog document. */
   readonly file: string
   /** True for input that another product passes to `ask`: fields with a default are optional. */
   readonly isAsked: boolean
 }
 
-/** Gives every referenced schema one name, and collects the schemas by name. */
-function createNames({ schemas }: Catalog) {
-  const definitions = new Map<string, unknown>()
-  const owners = new Map<string, string>()
+/** Rewrites schemas for json-schema-to-typescript. Gives every referenced schema one name, and collects them by name. */
+export class TypedSchemas {
+  readonly #schemas: Catalog['schemas']
+  readonly #definitions = new Map<string, unknown>()
+  /** The place of the schema that has each name. */
+  readonly #owners = new Map<string, string>()
 
-  function nameOf(file: string, fragment: string): string {
-    const word = (fragment.split('/').at(-1) || file.replace(/\.json$/, '')).replace(/[^A-Za-z0-9]+/g, ' ')
-    const plain = pascal(word)
-    const place = `${file}#${fragment}`
-    const owner = owners.get(plain)
-    const isFree = (owner === undefined || owner === place) && !(plain in globalThis)
-    const name = isFree ? plain : pascal(`${file.replace(/\.json$/, '')} ${word}`)
-    owners.set(name, place)
-    return name
+  constructor(schemas: Catalog['schemas']) {
+    this.#schemas = schemas
   }
 
-  function refer(ref: string, from: From): unknown {
-    const [named = '', fragment = ''] = ref.split('#')
-    const file = named === '' ? from.file : named
-    const root = named === '' ? from.root : (schemas.get(named) as JsonSchema)
-    const target = targetOf(ref, root)
-    if (file === '') return typed(target, { ...from, root, file })
-    const plain = nameOf(file, fragment)
-    const isAsked = from.isAsked && holdsDefault(target, root, new Set())
-    const name = isAsked ? `Asked${plain}` : plain
-    if (!definitions.has(name)) {
-      definitions.set(name, {})
-      definitions.set(name, typed(target, { root, file, isAsked }))
-    }
-    return { $ref: `#/$defs/${name}` }
-  }
-
-  function holdsDefault(node: unknown, root: JsonSchema, seen: Set<unknown>): boolean {
-    if (typeof node !== 'object' || node === null || seen.has(node)) return false
-    seen.add(node)
-    const ref = (node as JsonSchema)['$ref']
-    if (typeof ref === 'string') {
-      const [named = ''] = ref.split('#')
-      const next = named === '' ? root : (schemas.get(named) as JsonSchema)
-      if (holdsDefault(targetOf(ref, next), next, seen)) return true
-    }
-    return 'default' in node || Object.values(node).some((child) => holdsDefault(child, root, seen))
+  /** The referenced schemas so far, by name. */
+  get definitions(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries([...this.#definitions].sort(byName))
   }
 
   /** Rewrites a schema with the keywords that json-schema-to-typescript knows. */
-  function typed(node: unknown, from: From): unknown {
-    if (Array.isArray(node)) return node.map((item) => typed(item, from))
+  typed(node: unknown, from: From): unknown {
+    if (Array.isArray(node)) return node.map((item) => this.typed(item, from))
     if (!isObject(node)) return node
     if (typeof node['tsType'] === 'string') return { tsType: node['tsType'] }
-    if (typeof node['$ref'] === 'string') return refer(node['$ref'], from)
+    if (typeof node['$ref'] === 'string') return this.#refer(node['$ref'], from)
     if (node['format'] === 'binary' || node['contentMediaType'] === 'application/octet-stream')
       return { tsType: 'Upload' }
     const { prefixItems, ...rest } = node
     const keywords = Object.entries(rest).filter(([keyword]) => !UNTYPED.has(keyword))
-    const shape = Object.fromEntries(keywords.map(([keyword, value]) => [keyword, typedKeyword(keyword, value, from)]))
-    if (prefixItems) Object.assign(shape, { items: typed(prefixItems, from), additionalItems: false })
+    const shape = Object.fromEntries(
+      keywords.map(([keyword, value]) => [keyword, this.#typedKeyword(keyword, value, from)]),
+    )
+    if (prefixItems) Object.assign(shape, { items: this.typed(prefixItems, from), additionalItems: false })
     if (isObject(shape['properties'])) shape['required'] = from.isAsked ? (node['required'] ?? []) : present(node)
     if (Array.isArray(shape['allOf']))
       shape['allOf'] = shape['allOf'].filter((part) => Object.keys(part as object).length > 0)
@@ -149,26 +126,73 @@ function createNames({ schemas }: Catalog) {
     return shape
   }
 
-  function typedKeyword(keyword: string, value: unknown, from: From): unknown {
-    if (keyword !== 'properties') return VALUES.has(keyword) ? value : typed(value, from)
-    return Object.fromEntries(Object.entries(value as object).map(([name, schema]) => [name, typed(schema, from)]))
+  #typedKeyword(keyword: string, value: unknown, from: From): unknown {
+    if (keyword !== 'properties') return VALUES.has(keyword) ? value : this.typed(value, from)
+    return Object.fromEntries(Object.entries(value as object).map(([name, schema]) => [name, this.typed(schema, from)]))
   }
 
-  return { typed, all: () => Object.fromEntries([...definitions].sort(byName)) }
+  /** Replaces a reference by one to a named definition. A reference within an operation's own schema is inlined. */
+  #refer(ref: string, from: From): unknown {
+    const [named = '', fragment = ''] = ref.split('#')
+    const file = named === '' ? from.file : named
+    const root = this.#rootOf(ref, from.root)
+    const target = targetOf(ref, root)
+    if (file === '') return this.typed(target, { ...from, root, file })
+    const plain = this.#nameOf(file, fragment)
+    const isAsked = from.isAsked && this.#holdsDefault(target, root, new Set())
+    const name = isAsked ? `Asked${plain}` : plain
+    if (!this.#definitions.has(name)) {
+      this.#definitions.set(name, {})
+      this.#definitions.set(name, this.typed(target, { root, file, isAsked }))
+    }
+    return { $ref: `#/$defs/${name}` }
+  }
+
+  /** The name of a definition. If another schema has it, or it is a global, the name of the file comes before it. */
+  #nameOf(file: string, fragment: string): string {
+    const word = (fragment.split('/').at(-1) || file.replace(/\.json$/, '')).replace(/[^A-Za-z0-9]+/g, ' ')
+    const plain = pascal(word)
+    const place = `${file}#${fragment}`
+    const owner = this.#owners.get(plain)
+    const isFree = (owner === undefined || owner === place) && !(plain in globalThis)
+    const name = isFree ? plain : pascal(`${file.replace(/\.json$/, '')} ${word}`)
+    this.#owners.set(name, place)
+    return name
+  }
+
+  /** Whether a schema has a default anywhere, also behind references. */
+  #holdsDefault(node: unknown, root: JsonSchema, seen: Set<unknown>): boolean {
+    if (typeof node !== 'object' || node === null || seen.has(node)) return false
+    seen.add(node)
+    const ref = (node as JsonSchema)['$ref']
+    if (typeof ref === 'string') {
+      const next = this.#rootOf(ref, root)
+      if (this.#holdsDefault(targetOf(ref, next), next, seen)) return true
+    }
+    return 'default' in node || Object.values(node).some((child) => this.#holdsDefault(child, root, seen))
+  }
+
+  /** The file that a reference points into: another file, or the one that it stands in. */
+  #rootOf(ref: string, own: JsonSchema): JsonSchema {
+    const [file = ''] = ref.split('#')
+    return file === '' ? own : (this.#schemas.get(file) as JsonSchema)
+  }
 }
 
 function targetOf(ref: string, root: JsonSchema): unknown {
   return stepsOf(ref.split('#')[1] ?? '').reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], root)
 }
 
-/** Keywords that types cannot express, and names that we give ourselves. */
+/** Keywords that are left out: types cannot express them, or they would name a type, which this file does. */
 const UNTYPED = new Set(
   '$id $schema $defs title if then else not dependentRequired dependentSchemas unevaluatedProperties propertyNames contains examples default pattern'.split(
     ' ',
   ),
 )
+/** Keywords whose values are not schemas. */
 const VALUES = new Set(['const', 'enum', 'required', 'description', 'type'])
 
+/** The fields that a handler always gets: required ones, and those with a default. */
 function present(node: Readonly<Record<string, unknown>>): string[] {
   const required = (node['required'] ?? []) as string[]
   const filled = Object.entries(node['properties'] as Record<string, JsonSchema>)
@@ -185,7 +209,11 @@ function pascal(words: string): string {
     .join('')
 }
 
-/** Makes every array type readonly. @example readonlyArrays('a: (string | null)[][]') → "a: readonly (readonly (string | null)[])[]" */
+/**
+ * Makes every array type readonly.
+ *
+ * @example readonlyArrays('a: (string | null)[][]') // "a: readonly (readonly (string | null)[])[]"
+ */
 export function readonlyArrays(text: string): string {
   let done = text
   for (let at = done.indexOf('[]'); at !== -1; at = done.indexOf('[]', at)) {
