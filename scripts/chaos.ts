@@ -17,7 +17,6 @@ import { createRpc, type Rpc } from '../gateway/methods/exact-evm/nodes/rpc.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
 import { mintData } from '../gateway/sandbox/contracts.ts'
 import { type Requirement, createSigner, startLoad } from './chaos/buyers.ts'
-
 import { startVictim } from './chaos/victim.ts'
 import { faultsOf, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
 
@@ -26,14 +25,14 @@ const shop = resolve(import.meta.dirname, '../test/fixtures/shop')
 const FUNDS = 1_000_000_000n
 const DONOR: Hex = '0x00000000000000000000000000000000000fa0ce'
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly minutes: number
   readonly calls: number
   readonly kills: number
   readonly buyers: number
 }
 
-export interface Chaos extends Verdict {
+interface Chaos extends Verdict {
   readonly paidCalls: number
   readonly sent: number
   readonly kills: number
@@ -43,7 +42,7 @@ export interface Chaos extends Verdict {
 }
 
 /** Runs the test. `say` receives progress lines. */
-export async function chaos(options: ChaosOptions, say: (line: string) => void): Promise<Chaos> {
+async function chaos(options: ChaosOptions, say: (line: string) => void): Promise<Chaos> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
@@ -136,4 +135,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (process.argv[1] === import.meta.filename) await main()
+await main()

@@ -73,7 +73,7 @@ function limitsOf({ minimum, exclusiveMinimum, maximum, default: fallback }: Sch
   return limits.length === 0 ? '' : ` (${limits.join(', ')})`
 }
 
-/** One row per field, required ones first marked; nested objects without a name of their own follow their parent. */
+/** One row per field. The fields of an object that has no name of its own follow its row, with dotted paths. */
 function rowsOf(schema: Schema, definitions: Readonly<Record<string, Schema>>, prefix = ''): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
@@ -101,7 +101,7 @@ const CATALOG_FILES = [
 ] as const
 
 /** docs/catalog.md: every field of every catalog file. */
-export function catalogReference(read: (name: string) => Schema): string {
+function catalogReference(read: (name: string) => Schema): string {
   const sections = CATALOG_FILES.flatMap(([file, where, purpose]) => {
     const schema = read(`catalog/${file}`)
     const definitions = schema.$defs ?? {}
@@ -149,7 +149,7 @@ export function errorReference(errors: Readonly<Record<string, ErrorKind>>): str
 }
 
 /** docs/configuration.md: every environment variable. */
-export function configurationReference(schema: Schema): string {
+function configurationReference(schema: Schema): string {
   const rows = Object.entries(schema.properties ?? {}).map(
     ([name, field]) =>
       `| ${code(name)} | ${cell(typeOf(field, {}) + limitsOf(field))} | ${cell(field.description ?? '')} |`,
@@ -157,7 +157,7 @@ export function configurationReference(schema: Schema): string {
   return [
     GENERATED('schemas/config.json'),
     '# Configuration',
-    'The gateway reads its configuration from the environment once, at start. It reports every wrong or missing variable together and does not open until all are right.',
+    'The gateway reads its configuration from the environment once, at start. If variables are wrong or missing, it reports all of them at once and does not start.',
     ['| Variable | Type | Meaning |', '|---|---|---|', ...rows].join('\n'),
   ].join('\n\n')
 }

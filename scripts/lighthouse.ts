@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
-import { openScene } from './pictures/open.ts'
-import { placesOf } from './pictures/places.ts'
+import { openScene } from './pictures/scene.ts'
+import { pagesOf } from './pictures/pages.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
 
 /** The last release that runs on Node 20. */
@@ -42,8 +42,8 @@ const port = await freePort()
 const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', `--remote-debugging-port=${port}`]
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args })
 try {
-  const places = await placesOf(scene.url, scene.buyer)
-  const report = places.find(({ name }) => name === 'report-flawed')?.path ?? ''
+  const pages = await pagesOf(scene.url, scene.buyer)
+  const report = pages.find(({ name }) => name === 'report-flawed')?.path ?? ''
   const given = process.argv.slice(2)
   for (const path of given.length > 0 ? given : ['/', '/pricing', report]) await score(path)
 } finally {

@@ -10,8 +10,8 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { parsePrice } from '../gateway/catalog/product-drafts.ts'
 import { readConfig } from '../gateway/config/config.ts'
-import type { NewProduct } from './product/texts.ts'
-import { nameIn, writeProduct } from './product.ts'
+import type { NewProduct } from './new-product/texts.ts'
+import { nameIn, writeProduct } from './new-product/write-product.ts'
 import { showUsage } from './command-line.ts'
 
 const USAGE = `npm run new-product -- NAME [--title WORDS] [--summary WORDS] [--price 0.005|free] [--upstream ADDRESS]

@@ -6,8 +6,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { openScene } from './pictures/open.ts'
-import { consolePlaces, placesOf } from './pictures/places.ts'
+import { openScene } from './pictures/scene.ts'
+import { consolePages, pagesOf } from './pictures/pages.ts'
 
 const [outputFolder = join('data', 'pictures'), ...names] = process.argv.slice(2)
 const SCREENS = [
@@ -22,8 +22,8 @@ const scene = await openScene(folder)
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
 try {
   mkdirSync(outputFolder, { recursive: true })
-  const places = [...(await placesOf(scene.url, scene.buyer)), ...consolePlaces(scene.operatorToken)]
-  for (const { name, path, headers = {} } of places.filter(isWanted))
+  const pages = [...(await pagesOf(scene.url, scene.buyer)), ...consolePages(scene.operatorToken)]
+  for (const { name, path, headers = {} } of pages.filter(isWanted))
     for (const { screen, viewport } of SCREENS)
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await browser.newPage({ viewport, colorScheme, extraHTTPHeaders: headers })

@@ -3,7 +3,7 @@
  * through reserved, answered, submitted and settled. Prints wall and CPU microseconds per durable change, and how many
  * times faster than one buyer it is.
  *
- *   node --import tsx scripts/bench/journal.ts [postgres://…]
+ *   npm run bench:journal [-- postgres://…]
  *
  * With an address it measures PostgreSQL too, in the schema that the address selects. The payments stay in that journal.
  */

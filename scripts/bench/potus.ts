@@ -1,7 +1,7 @@
 /**
- * Measures the news feed: replays recorded polls, scores the entity tagger on labelled texts, and times pages on stores of
- * three sizes. `node --import tsx/esm scripts/bench/potus.ts [--write] [folder of recorded payloads]`; `--write` saves the
- * figures in plugins/potus/data/measured.json, where the methodology page reads them.
+ * `npm run bench:potus [-- --write] [folder of recorded payloads]`: measures the news feed. It replays recorded polls,
+ * scores the entity tagger on labelled texts, and times pages on stores of three sizes. `--write` saves the figures in
+ * plugins/potus/data/measured.json, where the methodology page reads them.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Shows what the funding and directory products of /v1/x read from recorded data:
- * `node --import tsx/esm scripts/bench/x.ts [folder] [--write]`. The folder has the layout of REPLAY_DIR. `--write` saves
- * the tables in plugins/<name>/<name>-measurements.json, where the methodology page reads them.
+ * `npm run bench:x [-- --write] [folder]`: shows what the funding and directory products of /v1/x read from recorded data.
+ * The folder has the layout of REPLAY_DIR. `--write` saves the tables in plugins/<name>/<name>-measurements.json, where the
+ * methodology page reads them.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

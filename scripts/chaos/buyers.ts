@@ -52,6 +52,7 @@ function errorOf(body: string): readonly string[] {
 const TIMEOUT_MS = 20_000
 const CONCURRENCY = 16
 
+/** Starts to buy with every buyer at once, and continues until `stop`. */
 export function startLoad({ baseUrl, buyers, requirement, path }: LoadOptions): Load {
   const purchases: Purchase[] = []
   const answers = new Map<string, number>()

@@ -7,7 +7,9 @@ import { type Answer, type Client, type Fields, fieldsOf, itemsOf, parseJson, ty
 
 /** Common proxies allow 8 KB for all headers of an answer, and some allow 4 KB for one header. */
 const HEADER_BYTES = 4096
+/** Headers of a 402 or a paid answer that a page in a browser must be able to read. */
 const EXPOSED = ['payment-required', 'payment-response', 'x-payment-response']
+/** Headers that a buyer sends from a page in a browser. */
 const SENT = ['content-type', 'x-payment', 'payment-signature', 'x-service-token', 'idempotency-key']
 
 /** Checks the 402 of a priced route. Returns the amount it asks for in atomic units, or null if it asks for none. */

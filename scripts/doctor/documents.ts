@@ -199,8 +199,9 @@ function addressOf(path: string, operation: Fields): string | null {
 }
 
 /**
- * Converts a price in dollars to atomic units.
- * @example atomic('$0.005') → '5000'
+ * Converts a price in dollars to atomic units. Returns any other text unchanged, so that a comparison reports it.
+ *
+ * @example atomic('$0.005') // '5000'
  */
 export function atomic(dollars: unknown): string {
   const text = typeof dollars === 'number' ? dollars.toFixed(6) : String(dollars).replace(/^\$/, '')

@@ -17,9 +17,11 @@ export interface Findings {
   readonly list: Finding[]
   /** Returns the function that reports faults at a place. */
   at(where: string): Report
+  /** Reports an improvement that nothing depends on. */
   advise(where: string, rule: string, problem: string, fix: string): void
 }
 
+/** Creates an empty list of findings. */
 export function collectFindings(): Findings {
   const list: Finding[] = []
   return {

@@ -14,6 +14,7 @@ const MAX_LINES = 40
 const MAX_WIDTH = 1000
 const SHORT_LENGTH = 160
 
+/** Creates the screen. `write` receives whole lines; `colour` allows escape codes. */
 export function createScreen(write: (text: string) => void, colour: boolean): Screen {
   const faint = (text: string): string => (colour ? `\u001b[2m${text}\u001b[22m` : text)
   const strong = (text: string): string => (colour ? `\u001b[1m${text}\u001b[22m` : text)
@@ -24,7 +25,11 @@ export function createScreen(write: (text: string) => void, colour: boolean): Sc
   }
 }
 
-/** @example usdc(5000n) → '0.005' */
+/**
+ * Formats atomic units of USDC.
+ *
+ * @example usdc(5000n) // '0.005'
+ */
 export function usdc(atomic: bigint): string {
   return formatUnits(atomic, 6)
 }

@@ -1,6 +1,14 @@
-/** The project's catalog with a short made-up history and a product that fails, for screenshots and tests of pages. */
+/**
+ * The service as screenshots and tests of pages need it: the project's catalog with a short made-up history, and a product
+ * that fails.
+ */
+import { randomBytes } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
+import { createGateway } from '../../gateway/compose.ts'
+import { readConfig } from '../../gateway/config/config.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const DAY = 86_400_000
@@ -60,4 +68,28 @@ export async function untilReady(url: string): Promise<void> {
     await new Promise((wake) => setTimeout(wake, 200))
   }
   throw new Error('The service did not compute its history within two minutes.')
+}
+
+/** Days of regime history. The start page shows 30 of them, delayed by one day. */
+const HISTORY_DAYS = 33
+
+export interface OpenScene {
+  readonly url: string
+  readonly buyer: Hex
+  /** Gives access to the operator console. */
+  readonly operatorToken: string
+  close(): Promise<void>
+}
+
+/** Starts the service in its own sandbox, with all data in `folder`. Throws if the service has no sandbox. */
+export async function openScene(folder: string): Promise<OpenScene> {
+  const operatorToken = randomBytes(24).toString('hex')
+  const place = { PORT: String(await freePort()), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent' }
+  const environment = { ...place, ...writeScene(folder, HISTORY_DAYS), OPERATOR_TOKEN: operatorToken }
+  const gateway = await createGateway(readConfig(environment))
+  const url = await gateway.listen()
+  await untilReady(url)
+  const buyer = gateway.settlement.sandbox?.buyer.privateKey
+  if (buyer === undefined) throw new Error('The service does not run in a sandbox.')
+  return { url, buyer, operatorToken, close: () => gateway.close() }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { type Place, placesOf } from '../../scripts/pictures/places.ts'
+import { type PageRequest, pagesOf } from '../../scripts/pictures/pages.ts'
 import { untilReady, writeScene } from '../../scripts/pictures/scene.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
 
@@ -17,7 +17,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const DAYS = 4
 
 export interface Service extends SandboxGateway {
-  readonly places: readonly Place[]
+  readonly places: readonly PageRequest[]
   /** Opens a page that records its requests and console errors. */
   open(path: string, options?: BrowserContextOptions): Promise<Watched>
 }
@@ -39,7 +39,7 @@ export async function openService(): Promise<Service> {
   await untilReady(gateway.url)
   return {
     ...gateway,
-    places: await placesOf(gateway.url, gateway.sandbox.buyer.privateKey),
+    places: await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey),
     open: (path, options) => open(browser, gateway.url, path, options),
     async close() {
       await browser.close()

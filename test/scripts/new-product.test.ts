@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { nameIn } from '../../scripts/product.ts'
+import { nameIn } from '../../scripts/new-product/write-product.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /** What the scripts need of the project. */

@@ -100,7 +100,7 @@ function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): voi
   tally(truth, findings, splits, into)
 }
 
-/** Family or tier, least recall, least precision. Null means no limit; an undefined precision is not shown. */
+/** Family or tier, lowest recall and lowest precision. Null means no limit; an undefined precision is not shown. */
 const BARS: readonly (readonly [string, number | null, (number | null)?])[] = [
   ['impossible', 1, 1],
   ['timestamp', 1, 1],

@@ -5,12 +5,15 @@ import { gunzipSync } from 'node:zlib'
 
 const ROOT = resolve(import.meta.dirname, '../../../../shared/data')
 
+/** Whether the recorded data are present. */
 export const isRecorded = existsSync(ROOT)
 
+/** The names of the files in a folder of the recorded data that end in `ending`. */
 export function recordedNames(folder: string, ending: string): string[] {
   return readdirSync(resolve(ROOT, folder)).filter((name) => name.endsWith(ending))
 }
 
+/** The text of a recorded file, decompressed if its name ends in .gz. */
 export function readRecorded(name: string): string {
   const bytes = readFileSync(resolve(ROOT, name))
   return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')

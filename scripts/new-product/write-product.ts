@@ -2,12 +2,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { format, resolveConfig } from 'prettier'
-import { createCatalog } from '../gateway/catalog/resolve.ts'
-import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
-import { readDocuments } from '../gateway/catalog/documents.ts'
-import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { nameOwners } from '../gateway/catalog/names-and-references.ts'
-import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
+import { createCatalog } from '../../gateway/catalog/resolve.ts'
+import { CatalogError, type Issue } from '../../gateway/validation/issue.ts'
+import { readDocuments } from '../../gateway/catalog/documents.ts'
+import { readSchemas } from '../../gateway/catalog/schemas.ts'
+import { nameOwners } from '../../gateway/catalog/names-and-references.ts'
+import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './texts.ts'
 
 export interface Places {
   readonly root: string

@@ -2,13 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Hex } from '../../gateway/config/networks.ts'
-import { readRequirement } from '../pay/payment.ts'
 import { exchange, exchangePaid } from '../pay/exchange.ts'
-import { signPayment } from '../pay/payment.ts'
+import { readRequirement, signPayment } from '../pay/payment.ts'
 
-export interface Place {
+/** A page and the request that shows it. */
+export interface PageRequest {
+  /** Name of its picture. */
   readonly name: string
   readonly path: string
+  /** The status that it must have. */
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -19,7 +21,7 @@ const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8
 const PAPER = 'sharpe=2.5&days=1250&trials=100&skew=-3&kurt=10&sr_variance=0.5&periods_per_year=250'
 
 /** Returns the pages of a running service. `buyer` is the private key that pays for the receipt. */
-export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[]> {
+export async function pagesOf(url: string, buyer: Hex): Promise<readonly PageRequest[]> {
   const [good, flawed, manyFindings, receipt] = await Promise.all([
     audited(url, { file: steadyLedger(), n_trials: '5' }),
     audited(url, { file: withImpossibleFills(sample('round-trips.csv')), bars: sample('bars.csv'), n_trials: '200' }),
@@ -27,7 +29,7 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
     receiptOf(url, buyer),
   ])
   return [
-    ...pages({
+    ...okPages({
       home: '/',
       'home-err': '/?err=validation_failed',
       pricing: '/pricing',
@@ -63,20 +65,20 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
 }
 
 /** Returns the pages of the operator console, including the login page. */
-export function consolePlaces(token: string): readonly Place[] {
+export function consolePages(token: string): readonly PageRequest[] {
   const headers = { authorization: `Bearer ${token}` }
   const screens = ['', '/ledger', '/subscriptions', '/reconciliation', '/products', '/prices', '/catalog']
-  const places = screens.map((screen) => ({
+  const pages = screens.map((screen) => ({
     name: `operator${screen.replace('/', '-')}`,
     path: `/operator${screen}`,
     status: 200,
     headers,
   }))
-  return [...places, { name: 'operator-login', path: '/operator', status: 401 }]
+  return [...pages, { name: 'operator-login', path: '/operator', status: 401 }]
 }
 
 /** Pages that answer 200. */
-const pages = (paths: Readonly<Record<string, string>>): Place[] =>
+const okPages = (paths: Readonly<Record<string, string>>): PageRequest[] =>
   Object.entries(paths).map(([name, path]) => ({ name, path, status: 200 }))
 
 /** Audits a ledger and returns the path of its report. */

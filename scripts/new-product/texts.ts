@@ -36,6 +36,7 @@ const ANSWER = {
   ],
 }
 
+/** The catalog document of a product that a plugin answers. */
 export function documentOf(made: NewProduct): string {
   const { product, title, summary, price } = made
   return json({
@@ -59,7 +60,7 @@ export function documentOf(made: NewProduct): string {
   })
 }
 
-/** The document of a product that an upstream answers. */
+/** The catalog document of a product that an upstream answers. */
 export function upstreamOf(made: NewProduct): string {
   const { product, title, summary, price, upstream } = made
   const names = [...new Set(paramsOf(upstream))]
@@ -87,6 +88,7 @@ export function upstreamOf(made: NewProduct): string {
   })
 }
 
+/** The schema of the query and the answer. */
 export function schemaOf({ product, title, summary }: NewProduct): string {
   const time = { type: 'string', format: 'date-time' }
   return json({
@@ -128,6 +130,7 @@ export function schemaOf({ product, title, summary }: NewProduct): string {
   })
 }
 
+/** The plugin, which returns made-up numbers. */
 export function pluginOf(made: NewProduct): string {
   return `/** ${made.summary.replaceAll('*/', '* /')} */
 import { type Call, definePlugin, Unavailable } from 'tollgate/plugin'
@@ -138,7 +141,7 @@ export default definePlugin({
   name: '${made.product}',
   setup: ({ deployment }) => ({
     handlers: {
-      /** Returns one item an hour up to asOf. Replace it by your own data, and never return anything newer than asOf. */
+      /** Returns one item an hour up to asOf. Replace it with your own data, and never return anything newer than asOf. */
       get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
         if (deployment['data_mode'] === 'online') throw new Unavailable('This product has no real data yet, only made-up numbers.')
         const newest = Math.floor(asOf.getTime() / HOUR_MS)
@@ -154,6 +157,7 @@ export default definePlugin({
 `
 }
 
+/** The test: the contract test kit, and one example. */
 export function testOf(made: NewProduct): string {
   return `import { expect } from 'chai'
 import { callOperation, openTestCatalog, testContract } from 'tollgate/testing'
