@@ -76,45 +76,45 @@ export function dollarsOf(atomic: string, decimals: number): number {
   return Number(`${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`)
 }
 
-/** A price in its final form. */
-export function priceOf(told: {
+/** A price in the format of records: the network as CAIP-2, and dollars if the token is a known one. */
+export function priceOf(terms: {
   scheme: string
   network: string
   asset: string
   amount: string
   payTo: string
 }): Price {
-  const network = networkOf(told.network)
-  const coin = STABLECOINS[`${network}/${isEvm(network) ? told.asset.toLowerCase() : told.asset}`]
-  const amount = told.amount.replace(/^0+(?=\d)/, '')
+  const network = networkOf(terms.network)
+  const coin = STABLECOINS[`${network}/${isEvm(network) ? terms.asset.toLowerCase() : terms.asset}`]
+  const amount = terms.amount.replace(/^0+(?=\d)/, '')
   return {
-    scheme: told.scheme,
+    scheme: terms.scheme,
     network,
-    asset: told.asset,
+    asset: terms.asset,
     asset_symbol: coin?.symbol ?? null,
     amount_atomic: amount,
     amount_usd: coin ? dollarsOf(amount, coin.decimals) : null,
-    pay_to: told.payTo,
+    pay_to: terms.payTo,
   }
 }
 
 const ATOMIC = /^\d{1,78}$/
 const MOST_PRICES = 20
 /** Rejects payment fields longer than this many characters. */
-const LONGEST_WORD = 128
+const LONGEST_FIELD = 128
 
-function wordOf(value: unknown): string | null {
+function fieldOf(value: unknown): string | null {
   const text = textOf(value)
-  return text !== null && text.length <= LONGEST_WORD ? text : null
+  return text !== null && text.length <= LONGEST_FIELD ? text : null
 }
 
 /** The accepted payments, with `amount` (version 2) or `maxAmountRequired` (version 1). Skips malformed ones. */
 export function pricesOf(accepts: unknown): Price[] {
   const prices: Price[] = []
   for (const row of listOf(accepts).slice(0, MOST_PRICES).filter(isRow)) {
-    const told = row['amount'] ?? row['maxAmountRequired']
-    const amount = typeof told === 'number' && Number.isSafeInteger(told) ? String(told) : textOf(told)
-    const [scheme, network, asset, payTo] = ['scheme', 'network', 'asset', 'payTo'].map((name) => wordOf(row[name]))
+    const stated = row['amount'] ?? row['maxAmountRequired']
+    const amount = typeof stated === 'number' && Number.isSafeInteger(stated) ? String(stated) : textOf(stated)
+    const [scheme, network, asset, payTo] = ['scheme', 'network', 'asset', 'payTo'].map((name) => fieldOf(row[name]))
     if (!scheme || !network || !asset || !payTo || amount === null || !ATOMIC.test(amount)) continue
     prices.push(priceOf({ scheme, network, asset, amount, payTo }))
   }

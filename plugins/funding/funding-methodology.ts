@@ -13,7 +13,7 @@ export const methodology: Method = {
   paragraphs: [
     'Each of eight venues is polled once a minute through its public API. Rates are fractions per interval, positive when longs pay shorts, and keep the digits the venue wrote.',
     'The interval is never assumed. If the venue states it, we use that (venue). If its answer has no such field but its rules fix the interval, we use the rules (published). For recorded settlements, we use the newest gaps that agree (inferred). A contract without any of these is left out and counted.',
-    'Kraken states an amount of money. For a linear contract we divide it by the mark price; an inverse contract is left out unless Kraken also states the relative rate. BitMEX writes an interval as a date. Hyperliquid and dYdX pay at the next full hour after the request.',
+    'Kraken states a rate as an amount of money per contract. For a linear contract we divide it by the mark price; an inverse contract is left out unless Kraken also states the relative rate. BitMEX writes the interval as a date. Hyperliquid and dYdX pay at the next full hour after the request.',
     'A rate is quarantined if it is above 5% in eight hours, has an impossible interval, or is next paid later than one interval from now. Quarantined rates are listed but used nowhere. If a venue cannot be read, its last rates are used for an hour; then it is listed as unavailable with the age of its last answer.',
     'A spread is the difference between the annual rates of one symbol at two venues at the same time: long at the lowest, short at the highest. Each venue enters with one contract, linear before inverse.',
   ],

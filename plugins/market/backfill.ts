@@ -20,12 +20,15 @@ export interface BackfillPlan {
   remaining(): Promise<{ windows: number; gaps: number }>
 }
 
+/** A window or a gap to fetch: [t_from, t_to), epoch seconds. */
 interface WindowRow {
   readonly series: number
   readonly t_from: number
   readonly t_to: number
+  /** `open`: not fetched yet. `gap`: minutes that a window lacked. `filled`: a gap stored as flat bars. */
   readonly status: 'open' | 'gap' | 'done' | 'filled'
   readonly attempts: number
+  /** Earliest time of the next attempt, epoch seconds. */
   readonly next_at: number
 }
 

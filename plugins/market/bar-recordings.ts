@@ -124,7 +124,10 @@ function ordered(list: number[][]): Columns {
   return out.end()
 }
 
-/** Epoch seconds of a time in a recording; NaN if it cannot be read. Only epoch numbers can be in New York time. */
+/**
+ * Epoch seconds of a time in a recording; NaN if it cannot be read. An epoch number of a New York file counts the wall
+ * clock of New York as if it were UTC, so the lag of New York is added. Dates written as text are read as UTC.
+ */
 export function recordedTime(text: string, clock: RecordingFormat['clock']): number {
   const time = Math.floor(epochSeconds(text, TIMES) ?? NaN)
   return clock !== 'UTC' && /^\d+(\.\d+)?$/.test(text) ? time + newYorkLag(time) : time

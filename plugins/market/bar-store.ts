@@ -77,7 +77,7 @@ export interface BarStore {
   add(series: Series, bars: Columns, options?: AddOptions): Promise<void>
   /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
   revise(series: Series, bar: Bar, knownAt: number): Promise<void>
-  /** True if a bar with this time and these prices was ever stored, even if it was revised since. The volume is ignored. */
+  /** True if a bar with this time and these prices was ever stored, revised since or not. The volume is ignored. */
   has(series: Series, bar: Bar): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>

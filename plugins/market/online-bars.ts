@@ -21,6 +21,7 @@ export interface OnlineBars {
 
 /** A minute is fetched this long after its end, when the venue has settled it. */
 const SETTLED_SECONDS = 3
+/** Each poll fetches at least this many minutes, so that late revisions by the venue are stored. */
 const RECENT_MINUTES = 3
 /** A minute that arrives later than this after its close counts as known from its arrival. */
 const LATE_SECONDS = 300
@@ -134,7 +135,7 @@ class VenueFeeds implements OnlineBars {
     ]
   }
 
-  /** The feed of each symbol that is read. */
+  /** The feed that is read, for each symbol. */
   #primaries(): Feed[] {
     return this.#symbols.flatMap((symbol) => this.#order(symbol).slice(0, 1))
   }

@@ -51,6 +51,7 @@ export const DECIMALS = 8
 /** Size of the overnight gap, in standard deviations of a minute. */
 const OVERNIGHT = 9
 
+/** The state of the path: log price, and the components of log volatility. */
 interface Walk {
   price: number
   fast: number
@@ -68,6 +69,7 @@ function uniformAt(seed: number, minute: number, draw: number): number {
   return ((h ^ (h >>> 16)) >>> 0) / 4294967296 + 1 / 8589934592
 }
 
+/** A standard normal number by the method of Box and Muller, from the draws `draw` and `draw + 1`. */
 function normalAt(seed: number, minute: number, draw: number): number {
   return (
     Math.sqrt(-2 * Math.log(uniformAt(seed, minute, draw))) * Math.cos(2 * Math.PI * uniformAt(seed, minute, draw + 1))

@@ -34,7 +34,8 @@ export const settingsSchema = {
     history_start: {
       type: 'string',
       format: 'date-time',
-      description: 'Back-fill reaches this far. Half a year before the first snapshot sold lets the models start warm.',
+      description:
+        'Back-fill goes back to this time. Half a year before the first snapshot sold is enough for the models to start warm.',
     },
     symbols: {
       type: 'array',
@@ -47,9 +48,17 @@ export const settingsSchema = {
           name: { type: 'string' },
           aliases: { type: 'array', items: { type: 'string' }, default: [] },
           session: { enum: ['24x7', 'us_equity'] },
-          price: { type: 'number', exclusiveMinimum: 0, description: 'First price of the sample.' },
-          volatility: { type: 'number', exclusiveMinimum: 0, description: 'Of the sample, a year.' },
-          turnover: { type: 'number', exclusiveMinimum: 0, description: 'Of the sample, a day.' },
+          price: { type: 'number', exclusiveMinimum: 0, description: 'Price at the start of the sample.' },
+          volatility: {
+            type: 'number',
+            exclusiveMinimum: 0,
+            description: 'Volatility of the sample per year, a fraction.',
+          },
+          turnover: {
+            type: 'number',
+            exclusiveMinimum: 0,
+            description: 'Turnover of the sample per day, in the quote currency.',
+          },
           tick: { type: 'number', exclusiveMinimum: 0 },
           venues: {
             type: 'object',
@@ -60,11 +69,15 @@ export const settingsSchema = {
         },
       },
     },
-    books: { type: 'boolean', default: true, description: 'Ask the venues for their order books, in online mode.' },
+    books: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether to poll the order books of the venues in online mode.',
+    },
     venues: {
       type: 'object',
       additionalProperties: false,
-      description: 'Public market-data interfaces, asked in online mode.',
+      description: 'Public market-data APIs, used in online mode.',
       properties: Object.fromEntries(
         Object.keys(VENUES).map((venue) => [
           venue,
@@ -75,7 +88,7 @@ export const settingsSchema = {
             properties: {
               url: { type: 'string' },
               enabled: { type: 'boolean', default: true },
-              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests, during back-fill.' },
+              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second during back-fill.' },
             },
           },
         ]),

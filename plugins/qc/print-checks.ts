@@ -11,7 +11,10 @@ export interface PrintThresholds {
   readonly carried: number
 }
 
-/** Minimum thresholds, in local scales. Daily ones were measured on real misprints; intraday ones limit those of the file. */
+/**
+ * Thresholds in local scales. The daily ones are fixed and were measured on real misprints. The intraday ones are a floor
+ * for the thresholds that are fitted to the file.
+ */
 const DAILY: PrintThresholds = { wick: 1.5, close: 2, carried: 3.5 }
 const DAILY_WITHOUT_VOLUME: PrintThresholds = { wick: 2, close: 2, carried: 3.5 }
 const INTRADAY: PrintThresholds = { wick: 2, close: 2, carried: 3 }

@@ -3,7 +3,7 @@ import { formatBarTime } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 
 const MIN_RUN = 5
-/** The rate comes from runs shorter than 8. A run is stale if one of its length is expected less than 0.001 times in the file. */
+/** The rate comes from runs shorter than `short`. A run is stale if its length is expected less than `chance` times. */
 const CHANCE = { short: 8, chance: 0.001 }
 
 interface Run {

@@ -53,7 +53,7 @@ function runsBackwards(time: Float64Array): boolean {
 /** A remainder that this share of bars has belongs to the grid, because clocks change and sessions start at the half hour. */
 const SHARE = 0.05
 
-/** If a smaller share of bars is on the grid, the bars have no common step, like bars of a number of trades. */
+/** If a smaller share of bars is on the grid, the bars have no common step, like bars of a fixed number of trades. */
 const GRID_SHARE = 0.5
 
 interface Grid {

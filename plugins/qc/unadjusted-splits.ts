@@ -74,19 +74,19 @@ export function findSplits(series: Series, interval: number): Split[] {
 function candidates(series: Series, interval: number): Split[] {
   const found: Split[] = []
   let days: Days | null = null
-  const thaws = new Set(staleRuns(series).runs.map(({ start, length }) => start + length))
+  const staleRunEnds = new Set(staleRuns(series).runs.map(({ start, length }) => start + length))
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
     const hole = series.time[at]! - series.time[at - 1]!
-    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY || thaws.has(at)) continue
+    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY || staleRunEnds.has(at)) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
     // A night between short bars is judged like a night between daily bars.
     const place = isNight(hole, interval)
       ? nightOf((days ??= joinNights(series, interval)), at)
       : placeOf(series, at, interval)
-    const seen = sightOf(place, gap)
+    const measured = measureGap(place, gap)
     const odds = RATIOS.filter(({ factor }) => factor > 1 === gap < 0).map((ratio) => {
-      const evidence = evidenceOf(seen, ratio)
+      const evidence = evidenceOf(measured, ratio)
       return { at, ratio, logOdds: sumOf(evidence), evidence }
     })
     found.push(odds.reduce((a, b) => (b.logOdds > a.logOdds ? b : a)))
@@ -127,7 +127,7 @@ function sumOf({ gap_log_odds, range_log_odds, turnover_log_odds, share_volume_l
 }
 
 /** The measurements at a gap, which do not depend on the ratio. NaN if a value is unknown. */
-interface Sight {
+interface Measurements {
   readonly gap: number
   /** Local scale of gaps. */
   readonly scale: number
@@ -139,7 +139,7 @@ interface Sight {
   readonly shares: number
 }
 
-function sightOf({ series, at, days, isTrading }: Place, gap: number): Sight {
+function measureGap({ series, at, days, isTrading }: Place, gap: number): Measurements {
   const { close, volume, count } = series
   const window = (of: (i: number) => number, from: number, to: number): number => {
     const values: number[] = []
@@ -161,8 +161,8 @@ function sightOf({ series, at, days, isTrading }: Place, gap: number): Sight {
   }
 }
 
-function evidenceOf(sight: Sight, ratio: Ratio): Evidence {
-  const { gap, scale, days, isTrading } = sight
+function evidenceOf(measurements: Measurements, ratio: Ratio): Evidence {
+  const { gap, scale, days, isTrading } = measurements
   const expected = -Math.log(ratio.factor)
   const split = SPLIT_RATE * days * ratio.popularity * student(gap - expected, scale, 3)
   const beyond = Math.abs(gap) - SMALLEST
@@ -170,7 +170,7 @@ function evidenceOf(sight: Sight, ratio: Ratio): Evidence {
   const tail = JUMP_RATE * days * 0.5 * density
   const rarity = (isTrading ? 100 : 1) * (gap > SAFE_RISE ? 100 : 1)
   const jump = tail / rarity + (gap > SAFE_RISE ? 0 : student(gap, scale, isTrading ? 10 : 3))
-  return { gap, gap_scale: scale, gap_log_odds: Math.log(split / jump), ...witnesses(sight, expected) }
+  return { gap, gap_scale: scale, gap_log_odds: Math.log(split / jump), ...barEvidence(measurements, expected) }
 }
 
 const gapOf = ({ open, close }: Series, i: number): number => Math.abs(Math.log(open[i]! / close[i - 1]!))
@@ -185,22 +185,22 @@ function medianAround(series: Series, at: number, of: (series: Series, i: number
 }
 
 /** Log likelihood ratios of range, turnover and share volume, fitted on daily US stocks; 0 if unknown. */
-function witnesses({ range, turnover, shares, days }: Sight, expected: number) {
+function barEvidence({ range, turnover, shares, days }: Measurements, expected: number) {
   // Short bars are weaker evidence.
   const weight = days < 1 ? 0.5 : 1
   return {
-    range_log_odds: weight * clip(against(range, [0.15, 0.5], [0.8, 0.55]), 2),
-    turnover_log_odds: weight * clip(against(turnover, [0, 0.45], [1.4, 0.65]), 6),
-    share_volume_log_odds: weight * clip(against(shares, [-0.85 * expected, 0.5], [0.2, 0.45]), 3),
+    range_log_odds: weight * clip(logLikelihoodRatio(range, [0.15, 0.5], [0.8, 0.55]), 2),
+    turnover_log_odds: weight * clip(logLikelihoodRatio(turnover, [0, 0.45], [1.4, 0.65]), 6),
+    share_volume_log_odds: weight * clip(logLikelihoodRatio(shares, [-0.85 * expected, 0.5], [0.2, 0.45]), 3),
   }
 }
 
 type Shape = readonly [centre: number, scale: number]
 
 /** Log likelihood ratio of a measurement: Student's t with 10 degrees of freedom for both cases; 0 if it is unknown. */
-function against(seen: number, split: Shape, jump: Shape): number {
-  if (!Number.isFinite(seen)) return 0
-  return Math.log(student(seen - split[0], split[1], 10) / student(seen - jump[0], jump[1], 10))
+function logLikelihoodRatio(measured: number, split: Shape, jump: Shape): number {
+  if (!Number.isFinite(measured)) return 0
+  return Math.log(student(measured - split[0], split[1], 10) / student(measured - jump[0], jump[1], 10))
 }
 
 function clip(value: number, limit: number): number {

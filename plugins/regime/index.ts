@@ -25,7 +25,7 @@ import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
-/** Data older than this are not sold as current. */
+/** Older data are not sold as current. */
 const STALE_SECONDS = 300
 /** Columns of a snapshot in the history. */
 const SOLD = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
@@ -44,7 +44,11 @@ export default definePlugin({
     required: ['symbol', 'since'],
     properties: {
       symbol: { type: 'string', description: 'The market to classify.' },
-      since: { type: 'string', format: 'date-time', description: 'First snapshot kept; earlier bars warm the model.' },
+      since: {
+        type: 'string',
+        format: 'date-time',
+        description: 'Time of the first snapshot to keep. Earlier bars only warm up the model.',
+      },
     },
   },
   setup(context) {
@@ -185,8 +189,8 @@ class MarketRegime {
   }
 
   #waiting(): Unavailable {
-    const done = this.#classifier ? `${Math.floor(100 * this.#classifier.done())}% of` : 'Nothing of'
-    return new Unavailable(`${done} the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
+    const done = this.#classifier ? Math.floor(100 * this.#classifier.done()) : 0
+    return new Unavailable(`${done}% of the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
   }
 }
 

@@ -10,6 +10,7 @@ interface Figures {
   readonly persistence_1h: number | null
   readonly volatile_persistence_1h: number | null
   readonly flips_per_day: number | null
+  readonly accuracy: number | null
   readonly brier: number | null
   readonly ece: number | null
 }
@@ -28,9 +29,13 @@ const COLUMNS = [
   'same after 1 h',
   'VOLATILE after 1 h',
   'changes a day',
+  'right',
   'Brier',
   'ECE',
 ]
+
+/** The baseline states no probability, so it has neither Brier score nor ECE. */
+const BASELINE_COLUMNS = COLUMNS.indexOf('Brier')
 
 /** common.json#/$defs/Method */
 export function methodology(): Method {
@@ -38,7 +43,7 @@ export function methodology(): Method {
     model: MODEL,
     paragraphs: [
       'Each minute the model forecasts the volatility of the next hour, turns the forecast into the probability that the hour will be more volatile than a published boundary, and that probability into STABLE or VOLATILE. It says how large a position should be, never in which direction.',
-      'A minute that moves more than eight local scales must be confirmed by the next one, so that one bad print does not set the regime. The forecast is a least-squares fit on squared five-minute returns over 5, 15, 60, 240, 1,440 and 10,080 minutes, the 15-minute range, the time of day and the weekend. It is fitted on the trailing 180 days, anew every week. For the first 30 days its coefficients are fixed.',
+      'A minute that moves more than eight local scales must be confirmed by the next one, so that one bad print does not set the regime. The forecast is a least-squares fit on squared five-minute returns over 5, 15, 60, 240, 1,440 and 10,080 minutes, the 15-minute range, the time of day and the weekend. It is refitted every week on the trailing 180 days. For the first 30 days its coefficients are fixed.',
       'The boundary is the 0.65 quantile of the trailing 180 days of hourly volatility, up to the hour before. Every snapshot states it, so each label can be checked against what happened. The probability follows from the distribution of the fit’s own errors and is smoothed with a half-life of 30 minutes; the label changes to VOLATILE above 0.60 and to STABLE below 0.40. Confidence is the probability of the label.',
       'A snapshot uses no data after its as_of and is never rewritten. The same bars give the same snapshots, byte for byte, whether or not later bars exist.',
     ],
@@ -65,13 +70,13 @@ export function methodology(): Method {
       { caption: 'Measured out of sample, walking forward, on recordings', columns: COLUMNS, rows: rows('figures') },
       {
         caption: 'Baseline in the same runs: an hour is VOLATILE if the previous hour was above the same boundary',
-        columns: COLUMNS.slice(0, 6),
-        rows: rows('baseline').map((row) => row.slice(0, 6)),
+        columns: COLUMNS.slice(0, BASELINE_COLUMNS),
+        rows: rows('baseline').map((row) => row.slice(0, BASELINE_COLUMNS)),
       },
     ],
     charts: recordCharts(measured.results),
     limits: [
-      'A recording of a month is graded from its first day. It depends on the fixed coefficients and a boundary of a few days, and its figures are worse for it.',
+      'A recording shorter than 90 days is graded from its first day. It depends mostly on the fixed coefficients and a boundary of a few days, so its figures are worse. There the baseline is right more often than the model.',
       'If volatility doubles within a year, the trailing boundary lags behind and more hours count as VOLATILE.',
       'The fixed coefficients of the first 30 days were measured on BTC and ETH of 2017.',
       'The model sees one market at a time. News affects it only through prices.',
@@ -90,7 +95,7 @@ function rows(of: 'figures' | 'baseline'): (string | number | null)[][] {
     const { [of]: figures } = result
     const { forward_vol_ratio: ratio, persistence_1h: stay, volatile_persistence_1h: stayVolatile } = figures
     const days = Math.round((Date.parse(result.last) - Date.parse(result.first)) / 86_400_000)
-    const graded = [ratio, stay, stayVolatile, figures.flips_per_day, figures.brier, figures.ece]
+    const graded = [ratio, stay, stayVolatile, figures.flips_per_day, figures.accuracy, figures.brier, figures.ece]
     return [result.recording, days, ...graded.map((value) => (value === null ? null : Number(value.toFixed(3))))]
   })
 }

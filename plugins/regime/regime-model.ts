@@ -35,7 +35,9 @@ const STRIDE = 7
 /** Days of training rows before fitted coefficients replace the initial ones. */
 const FIT_AFTER_DAYS = 30
 const BOUNDARY_QUANTILE = 0.65
+/** Half-life of the smoothing, in minutes. */
 const HALF_LIFE = 30
+/** The label changes to VOLATILE above this probability, and to STABLE below the next. */
 const RISE = 0.6
 const FALL = 0.4
 const LEAST_SCALAR = 0.25
@@ -152,7 +154,7 @@ export function advance(
   take(state, open, high, low, close, emit)
 }
 
-/** Advances by one minute of a hole without learning from it. */
+/** Advances by one bar of a hole without learning from it. */
 function hold(state: ModelState, emit: (step: Step) => void): void {
   const { step } = state
   state.minute += state.barMinutes

@@ -16,8 +16,8 @@ const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']
 export function readCard(payload: unknown, host: string | null): Page | null {
   if (!isRow(payload) || textOf(payload['name']) === null) return null
   const interfaces = listOf(payload['supportedInterfaces']).map(rowOf)
-  const told = BINDINGS.flatMap((binding) => interfaces.filter((row) => row['protocolBinding'] === binding))
-  const addresses = [...told, ...interfaces, payload]
+  const inOrder = BINDINGS.flatMap((binding) => interfaces.filter((row) => row['protocolBinding'] === binding))
+  const addresses = [...inOrder, ...interfaces, payload]
     .filter(({ url }) => url !== undefined)
     .map(({ url }) => canonicalAddress(url))
   const address = addresses.find(({ reason }) => reason === null) ?? addresses[0] ?? canonicalAddress(undefined)

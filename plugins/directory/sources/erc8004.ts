@@ -163,6 +163,6 @@ function agentOf(registration: Row): string | null {
   const [registry, id] = [nameOf(registration['agentRegistry']), registration['agentId']]
   if (registry === null || !/^[a-z0-9]+:\d+:0x[0-9a-fA-F]{40}$/.test(registry)) return null
   // A number that JavaScript has rounded is not the agent's.
-  const isTold = typeof id === 'string' ? /^\d{1,78}$/.test(id) : Number.isSafeInteger(id) && Number(id) >= 0
-  return isTold ? `${registry}:${String(id)}` : null
+  const isValid = typeof id === 'string' ? /^\d{1,78}$/.test(id) : Number.isSafeInteger(id) && Number(id) >= 0
+  return isValid ? `${registry}:${String(id)}` : null
 }

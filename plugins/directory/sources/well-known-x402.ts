@@ -17,25 +17,26 @@ export function readOrigin(payload: unknown, origin: string, isOurs = false): Pa
   const document = rowOf(payload)
   if (!Array.isArray(document['resources'])) return null
   const page = createPage()
-  const told = Object.entries(rowOf(document['paid_endpoints']))
+  const priced = Object.entries(rowOf(document['paid_endpoints']))
   document['resources'].forEach((text: unknown, i) => {
     const address = isOurs ? ownAddress(text) : canonicalAddress(text)
     if (address.reason !== null) page.drop(address.reason)
     else if (new URL(address.url).origin !== origin) page.drop('other_origin')
     else {
-      const [route, price] = told.length === listOf(document['resources']).length ? told[i]! : []
+      const [route, price] = priced.length === listOf(document['resources']).length ? priced[i]! : []
       page.add(listingOf(document, { ...address, route, price, x402Version: isOurs ? 2 : null }))
     }
   })
   return page.end(document['resources'].length)
 }
 
+/** Our own address, which may be a loopback address. */
 function ownAddress(text: unknown): ReturnType<typeof canonicalAddress> {
   const { host, href, pathname } = new URL(String(text))
   return { url: href, host, isTemplate: /%7B|\{/.test(pathname), reason: null }
 }
 
-interface Told {
+interface Resource {
   readonly url: string
   readonly isTemplate: boolean
   readonly route: string | undefined
@@ -43,7 +44,7 @@ interface Told {
   readonly x402Version: number | null
 }
 
-function listingOf(document: Row, { url, isTemplate, route, price, x402Version }: Told): Listing {
+function listingOf(document: Row, { url, isTemplate, route, price, x402Version }: Resource): Listing {
   const service = nameOf(document['service'])
   const offer = offerOf(rowOf(document['payment']), price)
   return {

@@ -4,11 +4,11 @@ import type { PluginContext } from 'tollgate/plugin'
 /** Made-up data, recorded data, or the public sources. */
 export type DataMode = 'sample' | 'replay' | 'online'
 
-/** How the recorded times of a replay are moved. The gateway has parsed REPLAY_SHIFT and stops the clock of the data. */
+/** How the recorded times of a replay are moved. The gateway parses REPLAY_SHIFT and freezes the data clock if it says so. */
 export interface ReplayShift {
   /** The setting as it was configured. A recording that was stored under another one is read again. */
   readonly setting: string
-  /** Seconds to add to every recorded time; 0 keeps them. Null means: move the recording so that it goes on now. */
+  /** Seconds to add to every recorded time. Null for `auto`: the product moves the recording to the present. */
   readonly seconds: number | null
 }
 
@@ -19,7 +19,11 @@ export interface DataSettings {
   readonly replayShift: ReplayShift
 }
 
-/** @example dataSettings(context).dataMode // "sample" */
+/**
+ * Reads the settings of the deployment, with the defaults of the gateway.
+ *
+ * @example dataSettings(context).dataMode // "sample"
+ */
 export function dataSettings({ deployment }: Pick<PluginContext, 'deployment'>): DataSettings {
   const seconds = deployment['replay_shift_seconds']
   return {

@@ -71,13 +71,13 @@ export async function readBoundedText(response: Response, maxBytes: number): Pro
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Remembers which sources are to be left alone, and until when. */
+/** Remembers which sources must not be asked, and until when. */
 export interface Pauses<Name extends string> {
   isPaused(name: Name): boolean
   pause(name: Name, seconds: number): void
 }
 
-/** `now` is in epoch seconds. */
+/** Creates pauses that end by the clock `now`, in epoch seconds. */
 export function createPauses<Name extends string>(now: () => number): Pauses<Name> {
   const until = new Map<Name, number>()
   return {

@@ -31,10 +31,15 @@ export interface FilteredBar {
   verdict: Verdict
 }
 
+/** A return beyond this many local scales is suspicious. */
 const LIMIT = 8
+/** The least local scale of one bar's return. */
 const FLOOR = 0.0003
+/** Length of the memory of the local scale, in bars. */
 const MEMORY = 90
+/** The first bars, which only set the scale. */
 const WARMING = 30
+/** A bar is accepted after this many held ones in a row, whatever its return. */
 const LONGEST_HOLD = 3
 /** A spike has reverted when less than this share of it remains. */
 const REVERTED = 0.4

@@ -1,4 +1,5 @@
 /** The chart of the deflated Sharpe ratio against the number of trials, for the audit report and the calculator. */
+import type { Chart } from '../charts.ts'
 import { deflatedSharpe, type SharpeSample } from './sharpe-ratio.ts'
 
 const CONVINCING = 0.95
@@ -16,7 +17,7 @@ interface Deflation {
 
 /**
  * Draws the curve to at least ten times the stated trials, a dashed line at 95%, and a mark at the stated trials. The
- * result has the shape that views take. It uses no gateway type, like everything in this folder.
+ * result is a chart for views.
  */
 export function deflatedSharpeChart({ sample, variance, trials, dsr }: Deflation) {
   const most = Math.max(MIN_TRIALS_SHOWN, 10 ** (Math.ceil(Math.log10(trials)) + 1))
@@ -45,7 +46,7 @@ export function deflatedSharpeChart({ sample, variance, trials, dsr }: Deflation
         .filter(([count]) => /^[125]0*$/.test(String(count)))
         .map(([count, ratio]) => [count.toLocaleString('en-US'), ratio.toFixed(4)]),
     },
-  } as const
+  } as const satisfies Chart
 }
 
 /** A computed probability is never shown as 100%. */

@@ -4,8 +4,8 @@ import { logPrices, type Ohlc } from './volatility-estimators.ts'
  * EDGE: an efficient estimate of the effective bid-ask spread (a fraction: 0.01 is 1%) from open, high, low and close. It
  * weights two moment conditions, on open-to-mid and close-to-mid returns, by the inverse of their variances. Means skip
  * bars with missing prices (NaN). The result keeps its sign: a negative estimate means that the spread is too small to
- * measure. Average estimates first and clip the average at zero. Returns null for fewer than three bars, for fewer than
- * two bars that trade, or if every open or every close sits at both extremes of its bar.
+ * measure. To combine estimates, average them first and then clip the average at zero. Returns null for fewer than three
+ * bars, for fewer than two bars that trade, or if every open or every close sits at both extremes of its bar.
  *
  * Source: Ardia, Guidotti and Kroencke, "Efficient estimation of bid-ask spreads from open, high, low, and close
  * prices", J. Financial Economics 161 (2024) 103916. The authors' file of 10,000 simulated bars gives 0.0101849034905478;

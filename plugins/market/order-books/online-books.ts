@@ -7,6 +7,7 @@ import { type VenueName, VENUES } from '../venues/bar-venues.ts'
 import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 
 const EVERY_SECONDS = 15
+/** How long books and quotes are kept. */
 const KEPT_SECONDS = 3600
 
 type Quote = readonly [time: number, bid: number, ask: number]

@@ -4,6 +4,7 @@
  * price, so that an order costs on average what the square-root law of market impact says.
  */
 import { seedOf } from '../../lib/feeds/sample-numbers.ts'
+import { IMPACT_COEFFICIENT } from '../../lib/quant/market-impact.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
 import { roundTo } from '../../lib/quant/rounding.ts'
 import { seededRandom } from '../../lib/quant/seeded-random.ts'
@@ -16,10 +17,9 @@ import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 const LEVELS = 250
 /** Distance from the middle to the last level, in daily volatilities. */
 const REACH = 0.05
-/** Coefficient of the law, average cost = Y σ √(Q/ADV). */
-const LAW = 0.4
 /** Quantity at the best price, as a share of a minute's turnover. */
 const TOUCH = 0.03
+/** Typical spread, as a fraction of the price. */
 const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
@@ -49,7 +49,7 @@ export function makeBook(symbol: CoveredSymbol, time: number, price: number): Bo
   const bid = Math.round(price / tick - spread / 2)
   const depth = lognormal(0.25)
   // The marginal price of the law is 1.5 times its average, so what rests within x is ADV (x / (1.5 Y σ))².
-  const within = (x: number): number => depth * turnover * (x / (1.5 * LAW * volatility)) ** 2
+  const within = (x: number): number => depth * turnover * (x / (1.5 * IMPACT_COEFFICIENT * volatility)) ** 2
   const reach = REACH * volatility * price
   const touch = (TOUCH * turnover) / DAY_MINUTES
   const side = (best: number, sign: 1 | -1): Level[] => {
