@@ -23,10 +23,10 @@ export interface ResolveOptions {
   readonly without?: ReadonlySet<string>
 }
 
-const SECONDS = 10
+const DEFAULT_TIMEOUT_SECONDS = 10
 /** 1 USD. From this price on, an answer is sent only when the payment is final, unless the document says otherwise. */
 const CONFIRMED_FROM = 1_000_000n
-const BYTES = 1_000_000
+const DEFAULT_MAX_BYTES = 1_000_000
 
 /**
  * Resolves valid documents into the frozen catalog: fields become operations, plans become purchase routes, and every
@@ -130,8 +130,8 @@ function upstreamOf(fields: Readonly<Record<string, unknown>>): Upstream {
   return {
     url: fields['url'] as string,
     headers: (fields['headers'] as Record<string, string> | undefined) ?? {},
-    timeoutSeconds: (fields['timeout_seconds'] as number | undefined) ?? SECONDS,
-    maxBytes: (fields['max_bytes'] as number | undefined) ?? BYTES,
+    timeoutSeconds: (fields['timeout_seconds'] as number | undefined) ?? DEFAULT_TIMEOUT_SECONDS,
+    maxBytes: (fields['max_bytes'] as number | undefined) ?? DEFAULT_MAX_BYTES,
     stream: fields['stream'] === true,
   }
 }
@@ -157,8 +157,8 @@ function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family
     form: field('form', null),
     tool: isRetired ? null : draft.tool,
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
-    timeoutSeconds: field('timeout_seconds', SECONDS),
-    maxBytes: field('max_bytes', BYTES),
+    timeoutSeconds: field('timeout_seconds', DEFAULT_TIMEOUT_SECONDS),
+    maxBytes: field('max_bytes', DEFAULT_MAX_BYTES),
     cacheSeconds: field('cache_seconds', 0),
     handler: field('handler', id),
     listed: field('listed', true) && !isInternal,

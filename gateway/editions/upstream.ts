@@ -72,6 +72,7 @@ async function stream({ upstream, headers, operation }: Route, { input, signal, 
   throw refusal(response.status, response.headers['retry-after'] ?? null)
 }
 
+/** Runs the exchange with an upstream. Throws `product_timeout` if it takes too long, and an Error if it fails. */
 async function within<Value>(
   seconds: number,
   signal: AbortSignal,
@@ -144,7 +145,7 @@ function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (error) {
-    throw new Error('the upstream did not answer JSON', { cause: error })
+    throw new Error('the answer of the upstream is not JSON', { cause: error })
   }
 }
 

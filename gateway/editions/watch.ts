@@ -1,4 +1,4 @@
-/** Watches the folders that an edition is built from, and reports when they have come to rest after a change. */
+/** Watches the folders that an edition is built from. A burst of changes is reported once, when it is over. */
 import { existsSync, type Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'

@@ -48,7 +48,7 @@ export interface Reissued {
  */
 export type Reissue = (catalog: Catalog, body: ReissueBody) => Promise<readonly Reissued[]>
 
-/** How far the time in the message may be from now: an older signature may have been intercepted. */
+/** How far the time in the message may be from now. It limits how long an intercepted signature is of use. */
 const MAX_AGE_MS = 10 * 60_000
 
 /** The message to sign with personal_sign (EIP-191). */
