@@ -17,7 +17,7 @@ interface Form {
 }
 
 /** A report as it is stored and sold. */
-export interface Report extends Audit {
+interface Report extends Audit {
   readonly rid: string
   readonly report_url: string
   readonly summary: string

@@ -72,7 +72,7 @@ const ENDS = /^(?:[;:!?\n(“"]|\.(?:\s|$))/
  *
  * @example wordsIn("China’s U.S. trade").map(({ text }) => text) // ["China", "U.S", "trade"]
  */
-export function wordsIn(text: string): Word[] {
+function wordsIn(text: string): Word[] {
   const words: Word[] = []
   for (const match of text.matchAll(WORD)) {
     const hyphen = match[0].search(MIXED)

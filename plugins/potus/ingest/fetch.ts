@@ -21,7 +21,8 @@ export interface Fetched {
 const USER_AGENT = 'tollgate/0.1'
 const HEADERS_MS = 5_000
 const BODY_MS = 15_000
-const REDIRECTS = 3
+const MAX_REDIRECTS = 3
+/** Response headers that are stored with the poll. */
 const KEPT = ['etag', 'last-modified', 'content-type', 'date', 'age', 'retry-after']
 
 export interface Fetcher {
@@ -33,65 +34,14 @@ export interface Fetcher {
 /** Creates a fetcher with its own connections. */
 export function createFetcher(): Fetcher {
   const agent = new Agent({ connect: { timeout: HEADERS_MS }, headersTimeout: HEADERS_MS, bodyTimeout: BODY_MS })
-
-  async function ask(
-    url: string,
-    source: Source,
-    validators: Validators,
-    signal: AbortSignal,
-    left: number,
-  ): Promise<Fetched> {
-    const { statusCode, headers, body } = await request(url, {
-      dispatcher: agent,
-      signal,
-      headers: {
-        'user-agent': source.userAgent ?? USER_AGENT,
-        accept:
-          source.format === 'json'
-            ? 'application/json'
-            : 'application/rss+xml, application/atom+xml, application/xml, text/xml',
-        ...(source.noCache ? { 'cache-control': 'no-cache' } : {}),
-        ...(validators.etag === null ? {} : { 'if-none-match': validators.etag }),
-        ...(validators.lastModified === null ? {} : { 'if-modified-since': validators.lastModified }),
-      },
-    })
-    const kept = Object.fromEntries(
-      KEPT.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
-    )
-    const answer = { url, status: statusCode, headers: kept, body: null }
-    const location = headers['location']
-    if (statusCode >= 301 && statusCode <= 308 && statusCode !== 304 && location !== undefined) {
-      await body.dump()
-      const to = new URL(String(location), url)
-      if (to.host !== new URL(url).host)
-        return { ...answer, failure: `The source redirects to another host, ${to.host}.` }
-      if (left === 0) return { ...answer, failure: 'The source redirects too often.' }
-      return ask(to.href, source, validators, signal, left - 1)
-    }
-    if (statusCode !== 200) {
-      await body.dump()
-      return statusCode === 304 ? answer : { ...answer, failure: `The source answered ${statusCode}.` }
-    }
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > source.maxBytes) {
-        body.destroy()
-        return { ...answer, failure: `The body is longer than ${source.maxBytes} bytes.` }
-      }
-      chunks.push(chunk)
-    }
-    return { ...answer, body: Buffer.concat(chunks) }
-  }
-
   return {
     async fetch(source, validators, at, signal) {
       const url = new URL(source.url)
       if (source.cacheBuster !== null) url.searchParams.set(source.cacheBuster, String(at))
       const within = AbortSignal.any([signal, AbortSignal.timeout(HEADERS_MS + BODY_MS)])
+      const headers = requestHeaders(source, validators)
       try {
-        return await ask(url.href, source, validators, within, REDIRECTS)
+        return await ask(url.href, { agent, headers, maxBytes: source.maxBytes, signal: within }, MAX_REDIRECTS)
       } catch (error) {
         signal.throwIfAborted()
         const { code, message, name } = error as Error & { code?: string }
@@ -101,4 +51,58 @@ export function createFetcher(): Fetcher {
     },
     close: () => agent.destroy(),
   }
+}
+
+function requestHeaders(source: Source, { etag, lastModified }: Validators): Record<string, string> {
+  return {
+    'user-agent': source.userAgent ?? USER_AGENT,
+    accept:
+      source.format === 'json'
+        ? 'application/json'
+        : 'application/rss+xml, application/atom+xml, application/xml, text/xml',
+    ...(source.noCache ? { 'cache-control': 'no-cache' } : {}),
+    ...(etag === null ? {} : { 'if-none-match': etag }),
+    ...(lastModified === null ? {} : { 'if-modified-since': lastModified }),
+  }
+}
+
+interface RequestParts {
+  readonly agent: Agent
+  readonly headers: Readonly<Record<string, string>>
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+/** Sends the request and follows up to `redirects` redirects on the same host. */
+async function ask(url: string, parts: RequestParts, redirects: number): Promise<Fetched> {
+  const { agent, signal, maxBytes } = parts
+  const { statusCode, headers, body } = await request(url, { dispatcher: agent, signal, headers: { ...parts.headers } })
+  const kept = Object.fromEntries(
+    KEPT.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+  )
+  const answer = { url, status: statusCode, headers: kept, body: null }
+  const location = headers['location']
+  if (statusCode >= 301 && statusCode <= 308 && statusCode !== 304 && location !== undefined) {
+    await body.dump()
+    const to = new URL(String(location), url)
+    if (to.host !== new URL(url).host)
+      return { ...answer, failure: `The source redirects to another host, ${to.host}.` }
+    if (redirects === 0) return { ...answer, failure: 'The source redirects too often.' }
+    return ask(to.href, parts, redirects - 1)
+  }
+  if (statusCode !== 200) {
+    await body.dump()
+    return statusCode === 304 ? answer : { ...answer, failure: `The source answered ${statusCode}.` }
+  }
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) {
+      body.destroy()
+      return { ...answer, failure: `The body is longer than ${maxBytes} bytes.` }
+    }
+    chunks.push(chunk)
+  }
+  return { ...answer, body: Buffer.concat(chunks) }
 }

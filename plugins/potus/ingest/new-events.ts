@@ -116,7 +116,7 @@ export interface Insertion {
 const DAY_MS = 86_400_000
 
 /** Inserts the items as events, each in its cluster. Returns how many joined an existing cluster. */
-export async function insertEvents(
+async function insertEvents(
   db: Database,
   { source, items, timing, raw, state, range, descriptions }: Insertion,
 ): Promise<{ readonly joined: number }> {

@@ -138,7 +138,7 @@ export function pollSecondsAt({ slots: times, pollSeconds, nightSeconds }: Sourc
 }
 
 /** The fewest seconds between two polls of a source: how often its job runs. */
-export function shortestPollSeconds({ slots: times, pollSeconds }: Source): number {
+function shortestPollSeconds({ slots: times, pollSeconds }: Source): number {
   return times.length > 0 ? Math.min(SLOT_SECONDS, pollSeconds) : pollSeconds
 }
 
