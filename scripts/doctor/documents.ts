@@ -212,12 +212,12 @@ export function atomic(dollars: unknown): string {
 }
 
 /** Returns the prices of a document by route, in atomic units. */
-export function pricesOf(list: unknown): ReadonlyMap<string, string> {
+function pricesOf(list: unknown): ReadonlyMap<string, string> {
   return new Map(Object.entries(fieldsOf(list)).map(([route, price]) => [route, atomic(price)]))
 }
 
 /** Returns the prices in an llms.txt by route: `- [GET /v1/a](...): $0.005. Summary.` */
-export function pricesInText(text: string): ReadonlyMap<string, string> {
+function pricesInText(text: string): ReadonlyMap<string, string> {
   return new Map(
     [...text.matchAll(/^- \[([A-Z]+ \/[^\]]*)\]\([^)]*\): \$([\d.]*\d)/gm)].map((match) => [
       match[1] as string,

@@ -212,7 +212,7 @@ export interface Balances {
 const WAIT_MS = 20_000
 
 /** Reads balances only from a node of this network: a balance on another chain would be misleading. */
-export function createBalances(rpcUrl: string | null, network: Network): Balances {
+function createBalances(rpcUrl: string | null, network: Network): Balances {
   if (rpcUrl === null) return { read: async () => null, settle: async () => undefined }
   const client = createPublicClient({
     transport: http(rpcUrl, { retryCount: 1, timeout: 5_000 }),
@@ -243,7 +243,7 @@ export interface SandboxDescription {
 }
 
 /** Returns the newest DATA_DIR/<any>/sandbox.json, or null if there is none. */
-export function findSandbox(dataDir: string): SandboxDescription | null {
+function findSandbox(dataDir: string): SandboxDescription | null {
   const files = list(dataDir)
     .map((folder) => join(dataDir, folder, 'sandbox.json'))
     .map((file) => ({ file, modified: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null }))
@@ -263,7 +263,7 @@ function list(folder: string): string[] {
 }
 
 /** Returns true if the address is the sandbox's. All names of the loopback interface count as the same. */
-export function isSandbox(url: URL, sandbox: SandboxDescription | null): sandbox is SandboxDescription {
+function isSandbox(url: URL, sandbox: SandboxDescription | null): sandbox is SandboxDescription {
   return sandbox !== null && place(url) === place(new URL(sandbox.base_url))
 }
 

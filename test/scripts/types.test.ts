@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import type { CatalogDocument } from '../../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
-import { declarations, readonlyArrays } from '../../scripts/declarations.ts'
+import { declarations, readonlyArrays, TypedSchemas } from '../../scripts/declarations.ts'
 import { SERVICE, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -74,6 +74,20 @@ describe('the generated types', () => {
     expect(compact).to.contain('output: { rows: readonly Row[] }')
     expect(compact).to.contain('export type Row = { of: ThingSymbol values: readonly (number | null)[] }')
     expect(compact).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
+  })
+
+  it('put the name of the file before a name that a schema of another file has', () => {
+    const file = (type: string): JsonSchema => ({ $defs: { Price: { type } } })
+    const schemas = new TypedSchemas(
+      new Map([
+        ['gold.json', file('number')],
+        ['silver.json', file('string')],
+      ]),
+    )
+    const from = { root: {}, file: '', isAsked: false }
+    expect(schemas.typed({ $ref: 'gold.json#/$defs/Price' }, from)).to.deep.equal({ $ref: '#/$defs/Price' })
+    expect(schemas.typed({ $ref: 'silver.json#/$defs/Price' }, from)).to.deep.equal({ $ref: '#/$defs/SilverPrice' })
+    expect(schemas.definitions).to.deep.equal({ Price: { type: 'number' }, SilverPrice: { type: 'string' } })
   })
 
   it('treat a field with a default as present in a handler, and as optional for a product that asks', async () => {
