@@ -91,10 +91,10 @@ describe('an HTTP answer', () => {
   })
 
   it('lets caches keep a free answer for as long as the catalog says', async () => {
-    const kept = await request(gateway.server).get('/v1/sample').expect(200)
-    expect(kept.headers['cache-control']).to.equal('public, max-age=60')
-    const asked = await request(gateway.server).get('/v1/search').expect(200)
-    expect(asked.headers['cache-control']).to.equal('no-cache')
+    const cached = await request(gateway.server).get('/v1/sample').expect(200)
+    expect(cached.headers['cache-control']).to.equal('public, max-age=60')
+    const uncached = await request(gateway.server).get('/v1/search').expect(200)
+    expect(uncached.headers['cache-control']).to.equal('no-cache')
   })
 
   it('is 304 when the caller has the current ETag of a free route, but never on a priced route', async () => {

@@ -134,8 +134,8 @@ describe('a request body over HTTP', () => {
       .expect(200)
     const expected = { mediaType: 'text/csv', bytes: JSON.parse(JSON.stringify(csv)) as unknown }
     expect(multipart.body).to.deep.equal({ preset: ['large_cap', 'b'], file: { filename: 'trades.csv', ...expected } })
-    const bare = await request(gateway.server).post('/upload').type('text/csv').send(csv.toString()).expect(200)
-    expect(bare.body).to.deep.equal({ file: { filename: 'upload', ...expected } })
+    const csvUpload = await request(gateway.server).post('/upload').type('text/csv').send(csv.toString()).expect(200)
+    expect(csvUpload.body).to.deep.equal({ file: { filename: 'upload', ...expected } })
   })
 
   it('ignores the empty file of a form in which no file was chosen', async () => {

@@ -100,6 +100,7 @@ describe('a contract wallet', () => {
     const lost = await send(url, header, 2, { signal: leaving.signal }).catch(() => 'disconnected')
     expect(lost).to.equal('disconnected')
     onAnswered = async () => {}
+    // Time for a transfer, which must not come.
     await new Promise((wake) => setTimeout(wake, 150))
     expect(await balance()).to.equal(before)
     expect((await send(url, header)).status).to.equal(200)
@@ -153,21 +154,21 @@ describe('one authorization with two valid signatures', () => {
       const key = generatePrivateKey()
       const { v2 } = await offer(url)
       const { network } = shop.gateway.settlement
-      const one = await createPayment({
+      const firstPayment = await createPayment({
         account: privateKeyToAccount(key),
         requirement: v2.accepts[0] as never,
         version: 2,
       })
-      const digest = createDigest(network)(transferOf(decodePayment(one, [createExactEvm(network)])))
+      const digest = createDigest(network)(transferOf(decodePayment(firstPayment, [createExactEvm(network)])))
       const options = { data: Buffer.alloc(32, 7) }
       const { signature, recid } = secp256k1.ecdsaSign(digest, Buffer.from(key.slice(2), 'hex'), options)
       const other = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
-      const two = { ...one, payload: { ...(one['payload'] as object), signature: other } }
+      const secondPayment = { ...firstPayment, payload: { ...(firstPayment['payload'] as object), signature: other } }
       const release = shop.settler.hold()
-      const first = send(url, base64(one))
+      const first = send(url, base64(firstPayment))
       await until(() => shop.settler.calls.includes('settle'))
       const secondArrived = nextRequest(shop)
-      const second = send(url, base64(two))
+      const second = send(url, base64(secondPayment))
       await secondArrived
       expect((await send(url, await payment(url, shop.wallet).then(() => 'x'))).status).to.equal(402)
       release()

@@ -111,15 +111,15 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
   const log = createLog('silent')
   const db = openDatabase({ file: ':memory:' })
   const kv = openKv({ url: null })
-  let moment = new Date('2026-06-01T12:00:00Z')
-  const now = (): Date => moment
+  let time = new Date('2026-06-01T12:00:00Z')
+  const now = (): Date => time
   const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
   const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
   return {
     tokens,
     now,
     advance: (seconds: number) => {
-      moment = new Date(moment.getTime() + seconds * 1000)
+      time = new Date(time.getTime() + seconds * 1000)
     },
     build: async (options: Partial<EditionOptions> = {}) =>
       buildEdition({

@@ -109,9 +109,9 @@ async function mined(rpc: Rpc, hash: Hex): Promise<void> {
 
 async function ended(child: ChildProcess, kill: () => void): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const exited = new Promise((resolve) => child.once('exit', resolve))
   kill()
-  await gone
+  await exited
 }
 
 function hex(value: bigint): Hex {

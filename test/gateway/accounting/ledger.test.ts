@@ -138,13 +138,13 @@ for (const [name, create] of Object.entries(JOURNALS))
 
     it('reads entries page by page, each entry once', async () => {
       const window = { from: 0, before: NOVEMBER.before, limit: 2 }
-      const whole = await journal.ledgerEntries({ ...window, limit: 100 })
-      expect(whole).to.have.length(5)
+      const allEntries = await journal.ledgerEntries({ ...window, limit: 100 })
+      expect(allEntries).to.have.length(5)
       const first = await journal.ledgerEntries(window)
       const [, end] = first
       if (!end) throw new Error('the page is too short')
       const rest = await journal.ledgerEntries({ ...window, after: end, limit: 100 })
-      expect([...first, ...rest]).to.deep.equal(whole)
+      expect([...first, ...rest]).to.deep.equal(allEntries)
     })
 
     it('marks a debt as repaid once, and refuses everything else', async () => {

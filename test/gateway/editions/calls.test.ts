@@ -178,8 +178,8 @@ describe('a call of a product', () => {
 
     it('gets nothing newer than the delay of the other product allows', async () => {
       await open({ 'gold.json': gold({ max_freshness_seconds: 3600 }), 'teller.json': TELLER })
-      const asked = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: builder.now() })
-      expect((asked as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
+      const response = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: builder.now() })
+      expect((response as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
     })
 
     it('gets typed arrays of internal operations unchanged', async () => {

@@ -40,20 +40,20 @@ describe('the reader of request bodies', () => {
         fc.uniqueArray(part, { selector: ({ name }) => name, maxLength: 5 }),
         fc.integer({ min: 1, max: 90 }),
         async (parts, size) => {
-          const pieces = parts.flatMap((one) => {
-            const bytes = one.file ? Buffer.from(one.bytes) : Buffer.from(Buffer.from(one.bytes).toString('base64'))
-            const extra = one.file ? '; filename="f.bin"\r\nContent-Type: application/octet-stream' : ''
-            const head = `--edge\r\nContent-Disposition: form-data; name="${one.name}"${extra}\r\n\r\n`
+          const pieces = parts.flatMap((part) => {
+            const bytes = part.file ? Buffer.from(part.bytes) : Buffer.from(Buffer.from(part.bytes).toString('base64'))
+            const extra = part.file ? '; filename="f.bin"\r\nContent-Type: application/octet-stream' : ''
+            const head = `--edge\r\nContent-Disposition: form-data; name="${part.name}"${extra}\r\n\r\n`
             return [Buffer.from(head), bytes, Buffer.from('\r\n')]
           })
           const body = Buffer.concat([...pieces, Buffer.from('--edge--\r\n')])
           const type = { 'content-type': 'multipart/form-data; boundary=edge' }
           const found = (await read(['multipart/form-data'], type, body, size)) as Record<string, string | Upload>
-          expect(Object.keys(found).sort()).to.deep.equal(parts.map((one) => one.name).sort())
-          for (const one of parts) {
-            const value = found[one.name]
-            if (typeof value === 'string') expect(value).to.equal(Buffer.from(one.bytes).toString('base64'))
-            else expect(value?.bytes.equals(Buffer.from(one.bytes))).to.equal(true)
+          expect(Object.keys(found).sort()).to.deep.equal(parts.map((part) => part.name).sort())
+          for (const part of parts) {
+            const value = found[part.name]
+            if (typeof value === 'string') expect(value).to.equal(Buffer.from(part.bytes).toString('base64'))
+            else expect(value?.bytes.equals(Buffer.from(part.bytes))).to.equal(true)
           }
         },
       ),

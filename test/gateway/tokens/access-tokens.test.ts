@@ -126,13 +126,13 @@ describe('access tokens', () => {
   it('are refused if a claim is missing', async () => {
     const key = await createKey()
     const tokens = await open({ keys: JSON.stringify({ keys: [key] }) })
-    const bare = await new SignJWT({ plan: 'live-24h', tier: 'live' })
+    const incomplete = await new SignJWT({ plan: 'live-24h', tier: 'live' })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.kid as string, typ: 'JWT' })
       .setIssuer(ISSUER)
       .setAudience(ISSUER)
       .setExpirationTime('2h')
       .sign(await importJWK(key, 'EdDSA'))
-    expect(await refusal(tokens, bare)).to.equal('token_invalid')
+    expect(await refusal(tokens, incomplete)).to.equal('token_invalid')
   })
 
   describe('signing keys', () => {

@@ -13,6 +13,7 @@ import { openSchema, type Schema } from '../../contracts/postgres.ts'
 import { ask, json } from '../../support/agent.ts'
 import { freePort, PAY_TO } from '../../support/gateway.ts'
 import { start, type Started } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
 
 const fixtures = resolve(import.meta.dirname, '../../fixtures/shop')
 const OPERATOR = 'an-operator-token-of-a-test'
@@ -70,25 +71,25 @@ describe('a token that is revoked at one of two gateways', () => {
   async function expectRevocation({ urls, tokens }: { urls: string[]; tokens: Tokens }): Promise<void> {
     const [here = '', there = ''] = urls
     const [lost, valid] = [await tokens.issue({ ...HOUR, id: 'lost' }), await tokens.issue({ ...HOUR, id: 'valid' })]
-    const late = (url: string, { token }: { token: string }): Promise<Response> =>
+    const getLate = (url: string, { token }: { token: string }): Promise<Response> =>
       ask(`${url}/v1/late`, { headers: { 'x-service-token': token } })
-    for (const url of urls) expect((await late(url, lost)).status).to.equal(200)
+    for (const url of urls) expect((await getLate(url, lost)).status).to.equal(200)
     const revoked = await ask(`${here}/operator/subscriptions/revoke`, {
       method: 'POST',
       body: { id: 'lost' },
       headers: { authorization: `Bearer ${OPERATOR}`, accept: 'application/json' },
     })
     expect(revoked.status).to.equal(200)
-    expect((await late(here, lost)).status).to.equal(402)
-    let response = await late(there, lost)
+    expect((await getLate(here, lost)).status).to.equal(402)
+    let response = await getLate(there, lost)
     // An idle machine takes at most two seconds; the promise is five.
     for (let attempts = 0; response.status === 200 && attempts < 100; attempts += 1) {
       await new Promise((wake) => setTimeout(wake, 50))
-      response = await late(there, lost)
+      response = await getLate(there, lost)
     }
     expect(response.status).to.equal(402)
     expect((await json(response))['code']).to.equal('token_invalid')
-    for (const url of urls) expect((await late(url, valid)).status).to.equal(200)
+    for (const url of urls) expect((await getLate(url, valid)).status).to.equal(200)
   }
 
   it('is refused by the other within seconds if they share a data folder', async () => {
@@ -116,7 +117,7 @@ describe('revoked access tokens', () => {
     await here.revoke('a', 'lost')
     await here.revoke('a', 'lost twice')
     expect([...here.ids]).to.deep.equal(['a'])
-    while (!there.ids.has('a')) await new Promise((wake) => setTimeout(wake, 10))
+    await until(() => there.ids.has('a'))
     const later = createRevocations(db, log)
     await later.read()
     expect([...later.ids]).to.deep.equal(['a'])
@@ -132,7 +133,7 @@ describe('revoked access tokens', () => {
     await revocations.revoke('a', 'lost')
     await revocations.start()
     await db.schema.dropTable('revoked_tokens')
-    while (warnings.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+    await until(() => warnings.length > 0)
     expect(revocations.ids.has('a')).to.equal(true)
     revocations.stop()
     await db.destroy()

@@ -171,9 +171,9 @@ describe('the sender of transactions', () => {
   })
 
   it('sends a transaction again at once if the answer of the node was lost', async () => {
-    let lost = 0
+    let lostAnswers = 0
     proxy.script((_, body) => {
-      if (!body.includes('eth_sendRawTransaction') || lost++ > 0) return 'pass'
+      if (!body.includes('eth_sendRawTransaction') || lostAnswers++ > 0) return 'pass'
       return { status: 504, body: 'gateway timeout' }
     })
     const transaction = await prepare()
