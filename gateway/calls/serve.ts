@@ -11,7 +11,7 @@
  */
 import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import { ServiceError } from '../errors.ts'
+import { InvalidInput, ServiceError } from '../errors.ts'
 import { traced } from '../observe/tracing.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
 import type { Payments } from '../payments/payments.ts'
@@ -91,13 +91,21 @@ async function produce(
     const value = await traced('handle', attributes, () => bound.handle(handled))
     const produced = answerOf(value, operation.view !== null && operation.response === null)
     answer = produced
+    if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
     return await traced('settle', attributes, () => admission.settle(produced))
   } catch (error) {
     answer?.stream?.discard()
+    await answer?.events?.[Symbol.asyncIterator]().return?.()
     await admission.release(error)
     throw error
   }
 }
+
+const STREAM_IN_TOOL = {
+  loc: ['tool'],
+  msg: 'answers with a stream of events, which a tool call cannot carry; call its route over HTTP',
+  type: 'stream',
+} as const
 
 /** Created once: capturing a stack trace per call would cost more than the rest of a 402. */
 const PAYMENT_REQUIRED = new ServiceError('payment_required')

@@ -21,8 +21,8 @@ export interface PaidAnswer extends StoredAnswer {
   readonly mustRefetch?: true
 }
 
-/** An answer to settle for. A stream is stored with an empty body. */
-export type Deliverable = StoredAnswer & { readonly stream?: object }
+/** An answer to settle for. A stream, of bytes or of events, is stored with an empty body. */
+export type Deliverable = StoredAnswer & { readonly stream?: object; readonly events?: object }
 
 export interface Purchase {
   readonly payer: PaymentRecord['payer']
@@ -104,7 +104,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   }
 
   const settle = async (answer: Deliverable): Promise<PaidAnswer> => {
-    const isEmpty = answer.body.length === 0 && !answer.stream
+    const isEmpty = answer.body.length === 0 && !answer.stream && !answer.events
     if (answer.status < 200 || answer.status > 299 || isEmpty) {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer

@@ -56,7 +56,7 @@ export function withReceipts({ tokens, log }: SigningParts, serve: Serve): Serve
   }
 }
 
-function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream }: Answer): ReceiptStatement {
+function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream, events }: Answer): ReceiptStatement {
   const { network, payer, settledAt, updatedAt, transaction, asset, payTo, amount, identity, fingerprint, answer } =
     record
   const bytes = answer?.body ?? body
@@ -73,7 +73,7 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream 
     amount: String(amount),
     nonce: identity,
     requestDigest: `sha256:${fingerprint}`,
-    ...(stream ? {} : { responseDigest: digestOf(bytes) }),
+    ...(stream || events ? {} : { responseDigest: digestOf(bytes) }),
   }
 }
 
