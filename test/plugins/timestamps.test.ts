@@ -10,12 +10,12 @@ import { timeRange } from '../../plugins/potus/time-range.ts'
 import { parseBarTime } from '../../plugins/qc/bar-times.ts'
 
 const NOW = Date.UTC(2150, 0, 1)
-const PLACE = { file: 'file', row: 0, column: 'time' } as const
+const CELL = { file: 'file', row: 0, column: 'time' } as const
 const BARS = { venue: 'test', symbol: 'X', interval_seconds: 60, clock: 'UTC' } as const
 
 /** What each product reads, in whole seconds. */
 const READERS: Readonly<Record<string, (text: string) => number | null>> = {
-  'the audit of a ledger': (text) => floorSeconds(createTimeReader(null).read(text, PLACE)),
+  'the audit of a ledger': (text) => floorSeconds(createTimeReader(null).read(text, CELL)),
   'the check of a series': (text) => floorSeconds((parseBarTime(text) ?? NaN) * 1000),
   'the regime history': (text) => requireEpochSeconds(text, 'start'),
   'the news feed': (text) => floorSeconds(timeRange({ from: text, to: NOW }, { asOf: NOW, longest: null }).from),

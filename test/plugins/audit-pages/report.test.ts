@@ -3,39 +3,39 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { reportPage } from '../../../plugins/audit-pages/report-page.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
-import { auditOf } from '../audit/place.ts'
+import { auditOf } from '../audit/audit-fixtures.ts'
 
 const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
 const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
 
 describe('the report page', () => {
-  const shownOf = async (fields: object) =>
+  const pageOf = async (fields: object) =>
     reportPage((await auditOf(sample('round-trips.csv'), fields)) as unknown as AuditReport)
   const impossible = ({ key }: ReturnType<typeof reportPage>) => key.find(({ label }) => label === 'Impossible fills')
 
   it('summarises what was judged in one line', async () => {
-    const { judged } = await shownOf({ bars: sample('bars.csv') })
+    const { judged } = await pageOf({ bars: sample('bars.csv') })
     expect(judged).to.match(/^\d+ trades in 1 symbol, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d$/)
   })
 
   it('shows the number of impossible fills without a caution if all fills were checked', async () => {
-    const shown = await shownOf({ bars: sample('bars.csv') })
-    expect(impossible(shown)?.figure).to.equal('1')
-    expect(shown.caution).to.equal(null)
+    const page = await pageOf({ bars: sample('bars.csv') })
+    expect(impossible(page)?.figure).to.equal('1')
+    expect(page.caution).to.equal(null)
   })
 
   it('shows "unknown" if no fill was checked', async () => {
-    const shown = await shownOf({})
-    expect(impossible(shown)?.figure).to.equal('unknown')
-    expect(shown.caution).to.contain('it is unknown')
-    expect(shown.unchecked.map(({ name, meaning }) => [name, meaning])).to.deep.include([
+    const page = await pageOf({})
+    expect(impossible(page)?.figure).to.equal('unknown')
+    expect(page.caution).to.contain('it is unknown')
+    expect(page.unchecked.map(({ name, meaning }) => [name, meaning])).to.deep.include([
       'outside range',
       'the price lies between the low and the high of its bar',
     ])
   })
 
   it('aligns the prices of findings and shows units of basis points', async () => {
-    const { findings } = await shownOf({ bars: sample('bars.csv') })
+    const { findings } = await pageOf({ bars: sample('bars.csv') })
     const [{ price, low, high, figures } = {}] = findings
     expect([price, low, high].every((text) => /^\d+\.\d\d$/.test(text ?? ''))).to.equal(true)
     expect(figures?.join()).to.match(/excess \d+\.\d bps/)
@@ -48,12 +48,12 @@ describe('the report page', () => {
       code: 'off_tick',
       severity: row < 990 ? 'warning' : 'error',
     }))
-    const shown = reportPage({ ...rest, fills: { ...fills, findings: findings as unknown as typeof fills.findings } })
-    expect(shown.found).to.equal(1000)
-    expect(shown.findings.map(({ row }) => row).slice(0, 11)).to.deep.equal(
+    const page = reportPage({ ...rest, fills: { ...fills, findings: findings as unknown as typeof fills.findings } })
+    expect(page.found).to.equal(1000)
+    expect(page.findings.map(({ row }) => row).slice(0, 11)).to.deep.equal(
       [...Array(10).keys()].map((n) => 990 + n).concat(0),
     )
-    expect(shown.findings).to.have.lengthOf.below(60)
+    expect(page.findings).to.have.lengthOf.below(60)
   })
 
   it('limits the number of warnings', async () => {
@@ -68,8 +68,8 @@ describe('the report page', () => {
 
   it('never shows a probability of 100%', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
-    const sure = reportPage({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
-    expect(sure.key.map(({ figure }) => figure)).to.include('> 99.9%')
-    expect(sure.overfitting.map(({ figure }) => figure)).to.include('< 0.1%')
+    const page = reportPage({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
+    expect(page.key.map(({ figure }) => figure)).to.include('> 99.9%')
+    expect(page.overfitting.map(({ figure }) => figure)).to.include('< 0.1%')
   })
 })

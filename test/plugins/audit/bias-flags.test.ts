@@ -1,50 +1,65 @@
 import { expect } from 'chai'
 import { studentTail } from '../../../plugins/audit/checks/bias-flags.ts'
 import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
-import { auditOf, barsText, cents, type Day, days, line, ROUND_TRIPS, trips, uniform } from './place.ts'
+import {
+  auditOf,
+  barsText,
+  cents,
+  type Day,
+  makeDays,
+  tradeLine,
+  ROUND_TRIPS,
+  makeTrades,
+  seededUniform,
+} from './audit-fixtures.ts'
 
-const list = days(400)
-const honest = trips(list)
-const barOf = (day: string): Day => list.find((one) => one.day === day)!
+const dailyBars = makeDays(400)
+const honestTrades = makeTrades(dailyBars)
+const barOf = (day: string): Day => dailyBars.find((one) => one.day === day)!
 const codes = async (ledger: readonly Trip[]): Promise<string[]> =>
-  (await auditOf([ROUND_TRIPS, ...ledger.map(line)], { bars: barsText(list) })).fills.flags.map(({ code }) => code)
-const within = ({ low, high }: Day, place: number): number => cents(low + (high - low) * place)
+  (await auditOf([ROUND_TRIPS, ...ledger.map(tradeLine)], { bars: barsText(dailyBars) })).fills.flags.map(
+    ({ code }) => code,
+  )
+const priceWithin = ({ low, high }: Day, fraction: number): number => cents(low + (high - low) * fraction)
 
 describe('the flags of an audit', () => {
   it('are not raised for fills at random prices', async () => {
-    expect(await codes(honest)).to.deep.equal([])
+    expect(await codes(honestTrades)).to.deep.equal([])
   })
 
   it('are raised for buys at the bottom of their bars', async () => {
-    const next = uniform(5)
-    const knowing = honest.map((trip) => ({
+    const random = seededUniform(5)
+    const lookaheadTrades = honestTrades.map((trip) => ({
       ...trip,
       sign: 1 as const,
-      entryPrice: within(barOf(trip.entryTime), 0.03 + 0.1 * next()),
-      exitPrice: within(barOf(trip.exitTime), 0.3 + 0.4 * next()),
+      entryPrice: priceWithin(barOf(trip.entryTime), 0.03 + 0.1 * random()),
+      exitPrice: priceWithin(barOf(trip.exitTime), 0.3 + 0.4 * random()),
     }))
-    expect(await codes(knowing)).to.deep.equal(['lookahead_extremes'])
-    expect(await codes(knowing.slice(0, 29)), 'too few to say').to.deep.equal([])
-    const both = knowing.map((trip) => ({ ...trip, exitPrice: within(barOf(trip.exitTime), 0.95) }))
-    expect(await codes(both)).to.deep.equal(['lookahead_extremes', 'lookahead_extremes'])
+    expect(await codes(lookaheadTrades)).to.deep.equal(['lookahead_extremes'])
+    expect(await codes(lookaheadTrades.slice(0, 29)), 'too few to say').to.deep.equal([])
+    const bothEnds = lookaheadTrades.map((trip) => ({ ...trip, exitPrice: priceWithin(barOf(trip.exitTime), 0.95) }))
+    expect(await codes(bothEnds)).to.deep.equal(['lookahead_extremes', 'lookahead_extremes'])
   })
 
   it('are raised for entries at the open that match the direction of the bar', async () => {
-    const knowing = honest.map((trip) => {
+    const lookaheadTrades = honestTrades.map((trip) => {
       const { open, close } = barOf(trip.entryTime)
       return { ...trip, entryPrice: open, sign: close > open ? (1 as const) : (-1 as const) }
     })
-    expect(await codes(knowing)).to.deep.equal(['lookahead_same_bar'])
-    const guessing = knowing.map((trip, i) => ({ ...trip, sign: i % 2 === 0 ? (1 as const) : (-1 as const) }))
-    expect(await codes(guessing)).to.deep.equal([])
+    expect(await codes(lookaheadTrades)).to.deep.equal(['lookahead_same_bar'])
+    const alternatingTrades = lookaheadTrades.map((trip, i) => ({
+      ...trip,
+      sign: i % 2 === 0 ? (1 as const) : (-1 as const),
+    }))
+    expect(await codes(alternatingTrades)).to.deep.equal([])
   })
 
   it('are raised for fills exactly on highs and lows', async () => {
-    const touching = honest.map((trip, i) => {
+    const extremeTrades = honestTrades.map((trip, i) => {
       const { high, low } = barOf(trip.entryTime)
       return { ...trip, entryPrice: i % 2 === 0 ? high : low }
     })
-    expect(await codes(touching)).to.include('touch_fill')
+    expect(await codes(extremeTrades)).to.include('touch_fill')
   })
 
   it('warn of survivorship for many symbols over many years, without a rejection', async () => {
@@ -56,8 +71,8 @@ describe('the flags of an audit', () => {
     expect(report.fills.flags).to.have.length(1)
     expect(report.fills.flags[0]).to.include({ code: 'survivorship', severity: 'info' })
     expect(report.reasons).not.to.include('survivorship')
-    const brief = lines.map((text) => text.replaceAll(/20\d\d/g, '2019'))
-    expect((await auditOf([ROUND_TRIPS, ...brief])).fills.flags).to.deep.equal([])
+    const oneYear = lines.map((text) => text.replaceAll(/20\d\d/g, '2019'))
+    expect((await auditOf([ROUND_TRIPS, ...oneYear])).fills.flags).to.deep.equal([])
   })
 
   it('use a t test that matches published tables', () => {

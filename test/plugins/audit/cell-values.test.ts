@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { readNumber, cellFormatOf } from '../../../plugins/audit/read/cell-values.ts'
-import { auditOf, found, ROUND_TRIPS } from './place.ts'
+import { auditOf, findingsOf, ROUND_TRIPS } from './audit-fixtures.ts'
 
-const place = { file: 'file', row: 0, column: 'price' } as const
+const cell = { file: 'file', row: 0, column: 'price' } as const
 
 describe('reading numbers', () => {
   it('accepts currencies, units, signs and digit groups of many countries', () => {
@@ -23,9 +23,9 @@ describe('reading numbers', () => {
       '\u22124.5': -4.5,
       '1e-5': 1e-5,
     }
-    for (const [text, value] of Object.entries(written)) expect(readNumber(text, place), text).to.equal(value)
+    for (const [text, value] of Object.entries(written)) expect(readNumber(text, cell), text).to.equal(value)
     for (const text of ['', 'n/a', 'abc', 'A1', '0,123', '12,34', '1.2.3'])
-      expect(readNumber(text, place), text).to.be.NaN
+      expect(readNumber(text, cell), text).to.be.NaN
   })
 
   it('reads decimal commas if the file uses them', () => {
@@ -38,13 +38,13 @@ describe('reading numbers', () => {
       '10': 10,
       '1.5': 1.5,
     }
-    for (const [text, value] of Object.entries(written)) expect(readNumber(text, place, 'comma'), text).to.equal(value)
+    for (const [text, value] of Object.entries(written)) expect(readNumber(text, cell, 'comma'), text).to.equal(value)
   })
 
   it('rejects formulas but accepts a sign before a currency', () => {
-    expect(() => readNumber('-A1', place)).to.throw()
-    expect(() => readNumber('+cmd', place)).to.throw()
-    expect(readNumber('-€5', place)).to.equal(-5)
+    expect(() => readNumber('-A1', cell)).to.throw()
+    expect(() => readNumber('+cmd', cell)).to.throw()
+    expect(readNumber('-€5', cell)).to.equal(-5)
   })
 })
 
@@ -88,8 +88,8 @@ describe('a ledger from brokers and spreadsheets', () => {
 
   it('may be UTF-16 with a byte order mark', async () => {
     const text = `\uFEFF${ROUND_TRIPS.replaceAll(',', '\t')}\r\nZÜRICH\tlong\t10\t2024-01-02\t95.10\t2024-01-03\t96.20\r\n`
-    const little = Buffer.from(text, 'utf16le')
-    for (const file of [little, Buffer.from(little).swap16()]) {
+    const littleEndian = Buffer.from(text, 'utf16le')
+    for (const file of [littleEndian, Buffer.from(littleEndian).swap16()]) {
       const report = await auditOf(file)
       expect(report.ledger).to.include({ trades: 1, excluded: 0 })
     }
@@ -187,7 +187,7 @@ describe('backtest results in JSON', () => {
     }
     const report = await auditOf(JSON.stringify(file))
     expect(report.ledger).to.include({ layout: 'lean_trades', trades: 2, symbols: 2 })
-    expect(found(report)).to.deep.equal([])
+    expect(findingsOf(report)).to.deep.equal([])
   })
 
   it("are read from LEAN's order events, including partial fills and fees", async () => {
@@ -228,7 +228,7 @@ describe('backtest results in JSON', () => {
       is_short: false,
     }
     const report = await auditOf(JSON.stringify([trade]), { preset: 'zero' })
-    expect(found(report)).to.deep.equal([])
+    expect(findingsOf(report)).to.deep.equal([])
     expect(report.performance.net_expectancy_bps).to.be.closeTo(54.9, 1e-9)
   })
 })

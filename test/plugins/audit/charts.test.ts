@@ -5,7 +5,7 @@ import { draw } from '../../../gateway/http/chart-geometry.ts'
 import { equityOf } from '../../../plugins/audit/figures/trade-returns.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from '../../../plugins/audit-pages/report-charts.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
-import { auditOf, found } from './place.ts'
+import { auditOf, findingsOf } from './audit-fixtures.ts'
 
 const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
 const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
@@ -40,7 +40,7 @@ describe('the charts of a report', () => {
   })
 
   it('are drawn from sample ledgers that show the same impossible fill in every layout', async () => {
-    expect(found(report as never)).to.deep.equal(['17 outside_range entry'])
+    expect(findingsOf(report as never)).to.deep.equal(['17 outside_range entry'])
     const fills = await auditOf(sample('fills.csv'), { bars: sample('bars.csv') })
     expect(fills.fills).to.include({ impossible: 1 })
     expect(fills.performance.gross_expectancy_bps).to.be.closeTo(report.performance.gross_expectancy_bps, 1e-6)
@@ -63,8 +63,11 @@ describe('the charts of a report', () => {
   it('list the deepest drawdown and the last exit in a table of limited length', () => {
     const at = Array.from({ length: 240 }, (_, day) => new Date(Date.UTC(2024, 0, 1 + day)).toISOString())
     const drawdown = at.map((_, index) => (index === 77 ? -0.4321 : 0))
-    const [equity, fall] = equityCharts({ ...report, equity: { at, gross: drawdown, net: drawdown, drawdown } })
-    for (const chart of [equity, fall]) {
+    const [equity, drawdownChart] = equityCharts({
+      ...report,
+      equity: { at, gross: drawdown, net: drawdown, drawdown },
+    })
+    for (const chart of [equity, drawdownChart]) {
       expect(chart?.table?.rows.length).to.be.within(50, 70)
       expect(chart?.table?.rows.map((row) => row.at(-1))).to.include('-43.2%')
       expect(chart?.table?.rows.at(-1)?.[0]).to.equal('2024-08-27 00:00')
@@ -79,14 +82,14 @@ describe('the charts of a report', () => {
   })
 
   it('are left out if a report has no figures for them', () => {
-    const { equity: _, ...earlier } = report
-    expect(equityCharts(earlier)).to.deep.equal([])
+    const { equity: _, ...olderReport } = report
+    expect(equityCharts(olderReport)).to.deep.equal([])
     expect(trialsChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
   })
 
   it('place a fill relative to the low and the high of its bar', () => {
-    const place = placeOf({ price: 9, low: 10, high: 12 })
-    expect(place?.price).to.be.below(place?.low ?? 0)
+    const position = placeOf({ price: 9, low: 10, high: 12 })
+    expect(position?.price).to.be.below(position?.low ?? 0)
     expect(placeOf({ price: 11, low: 10, high: 12 })?.price).to.equal(50)
     expect(placeOf({ price: 11 })).to.equal(null)
   })

@@ -3,7 +3,7 @@ import { expectedMaximum } from '../../../plugins/lib/quant/sharpe-ratio.ts'
 import { normalCdf, normalQuantile } from '../../../plugins/lib/quant/normal-distribution.ts'
 import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
 import { summaryOf } from '../../../plugins/audit/audit.ts'
-import { auditOf, ROUND_TRIPS, uniform } from './place.ts'
+import { auditOf, ROUND_TRIPS, seededUniform } from './audit-fixtures.ts'
 
 const SIX = [
   ROUND_TRIPS,
@@ -26,18 +26,18 @@ function trialLedger(trials: number, days: number, returnOf: (trial: number, day
   return lines
 }
 
-const gauss = (next: () => number): number => Math.sqrt(-2 * Math.log(next() || 1e-9)) * Math.cos(2 * Math.PI * next())
+const normal = (next: () => number): number => Math.sqrt(-2 * Math.log(next() || 1e-9)) * Math.cos(2 * Math.PI * next())
 
 describe('the figures of an audit', () => {
   it('follow from each other by the formulas in the report', async () => {
     const { performance, overfitting, formulas } = await auditOf(SIX, { trials: 3 })
     const all: Readonly<Record<string, unknown>> = { ...performance, ...overfitting }
-    const of = (name: string): number => Number(all[name])
-    const [sr, n, perYear] = [of('sharpe_per_trade'), of('trades'), of('trades_per_year')]
-    const stretch = 1 - of('skewness') * sr + ((of('kurtosis') - 1) / 4) * sr * sr
-    const luck = Math.sqrt(of('sr_variance')) * expectedMaximum(of('n_trials'))
-    const redone: Readonly<Record<string, number>> = {
-      breakeven_cost_per_side_bps: of('gross_expectancy_bps') / 2,
+    const figure = (name: string): number => Number(all[name])
+    const [sr, n, perYear] = [figure('sharpe_per_trade'), figure('trades'), figure('trades_per_year')]
+    const stretch = 1 - figure('skewness') * sr + ((figure('kurtosis') - 1) / 4) * sr * sr
+    const luck = Math.sqrt(figure('sr_variance')) * expectedMaximum(figure('n_trials'))
+    const recalculated: Readonly<Record<string, number>> = {
+      breakeven_cost_per_side_bps: figure('gross_expectancy_bps') / 2,
       t_stat: sr * Math.sqrt(n),
       sharpe: sr * Math.sqrt(perYear),
       sharpe_se: Math.sqrt((1 + (sr * sr) / 2) / n) * Math.sqrt(perYear),
@@ -46,12 +46,12 @@ describe('the figures of an audit', () => {
       sr0: luck * Math.sqrt(perYear),
       dsr: normalCdf(((sr - luck) * Math.sqrt(n - 1)) / Math.sqrt(stretch)),
       min_trl_trades: 1 + stretch * (normalQuantile(0.95) / sr) ** 2,
-      min_btl_years: (luck / Math.sqrt(of('sr_variance')) / of('sharpe')) ** 2,
-      p_value: 2 * normalCdf(-Math.abs(of('t_stat'))),
+      min_btl_years: (luck / Math.sqrt(figure('sr_variance')) / figure('sharpe')) ** 2,
+      p_value: 2 * normalCdf(-Math.abs(figure('t_stat'))),
     }
-    for (const [name, value] of Object.entries(redone)) {
+    for (const [name, value] of Object.entries(recalculated)) {
       expect(formulas).to.have.property(name)
-      expect(of(name), name).to.be.closeTo(value, 1e-9 * Math.max(1, Math.abs(value)))
+      expect(figure(name), name).to.be.closeTo(value, 1e-9 * Math.max(1, Math.abs(value)))
     }
     // A formula may use only figures of the report.
     const named = Object.keys(formulas).filter((name) => !['gross_return', 'net_return', 'intervals'].includes(name))
@@ -61,7 +61,7 @@ describe('the figures of an audit', () => {
   it('match a calculation by hand', async () => {
     // Computed in Python, with the standard library, from the formulas of the methodology page.
     const { performance, overfitting } = await auditOf(SIX, { trials: 25, extraBps: 1 })
-    const wanted = {
+    const expected = {
       gross_expectancy_bps: 116.66666666666659,
       net_expectancy_bps: 108.66666666666661,
       breakeven_cost_per_side_bps: 58.3333333333333,
@@ -80,8 +80,8 @@ describe('the figures of an audit', () => {
       exposure: 0.4230769230769231,
       average_holding_days: 5.5,
     }
-    for (const [name, value] of Object.entries(wanted))
-      expect(performance[name as keyof typeof wanted], name).to.be.closeTo(value, 1e-9)
+    for (const [name, value] of Object.entries(expected))
+      expect(performance[name as keyof typeof expected], name).to.be.closeTo(value, 1e-9)
     const luck = {
       psr: 0.8043080649065729,
       dsr: 0.18995664674077023,
@@ -107,10 +107,10 @@ describe('the figures of an audit', () => {
   })
 
   it('have intervals that widen with fewer trades', async () => {
-    const next = uniform(7)
+    const next = seededUniform(7)
     const lines = Array.from({ length: 400 }, (_, i) => {
       const day = new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10)
-      return `X,long,1,${day},100,${day},${100 * (1 + 0.002 + 0.01 * gauss(next))}`
+      return `X,long,1,${day},100,${day},${100 * (1 + 0.002 + 0.01 * normal(next))}`
     })
     const width = async (count: number): Promise<number> => {
       const { net_expectancy_bps: mean, expectancy_ci95_bps: interval } = (
@@ -124,8 +124,8 @@ describe('the figures of an audit', () => {
   })
 
   it('charge the cost per side twice, so 1.3 bps become -4.7 bps at large_cap', async () => {
-    const next = uniform(3)
-    const noise = Array.from({ length: 1500 }, () => 0.001 * gauss(next))
+    const next = seededUniform(3)
+    const noise = Array.from({ length: 1500 }, () => 0.001 * normal(next))
     const returns = [...noise, ...noise.map((one) => -one)].map((one) => one + 0.00013)
     const lines = returns.map((r, i) => {
       const day = new Date(Date.UTC(2010, 0, 1 + i)).toISOString().slice(0, 10)
@@ -154,17 +154,17 @@ describe('the figures of an audit', () => {
     expect(one.performance).to.include({ sharpe: null, t_stat: null, sharpe_ci95: null })
     expect(one.overfitting).to.include({ psr: null, dsr: null })
     expect(one).to.deep.include({ verdict: 'unproven', reasons: ['too_few_trades_for_statistics'] })
-    const alike = await auditOf([
+    const identical = await auditOf([
       ROUND_TRIPS,
       ...['2', '4', '6'].map((d) => `X,long,1,2024-01-0${d},100,2024-01-0${d},101`),
     ])
-    expect(alike.performance.sharpe_per_trade).to.equal(null)
+    expect(identical.performance.sharpe_per_trade).to.equal(null)
   })
 })
 
 describe('an audit of many trials', () => {
-  const next = uniform(11)
-  const noise = Array.from({ length: 20 * 200 }, () => 0.01 * gauss(next))
+  const next = seededUniform(11)
+  const noise = Array.from({ length: 20 * 200 }, () => 0.01 * normal(next))
   const noiseOf = (trial: number, day: number): number => noise[trial * 200 + day]!
 
   it('judges the best trial and deflates it by the variance of the trials', async () => {
@@ -200,9 +200,9 @@ describe('an audit of many trials', () => {
   })
 
   it('reports a winner that loses in the second half as overfitted', async () => {
-    const turning = (trial: number, day: number): number =>
+    const reversing = (trial: number, day: number): number =>
       noiseOf(trial, day) + (trial < 10 ? 0.01 : -0.01) * (day < 100 ? 1 : -1)
-    const { overfitting } = await auditOf(trialLedger(20, 200, turning), { preset: 'zero' })
+    const { overfitting } = await auditOf(trialLedger(20, 200, reversing), { preset: 'zero' })
     expect(overfitting.pbo).to.be.greaterThan(0.5)
   })
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { InvalidInput, ServiceError } from '../../../gateway/errors.ts'
-import { auditOf, barsText, days, ROUND_TRIPS } from './place.ts'
+import { auditOf, barsText, makeDays, ROUND_TRIPS } from './audit-fixtures.ts'
 
 const GOOD = 'X,long,1,2024-01-02,100,2024-01-03,101'
 const row = (changes: Readonly<Record<number, string>>): string =>
@@ -75,12 +75,12 @@ describe('a hostile ledger', () => {
       'trial',
     ],
   }
-  for (const [defect, [text, ...place]] of Object.entries(cases))
+  for (const [defect, [text, ...location]] of Object.entries(cases))
     it(`is refused, and the error says where, if it ${defect}`, async () => {
       const error = await refusal(text)
       expect(error, String(error)).to.be.instanceOf(InvalidInput)
       const [item] = (error as InvalidInput).detail
-      expect(item?.loc).to.deep.equal(['body', 'file', ...place])
+      expect(item?.loc).to.deep.equal(['body', 'file', ...location])
       expect(item?.msg.length).to.be.within(10, 400)
     })
 
@@ -112,16 +112,16 @@ describe('a hostile ledger', () => {
   })
 
   it('is refused for bad bars, and the error says where they are bad', async () => {
-    const good = barsText(days(30))
-    const wrong: Readonly<Record<string, readonly [string, ...(string | number)[]]>> = {
+    const good = barsText(makeDays(30))
+    const badBars: Readonly<Record<string, readonly [string, ...(string | number)[]]>> = {
       'no prices': ['symbol,date\nX,2024-01-02\n', 'header'],
       'a bad time': [good.replace('2018-01-10', 'soon'), 2, 'date'],
       infinity: [good.replace(/(2018-01-10,)[\d.]+/, '$11e999'), 2, 'open'],
       empty: [''],
     }
-    for (const [what, [bars, ...place]] of Object.entries(wrong)) {
+    for (const [defect, [bars, ...location]] of Object.entries(badBars)) {
       const error = (await refusal(file(GOOD), bars)) as InvalidInput
-      expect(error.detail[0]?.loc, what).to.deep.equal(['body', 'bars', ...place])
+      expect(error.detail[0]?.loc, defect).to.deep.equal(['body', 'bars', ...location])
     }
     const unnamed = good.replaceAll(/^[^,]+,/gm, '')
     const error = (await refusal(file(GOOD, row({ 0: 'Y' })), unnamed)) as InvalidInput

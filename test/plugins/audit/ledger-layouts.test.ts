@@ -1,23 +1,23 @@
 import { expect } from 'chai'
 import { figuresOf } from '../../../scripts/bench/products/audit-figures.ts'
 import { LAYOUT_NAMES, writeLedger } from '../../../scripts/bench/products/ledger-layouts.ts'
-import { auditOf, barsText, days, found, ROUND_TRIPS, trips } from './place.ts'
+import { auditOf, barsText, makeDays, findingsOf, ROUND_TRIPS, makeTrades } from './audit-fixtures.ts'
 
-const list = days(400)
-const ledger = trips(list)
+const dailyBars = makeDays(400)
+const ledger = makeTrades(dailyBars)
 
 describe('reading a trade ledger', () => {
   for (const layout of LAYOUT_NAMES)
     it(`gives the same figures for the same trades in the layout ${layout}`, async () => {
       const [plain, other] = [
-        await auditOf(writeLedger('round_trips', ledger), { bars: barsText(list) }),
-        await auditOf(writeLedger(layout, ledger), { bars: barsText(list) }),
+        await auditOf(writeLedger('round_trips', ledger), { bars: barsText(dailyBars) }),
+        await auditOf(writeLedger(layout, ledger), { bars: barsText(dailyBars) }),
       ]
       expect(other.ledger).to.include({ layout, trades: ledger.length, excluded: 0, open: 0, symbols: 1 })
       expect(figuresOf(other).length).to.be.greaterThan(30)
       for (const [index, value] of figuresOf(other).entries())
         expect(value).to.be.closeTo(figuresOf(plain)[index]!, 1e-6)
-      expect(found(other)).to.deep.equal([])
+      expect(findingsOf(other)).to.deep.equal([])
       expect(other.fills).to.include({ checked: 2 * ledger.length, not_checked: 0 })
     })
 
@@ -47,7 +47,7 @@ describe('reading a trade ledger', () => {
     const report = await auditOf(rows, { preset: 'zero' })
     expect(report.ledger).to.include({ layout: 'tradingview', trades: 2, first: '2024-01-02T10:00:00.000Z' })
     expect(report.performance.gross_expectancy_bps).to.be.closeTo((105 - 1e4 * (10 / 980)) / 2, 1e-9)
-    expect(found(report)).to.deep.equal([])
+    expect(findingsOf(report)).to.deep.equal([])
   })
 
   it("accepts freqtrade's JSON, as a list or as a backtest result", async () => {
@@ -76,9 +76,9 @@ describe('reading a trade ledger', () => {
     const orders = ['Time,Symbol,Price,Quantity,Type,Status,Value,Tag']
     orders.push('2024-01-02T15:00:00Z,X,100,1,0,3,100,', '2024-01-03T15:00:00Z,X,101,-1,0,3,-101,')
     orders.push('2024-01-03T16:00:00Z,X,0,-1,0,5,0,')
-    const [both, one] = [await auditOf(trades, { preset: 'zero' }), await auditOf(orders, { preset: 'zero' })]
-    for (const { performance } of [both, one]) expect(performance.win_rate).to.equal(1)
-    expect(both.ledger).to.include({ layout: 'lean_trades', trades: 2 })
+    const [tradesReport, one] = [await auditOf(trades, { preset: 'zero' }), await auditOf(orders, { preset: 'zero' })]
+    for (const { performance } of [tradesReport, one]) expect(performance.win_rate).to.equal(1)
+    expect(tradesReport.ledger).to.include({ layout: 'lean_trades', trades: 2 })
     expect(one.ledger).to.include({ layout: 'lean_orders', trades: 1, unfilled: 1 })
   })
 
@@ -122,7 +122,7 @@ describe('reading a trade ledger', () => {
       [entryTime, entryPrice, exitTime, exitPrice].join('\t'),
     )
     const report = await auditOf(['EntryTime\tEntryPrice\tExitTime\tExitPrice', ...lines], {
-      bars: barsText(list),
+      bars: barsText(dailyBars),
       symbol: 'ACME',
     })
     expect(report.fills.checked).to.equal(2 * ledger.length)
@@ -141,13 +141,13 @@ describe('reading a trade ledger', () => {
   it('accepts negative quantities for sales beside a side column', async () => {
     const trip = 'X,long,5,2024-01-02,100,2024-01-03,101'
     const short = 'X,short,-5,2024-01-04,100,2024-01-05,99'
-    const both = await auditOf([ROUND_TRIPS, trip, short], { preset: 'zero' })
-    expect(both.ledger).to.include({ trades: 2, excluded: 0 })
-    expect(both.performance.win_rate).to.equal(1)
+    const tradesReport = await auditOf([ROUND_TRIPS, trip, short], { preset: 'zero' })
+    expect(tradesReport.ledger).to.include({ trades: 2, excluded: 0 })
+    expect(tradesReport.performance.win_rate).to.equal(1)
     const fills = ['time,symbol,action,qty,price', '2024-01-02,X,BUY,5,100', '2024-01-03,X,SELL,-5,101']
     expect((await auditOf(fills)).ledger).to.include({ trades: 1, open: 0, excluded: 0 })
     const mixed = [...fills, '2024-01-04,X,BUY,-5,100']
-    expect(await auditOf([...mixed, ...fills.slice(1, 2), '2024-01-09,X,SELL,5,101']).then(found)).to.deep.equal([
+    expect(await auditOf([...mixed, ...fills.slice(1, 2), '2024-01-09,X,SELL,5,101']).then(findingsOf)).to.deep.equal([
       '1 nonpositive_qty',
       '2 nonpositive_qty',
     ])

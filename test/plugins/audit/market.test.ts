@@ -6,11 +6,11 @@ import { parseReplayShift } from '../../../gateway/config/config.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { unusableBarsReason } from '../../../plugins/audit/index.ts'
 import market from '../../../plugins/market/index.ts'
-import { stand, type Stand } from '../stand.ts'
-import { auditOf, barsText, days, found, line, NOW, ROUND_TRIPS, trips } from './place.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { auditOf, barsText, makeDays, findingsOf, tradeLine, NOW, ROUND_TRIPS, makeTrades } from './audit-fixtures.ts'
 
-const list = days(100)
-const ledger = trips(list)
+const dailyBars = makeDays(100)
+const ledger = makeTrades(dailyBars)
 const MINUTES = Date.UTC(2024, 2, 4) / 1000
 const { settings } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
   settings: Readonly<Record<string, unknown>>
@@ -20,28 +20,28 @@ const statusOf = (report: Awaited<ReturnType<typeof auditOf>>, check: string) =>
 
 describe('an audit against the bars of the service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  let placed: Stand
-  const ask: Ask = async (id, input) => placed.call(id, (input as { query: object }).query)
+  let host: PluginHost
+  const ask: Ask = async (id, input) => host.call(id, (input as { query: object }).query)
 
   before(async () => {
-    writeFileSync(join(folder, 'daily_raw_acme_lean.csv'), barsText(list).replaceAll(/^[^,]+,/gm, ''))
+    writeFileSync(join(folder, 'daily_raw_acme_lean.csv'), barsText(dailyBars).replaceAll(/^[^,]+,/gm, ''))
     const rows = Array.from({ length: 1440 }, (_, i) => `${MINUTES + i * 60},100,${101 + (i % 2)},99,100,50`)
     writeFileSync(
       join(folder, 'bitfinex_btcusd_1m_2024.csv'),
       `timestamp,open,high,low,close,volume\n${rows.filter((_, i) => i !== 61).join('\n')}\n`,
     )
-    const setting = { now: () => NOW, dataMode: 'replay', replayDir: folder, replayShift: 'none' } as const
-    placed = await stand([{ plugin: market, settings }], setting)
+    const options = { now: () => NOW, dataMode: 'replay', replayDir: folder, replayShift: 'none' } as const
+    host = await openPluginHost([{ plugin: market, settings }], options)
   })
   after(async () => {
-    await placed.stop()
+    await host.stop()
     rmSync(folder, { recursive: true })
   })
 
   it('compares fills with daily bars', async () => {
     const trip = { ...ledger[5]!, entryPrice: 250 }
-    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, trip).map(line)], { ask })
-    expect(found(report)).to.deep.equal(['5 outside_range entry'])
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, trip).map(tradeLine)], { ask })
+    expect(findingsOf(report)).to.deep.equal(['5 outside_range entry'])
     expect(report.fills).to.include({ reference: 'market', checked: 2 * ledger.length, not_checked: 0 })
   })
 
@@ -57,14 +57,18 @@ describe('an audit against the bars of the service', () => {
       { ask },
     )
     // Even minutes reach 101 and odd ones 102. Minute 61 had no trade, so it limits no price.
-    expect(found(report)).to.deep.equal(['0 outside_range entry', '2 exceeds_volume entry', '2 exceeds_volume exit'])
+    expect(findingsOf(report)).to.deep.equal([
+      '0 outside_range entry',
+      '2 exceeds_volume entry',
+      '2 exceeds_volume exit',
+    ])
     expect(report.fills).to.include({ checked: 5, not_checked: 1 })
   })
 
   it('does not treat the end of the bars as a delisting', async () => {
-    const early = { ...ledger[0]!, entryTime: '2015-06-01' }
-    const report = await auditOf([ROUND_TRIPS, ...ledger.with(0, early).map(line)], { ask })
-    expect(found(report)).to.deep.equal([])
+    const earlyTrade = { ...ledger[0]!, entryTime: '2015-06-01' }
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(0, earlyTrade).map(tradeLine)], { ask })
+    expect(findingsOf(report)).to.deep.equal([])
     expect(report.fills.not_checked).to.equal(1)
     expect(statusOf(report, 'outside_range')?.status).to.equal('partly_checked')
     expect(statusOf(report, 'listing')?.reasons).to.include(
@@ -73,18 +77,18 @@ describe('an audit against the bars of the service', () => {
   })
 
   it('never uses made-up bars and says that the check was skipped', async () => {
-    const wrong = { ...ledger[5]!, entryPrice: 250, exitTime: '2018-02-10' }
+    const wrongTrade = { ...ledger[5]!, entryPrice: 250, exitTime: '2018-02-10' }
     const unfit = 'reference bars are sample data'
-    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, wrong).map(line)], { ask, unfit })
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, wrongTrade).map(tradeLine)], { ask, unfit })
     // The calendar needs no bars, so a fill on a Saturday is still reported.
-    expect(found(report)).to.deep.equal(['5 closed_market exit'])
+    expect(findingsOf(report)).to.deep.equal(['5 closed_market exit'])
     expect(report.fills).to.include({ reference: 'none', checked: 0 })
     expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })
   })
 
   it('uses recorded bars only if their times are not shifted', () => {
-    const isUsed = (setting: string): boolean => {
-      const replayShift = parseReplayShift(setting)
+    const isUsed = (options: string): boolean => {
+      const replayShift = parseReplayShift(options)
       return unusableBarsReason({ dataMode: 'replay', replayDir: folder, replayShift }) === null
     }
     expect(['none', 'frozen:2024-06-01'].map(isUsed)).to.deep.equal([true, true])
@@ -92,7 +96,11 @@ describe('an audit against the bars of the service', () => {
   })
 
   it('prefers uploaded bars', async () => {
-    const report = await auditOf([ROUND_TRIPS, ...ledger.map(line)], { ask, bars: barsText(list), unfit: 'sample' })
+    const report = await auditOf([ROUND_TRIPS, ...ledger.map(tradeLine)], {
+      ask,
+      bars: barsText(dailyBars),
+      unfit: 'sample',
+    })
     expect(report.fills).to.include({ reference: 'uploaded', not_checked: 0 })
   })
 
@@ -114,30 +122,30 @@ describe('uploaded bars', () => {
   const trade = (zone: string): string => `X,long,1,2024-03-04 10:05:30${zone},102,2024-03-04 10:07:00${zone},100`
 
   it('are found under every spelling of the symbol', async () => {
-    const dresses = {
+    const spellings = {
       'BTC/USDT': ['BTC/USDT:USDT', 'BINANCE:BTCUSDT', 'btc-usdt'],
       SPY: ['SPY R735QTJ8XC9X', 'ARCA:SPY', 'Equity(8554 [SPY])'],
     }
-    for (const [symbol, others] of Object.entries(dresses))
+    for (const [symbol, others] of Object.entries(spellings))
       for (const other of others) {
-        const ledger = trips(list).map((trip) => line({ ...trip, symbol: other }))
-        const { fills } = await auditOf([ROUND_TRIPS, ...ledger], { bars: barsText(list, symbol) })
+        const ledger = makeTrades(dailyBars).map((trip) => tradeLine({ ...trip, symbol: other }))
+        const { fills } = await auditOf([ROUND_TRIPS, ...ledger], { bars: barsText(dailyBars, symbol) })
         expect(fills, other).to.include({ checked: 2 * ledger.length, impossible: 0 })
       }
   })
 
   it('may be minute bars, and a fill belongs to the bar that contains it', async () => {
-    expect(found(await auditOf([ROUND_TRIPS, trade('Z')], { bars: minutes('Z') }))).to.deep.equal([
+    expect(findingsOf(await auditOf([ROUND_TRIPS, trade('Z')], { bars: minutes('Z') }))).to.deep.equal([
       '0 outside_range entry',
     ])
-    expect(found(await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('') }))).to.deep.equal([
+    expect(findingsOf(await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('') }))).to.deep.equal([
       '0 outside_range entry',
     ])
   })
 
   it('are not used for times in an unknown zone', async () => {
     const report = await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('Z') })
-    expect(found(report)).to.deep.equal([])
+    expect(findingsOf(report)).to.deep.equal([])
     expect(statusOf(report, 'outside_range')?.reasons[0]).to.contain(
       'only one of the ledger and the bars names a time zone',
     )
@@ -145,18 +153,19 @@ describe('uploaded bars', () => {
 
   it('are joined by day for a ledger with dates only', async () => {
     const report = await auditOf([ROUND_TRIPS, 'X,long,1,2024-03-04,101,2024-03-04,98'], { bars: minutes('') })
-    expect(found(report)).to.deep.equal(['0 outside_range exit'])
+    expect(findingsOf(report)).to.deep.equal(['0 outside_range exit'])
   })
 
   it('may contain splits', async () => {
-    const list = days(30).map((day, i) => ({ ...day, split: i === 10 ? 7 : 1 }))
+    const dailyBars = makeDays(30).map((day, i) => ({ ...day, split: i === 10 ? 7 : 1 }))
     const text = ['symbol,date,open,high,low,close,volume,split_coefficient']
-    for (const { day, open, high, low, close, split } of list)
+    for (const { day, open, high, low, close, split } of dailyBars)
       text.push(`ACME,${day},${open},${high},${low},${close},900,${split}`)
-    const held = (exit: number): string => `ACME,long,1,${list[8]!.day},${list[8]!.close},${list[12]!.day},${exit}`
-    const raw = await auditOf([ROUND_TRIPS, held(list[8]!.close / 7)], { bars: text.join('\n') })
-    expect(found(raw)).to.include('0 split_not_adjusted')
-    const adjusted = await auditOf([ROUND_TRIPS, held(list[12]!.close)], { bars: text.join('\n') })
-    expect(found(adjusted)).to.deep.equal([])
+    const heldTrade = (exit: number): string =>
+      `ACME,long,1,${dailyBars[8]!.day},${dailyBars[8]!.close},${dailyBars[12]!.day},${exit}`
+    const raw = await auditOf([ROUND_TRIPS, heldTrade(dailyBars[8]!.close / 7)], { bars: text.join('\n') })
+    expect(findingsOf(raw)).to.include('0 split_not_adjusted')
+    const adjusted = await auditOf([ROUND_TRIPS, heldTrade(dailyBars[12]!.close)], { bars: text.join('\n') })
+    expect(findingsOf(adjusted)).to.deep.equal([])
   })
 })

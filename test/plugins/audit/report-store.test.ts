@@ -25,8 +25,8 @@ for (const [name, open] of Object.entries(DATABASES))
     })
 
     it('have the same id for the same call, even after a restart', async () => {
-      const again = openReportStore(database!.db)
-      expect(await again.idFor('call', 'hash')).to.equal(await reports.idFor('call', 'hash'))
+      const reopened = openReportStore(database!.db)
+      expect(await reopened.idFor('call', 'hash')).to.equal(await reports.idFor('call', 'hash'))
     })
 
     it('are returned unchanged until they are deleted for good', async () => {

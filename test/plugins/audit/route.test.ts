@@ -7,17 +7,17 @@ import { join, resolve } from 'node:path'
 import { proves } from '../../requirements.ts'
 import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
-import { barsText, days, line, ROUND_TRIPS, trips } from './place.ts'
+import { barsText, makeDays, tradeLine, ROUND_TRIPS, makeTrades } from './audit-fixtures.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
-const list = days(200)
-const ledger = trips(list)
-const far = { ...ledger[7]!, entryPrice: 500 }
-const file = `${[ROUND_TRIPS, ...ledger.with(7, far).map(line)].join('\n')}\n`
-const bars = barsText(list)
+const dailyBars = makeDays(200)
+const ledger = makeTrades(dailyBars)
+const impossibleTrade = { ...ledger[7]!, entryPrice: 500 }
+const file = `${[ROUND_TRIPS, ...ledger.with(7, impossibleTrade).map(tradeLine)].join('\n')}\n`
+const bars = barsText(dailyBars)
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-interface Told {
+interface AuditResponse {
   readonly rid: string
   readonly report_url: string
   readonly verdict: string
@@ -26,21 +26,21 @@ interface Told {
 
 describe('POST /v1/audit', () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  let shop: TestGateway
+  let gateway: TestGateway
   let url: string
   before(async () => {
     for (const name of ['service', 'documents', 'audit', 'audit-pages', 'market', 'qc'])
       cpSync(join(root, 'catalog', `${name}.json`), join(folder, `${name}.json`))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
-    url = `${shop.url}/v1/audit`
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${gateway.url}/v1/audit`
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
-  const bought = async (body: FormData | string, headers: Record<string, string> = {}): Promise<Response> => {
-    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+  const buyAudit = async (body: FormData | string, headers: Record<string, string> = {}): Promise<Response> => {
+    const signature = await payment(url, gateway.wallet, 2, { method: 'POST' })
     return fetch(url, { method: 'POST', body, headers: { ...headers, 'payment-signature': signature } })
   }
   const form = (fields: Readonly<Record<string, string>>): FormData => {
@@ -52,7 +52,7 @@ describe('POST /v1/audit', () => {
 
   it('has the same price in every document', async () => {
     proves('audit-price')
-    const read = async (path: string): Promise<string> => (await fetch(shop.url + path)).text()
+    const read = async (path: string): Promise<string> => (await fetch(gateway.url + path)).text()
     expect(JSON.parse(await read('/pricing.json'))).to.have.nested.property('prices_usd.POST /v1/audit', 5)
     expect(JSON.parse(await read('/.well-known/x402'))).to.have.deep.nested.property('paid_endpoints', {
       'POST /v1/audit': '$5.00',
@@ -65,10 +65,10 @@ describe('POST /v1/audit', () => {
     const { response, v1 } = await offer(url, { method: 'POST', body: { file } })
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000000' })
-    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { file, bars, preset: 'etf_liquid' } })
-    expect(answer.status).to.equal(200)
-    expect(receipt(answer)).to.include({ success: true })
-    const report = (await json(answer)) as unknown as Told
+    const paid = await buy(url, gateway.wallet, 2, { method: 'POST', body: { file, bars, preset: 'etf_liquid' } })
+    expect(paid.status).to.equal(200)
+    expect(receipt(paid)).to.include({ success: true })
+    const report = (await json(paid)) as unknown as AuditResponse
     expect(report.fills.findings).to.have.length(1)
     expect(report.fills.findings[0]).to.include({ row: 7, code: 'outside_range' })
     expect(report).to.include({ verdict: 'reject', report_url: `/report/${report.rid}` })
@@ -76,14 +76,14 @@ describe('POST /v1/audit', () => {
   })
 
   it('gives the same report for a ledger in JSON, as text/csv and as a multipart file', async () => {
-    const told = [
-      await bought(JSON.stringify({ file }), { 'content-type': 'application/json' }),
-      await bought(file, { 'content-type': 'text/csv' }),
-      await bought(form({ preset: '', n_trials: '' })),
+    const body = [
+      await buyAudit(JSON.stringify({ file }), { 'content-type': 'application/json' }),
+      await buyAudit(file, { 'content-type': 'text/csv' }),
+      await buyAudit(form({ preset: '', n_trials: '' })),
     ]
-    const reports = await Promise.all(told.map(async (answer) => (await answer.json()) as Told))
-    const same = (report: Told): object => ({ ...report, rid: '', report_url: '', as_of: '' })
-    for (const report of reports) expect(same(report)).to.deep.equal(same(reports[0]!))
+    const reports = await Promise.all(body.map(async (answer) => (await answer.json()) as AuditResponse))
+    const withoutIdentity = (report: AuditResponse): object => ({ ...report, rid: '', report_url: '', as_of: '' })
+    for (const report of reports) expect(withoutIdentity(report)).to.deep.equal(withoutIdentity(reports[0]!))
     expect(new Set(reports.map(({ rid }) => rid)).size).to.equal(3)
   })
 
@@ -108,65 +108,65 @@ describe('POST /v1/audit', () => {
   }
   for (const [request, [body, status, ...loc]] of Object.entries(hostile))
     it(`answers ${status} to ${request} and charges nothing`, async () => {
-      const settled = shop.settler.transfers.length
-      const header = await payment(url, shop.wallet, 2, { method: 'POST' })
-      const answer = await send(url, header, 2, { method: 'POST', body })
-      expect(answer.status).to.equal(status)
-      const told = await json(answer)
-      if (loc.length > 0) expect((told['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
-      expect(shop.settler.transfers.length).to.equal(settled)
+      const settled = gateway.settler.transfers.length
+      const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
+      const response = await send(url, header, 2, { method: 'POST', body })
+      expect(response.status).to.equal(status)
+      const refusal = await json(response)
+      if (loc.length > 0) expect((refusal['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+      expect(gateway.settler.transfers.length).to.equal(settled)
     })
 
   it('answers 413 to a body of more than 40 MB', async () => {
-    const answer = await bought('x'.repeat(42_000_001), { 'content-type': 'text/csv' })
-    expect(answer.status).to.equal(413)
+    const response = await buyAudit('x'.repeat(42_000_001), { 'content-type': 'text/csv' })
+    expect(response.status).to.equal(413)
   })
 
   it('lists the presets in the error for an unknown preset', async () => {
-    const answer = await bought(JSON.stringify({ file, preset: 'free' }), { 'content-type': 'application/json' })
-    expect(JSON.stringify(await answer.json()))
+    const response = await buyAudit(JSON.stringify({ file, preset: 'free' }), { 'content-type': 'application/json' })
+    expect(JSON.stringify(await response.json()))
       .to.contain('large_cap')
       .and.to.contain('zero')
   })
 
   it('is offered over MCP as the tool audit_backtest, with the CSV as a string', async () => {
     const client = new Client({ name: 'test', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`)))
     const tool = (await client.listTools()).tools.find(({ name }) => name === 'audit_backtest')
     expect(tool?.inputSchema.properties?.['file']).to.include({ type: 'string' })
     expect(tool?.inputSchema.required).to.deep.equal(['file'])
-    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const signature = await payment(url, gateway.wallet, 2, { method: 'POST' })
     const answer = await client.callTool({
       name: 'audit_backtest',
       arguments: { file, bars, payment_signature: signature },
     })
     expect(answer.isError ?? false).to.equal(false)
-    expect((answer.structuredContent as Told).fills.findings[0]).to.include({ code: 'outside_range' })
+    expect((answer.structuredContent as AuditResponse).fills.findings[0]).to.include({ code: 'outside_range' })
     await client.close()
   })
 
   describe('the web form', () => {
     const submit = (body: FormData, headers: Record<string, string> = {}): Promise<Response> =>
-      fetch(`${shop.url}/audit`, { method: 'POST', body, headers, redirect: 'manual' })
+      fetch(`${gateway.url}/audit`, { method: 'POST', body, headers, redirect: 'manual' })
 
     it('is free and answers programs with the verdict and the address of the report', async () => {
       proves('audit-form')
-      const answer = await submit(form({ preset: 'crypto_perp', n_trials: '25', extra_bps: '1.5' }))
-      expect(answer.status).to.equal(200)
-      const told = await json(answer)
-      expect(told).to.have.all.keys('rid', 'report_url', 'verdict', 'reasons', 'summary')
-      const page = await (await fetch(`${shop.url}${String(told['report_url'])}`, { headers: BROWSER })).text()
+      const response = await submit(form({ preset: 'crypto_perp', n_trials: '25', extra_bps: '1.5' }))
+      expect(response.status).to.equal(200)
+      const body = await json(response)
+      expect(body).to.have.all.keys('rid', 'report_url', 'verdict', 'reasons', 'summary')
+      const page = await (await fetch(`${gateway.url}${String(body['report_url'])}`, { headers: BROWSER })).text()
       expect(page).to.contain('25 trials').and.to.contain('6.5 bps (crypto perp), 1.5 bps extra')
     })
 
     it('redirects a browser to a report that search engines do not index', async () => {
       const parts = form({})
       parts.set('bars', new Blob([bars]), 'bars.csv')
-      const answer = await submit(parts, BROWSER)
-      expect(answer.status).to.equal(303)
-      const path = answer.headers.get('location') ?? ''
+      const response = await submit(parts, BROWSER)
+      expect(response.status).to.equal(303)
+      const path = response.headers.get('location') ?? ''
       expect(path).to.match(/^\/report\/[\w-]{22,}$/)
-      const page = await fetch(`${shop.url}${path}`, { headers: BROWSER })
+      const page = await fetch(`${gateway.url}${path}`, { headers: BROWSER })
       expect(page.headers.get('x-robots-tag')).to.contain('noindex')
       expect(page.headers.get('cache-control')).to.contain('no-store')
       const html = await page.text()
@@ -180,34 +180,34 @@ describe('POST /v1/audit', () => {
       parts.set('file', new Blob([`${ROUND_TRIPS}\n${evil},long,1,2024-01-02,9,2024-01-02,8\n`]), '<script>.csv')
       parts.set('bars', new Blob([`symbol,date,open,high,low,close\n${evil},2024-01-02,1,1,1,1\n`]), 'bars.csv')
       const { report_url: path } = await json(await submit(parts))
-      const html = await (await fetch(`${shop.url}${String(path)}`, { headers: BROWSER })).text()
+      const html = await (await fetch(`${gateway.url}${String(path)}`, { headers: BROWSER })).text()
       expect(html).to.contain('&lt;img src=x').and.not.to.contain('<img')
     })
 
     it('redirects a browser to the form with an error code if the file is not a ledger', async () => {
       const parts = form({})
       parts.set('file', new Blob(['a,b\n1,2\n']), 'x.csv')
-      const answer = await submit(parts, BROWSER)
-      expect(answer.headers.get('location')).to.equal('/audit-tool?err=validation_failed')
-      const page = await (await fetch(`${shop.url}/audit-tool?err=validation_failed`, { headers: BROWSER })).text()
+      const response = await submit(parts, BROWSER)
+      expect(response.headers.get('location')).to.equal('/audit-tool?err=validation_failed')
+      const page = await (await fetch(`${gateway.url}/audit-tool?err=validation_failed`, { headers: BROWSER })).text()
       expect(page).to.contain('role="alert"').and.to.contain('could not be read as a ledger')
       expect(page).to.contain('<option value="large_cap">').and.to.contain('enctype="multipart/form-data"')
     })
 
     it('lets anyone who knows the address delete the report', async () => {
-      const made = async (): Promise<string> =>
-        `${shop.url}${String((await json(await submit(form({}))))['report_url'])}`
-      const [one, other] = [await made(), await made()]
+      const createReport = async (): Promise<string> =>
+        `${gateway.url}${String((await json(await submit(form({}))))['report_url'])}`
+      const [one, other] = [await createReport(), await createReport()]
       const deleted = await fetch(one, { method: 'DELETE' })
       expect(await json(deleted)).to.include({ deleted: true })
-      const pressed = await fetch(`${other}/delete`, { method: 'POST', headers: BROWSER, redirect: 'manual' })
-      expect([pressed.status, pressed.headers.get('location')]).to.deep.equal([303, '/audit-tool?deleted=1'])
-      for (const gone of [one, other]) expect((await fetch(gone, { headers: BROWSER })).status).to.equal(404)
+      const submitted = await fetch(`${other}/delete`, { method: 'POST', headers: BROWSER, redirect: 'manual' })
+      expect([submitted.status, submitted.headers.get('location')]).to.deep.equal([303, '/audit-tool?deleted=1'])
+      for (const address of [one, other]) expect((await fetch(address, { headers: BROWSER })).status).to.equal(404)
       expect((await fetch(one, { method: 'DELETE' })).status, 'again').to.equal(200)
     })
 
     it('shows a sample report', async () => {
-      const html = await (await fetch(`${shop.url}/report/sample`, { headers: BROWSER })).text()
+      const html = await (await fetch(`${gateway.url}/report/sample`, { headers: BROWSER })).text()
       expect(html).to.contain('a few invented trades').and.not.to.contain('Delete this report')
     })
   })

@@ -53,22 +53,22 @@ describe('the deflated Sharpe ratio', () => {
 
 describe('the page of the calculator', () => {
   const folder = mkdtempSync(join(tmpdir(), 'calculator-'))
-  let shop: TestGateway
+  let gateway: TestGateway
   before(async () => {
     for (const name of ['service', 'calculator'])
       cpSync(join(root, 'catalog', `${name}.json`), join(folder, `${name}.json`))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
-  const visit = (query: string): Promise<Response> => fetch(`${shop.url}/tools/deflated-sharpe-calculator?${query}`)
+  const visit = (query: string): Promise<Response> => fetch(`${gateway.url}/tools/deflated-sharpe-calculator?${query}`)
   const page = async (query: string): Promise<string> => {
-    const answer = await visit(query)
-    expect(answer.status, query).to.equal(200)
-    expect(answer.headers.get('content-type')).to.contain('text/html')
-    return answer.text()
+    const response = await visit(query)
+    expect(response.status, query).to.equal(200)
+    expect(response.headers.get('content-type')).to.contain('text/html')
+    return response.text()
   }
 
   it('shows the figures of the paper', async () => {
@@ -95,7 +95,7 @@ describe('the page of the calculator', () => {
     expect(await page('sharpe=1.5&days=504&trials=20&skew=&kurt=&sr_variance=&periods_per_year=')).to.equal(full)
   })
 
-  const wrong: Readonly<Record<string, string>> = {
+  const invalidQueries: Readonly<Record<string, string>> = {
     'sharpe=high': 'sharpe',
     'sharpe=NaN&days=10&trials=2': 'sharpe',
     'sharpe=1e400&days=10&trials=2': 'sharpe',
@@ -110,11 +110,11 @@ describe('the page of the calculator', () => {
     'sharpe=1&days=10&trials=2&periods_per_year=0': 'periods_per_year',
     'sharp=1': 'sharp',
   }
-  for (const [query, field] of Object.entries(wrong))
+  for (const [query, field] of Object.entries(invalidQueries))
     it(`answers 422 to the query ${query} and names the field ${field}`, async () => {
-      const answer = await visit(query)
-      expect(answer.status).to.equal(422)
-      const [item] = (await json(answer))['detail'] as { loc: unknown; msg: string; type: string }[]
+      const response = await visit(query)
+      expect(response.status).to.equal(422)
+      const [item] = (await json(response))['detail'] as { loc: unknown; msg: string; type: string }[]
       expect(item?.loc).to.deep.equal(['query', field])
       expect(item).to.include.keys('msg', 'type')
     })

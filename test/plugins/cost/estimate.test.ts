@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import type { CostEstimate } from '../../../schemas/types.d.ts'
-import { answer, BOOK, knownWith } from './known.ts'
+import { estimateCost, BOOK, marketInputsWith } from './cost-fixtures.ts'
 
 const TYPES = ['market', 'limit', 'twap', 'vwap', 'pov'] as const
 const anyOrder = fc.record({
@@ -12,11 +12,15 @@ const anyOrder = fc.record({
   horizon_minutes: fc.integer({ min: 1, max: 1440 }),
   participation_rate: fc.double({ min: 0.001, max: 0.5, noNaN: true }),
 })
-const anyKnown = fc.constantFrom(knownWith(null), knownWith(BOOK), knownWith(null, { dayMinutes: 390, advUsd: 3e7 }))
+const anyMarket = fc.constantFrom(
+  marketInputsWith(null),
+  marketInputsWith(BOOK),
+  marketInputsWith(null, { dayMinutes: 390, advUsd: 3e7 }),
+)
 
 describe('the cost of an order', () => {
   it('is half the spread plus the square-root law for a market order without a book', () => {
-    const { components, total_bps, cost_usd, sources } = answer({}, knownWith(null))
+    const { components, total_bps, cost_usd, sources } = estimateCost({}, marketInputsWith(null))
     expect(components.half_spread_bps).to.equal(1)
     // 0.4 · 0.02 · √(1e6/1e9) · 1e4
     expect(components.impact_bps).to.be.closeTo(2.5298221281347, 1e-12)
@@ -26,7 +30,7 @@ describe('the cost of an order', () => {
   })
 
   it('is what filling the order level by level costs if there is an order book', () => {
-    const { components, inputs, sources } = answer({ notional_usd: 3002.1 }, knownWith(BOOK))
+    const { components, inputs, sources } = estimateCost({ notional_usd: 3002.1 }, marketInputsWith(BOOK))
     // 10 at 100.01, then 20 at 100.1: the average is 3002.1/30 = 100.07.
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(7, 1e-9)
     expect(inputs.book?.levels).to.deep.equal(BOOK.asks.slice(0, 2))
@@ -35,74 +39,74 @@ describe('the cost of an order', () => {
   })
 
   it('uses the bids for a sale', () => {
-    const { components, inputs } = answer({ notional_usd: 999.9, side: 'sell' }, knownWith(BOOK))
+    const { components, inputs } = estimateCost({ notional_usd: 999.9, side: 'sell' }, marketInputsWith(BOOK))
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(1, 1e-9)
     expect(inputs.book?.levels).to.deep.equal([BOOK.bids[0]])
   })
 
   it('continues with the square-root law beyond the depth of the book, without a jump', () => {
-    const known = knownWith(BOOK)
+    const market = marketInputsWith(BOOK)
     const depth = 1000.1 + 4004 + 5050
-    const impact = (notional_usd: number): number => answer({ notional_usd }, known).components.impact_bps
+    const impact = (notional_usd: number): number => estimateCost({ notional_usd }, market).components.impact_bps
     expect(impact(depth * (1 + 1e-9))).to.be.closeTo(impact(depth * (1 - 1e-9)), 1e-6)
     const law = (x: number): number => 0.4 * 0.02 * Math.sqrt(x / 1e9) * 1e4
     expect(impact(1e6)).to.be.closeTo(impact(depth) + law(1e6) - law(depth), 1e-9)
-    expect(answer({}, known).warnings).to.deep.equal(['beyond_book_depth'])
-    expect(answer({}, known).inputs.book?.levels).to.deep.equal(BOOK.asks)
+    expect(estimateCost({}, market).warnings).to.deep.equal(['beyond_book_depth'])
+    expect(estimateCost({}, market).inputs.book?.levels).to.deep.equal(BOOK.asks)
   })
 
   it('weighs a filled and a missed limit order by the probability of a fill', () => {
-    const { components } = answer({ order_type: 'limit' }, knownWith(null))
-    const impact = answer({}, knownWith(null)).components.impact_bps
+    const { components } = estimateCost({ order_type: 'limit' }, marketInputsWith(null))
+    const impact = estimateCost({}, marketInputsWith(null)).components.impact_bps
     const expected = 0.65 * (-1 + 0.8) + 0.35 * (1 + impact)
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(expected, 1e-12)
   })
 
   it('is half of the half spread plus the published impact model of Almgren et al. for a scheduled order', () => {
-    const twap = answer({ order_type: 'twap', horizon_minutes: 144 }, knownWith(null))
+    const twap = estimateCost({ order_type: 'twap', horizon_minutes: 144 }, marketInputsWith(null))
     // X/V = 0.001, T = 0.1: 0.157 · 0.02 · 0.001 · 4 + 0.142 · 0.02 · 0.01^0.6
     expect(twap.components.half_spread_bps).to.equal(0.5)
     expect(twap.components.impact_bps).to.be.closeTo(1e4 * (0.00001256 + 0.00284 * 0.01 ** 0.6), 1e-9)
-    const vwap = answer({ order_type: 'vwap', horizon_minutes: 144 }, knownWith(null))
+    const vwap = estimateCost({ order_type: 'vwap', horizon_minutes: 144 }, marketInputsWith(null))
     expect(vwap.components.impact_bps).to.be.closeTo(1e4 * (0.00001256 + 0.95 * 0.00284 * 0.01 ** 0.6), 1e-9)
-    const pov = answer({ order_type: 'pov', participation_rate: 0.01 }, knownWith(null))
+    const pov = estimateCost({ order_type: 'pov', participation_rate: 0.01 }, marketInputsWith(null))
     expect(pov.inputs.horizon_days).to.be.closeTo(0.1, 1e-12)
     expect(pov.components.impact_bps).to.be.closeTo(vwap.components.impact_bps, 1e-9)
   })
 
   it('assumes by default that a scheduled order takes an hour and that a pov order takes a tenth of the volume', () => {
-    expect(answer({ order_type: 'twap' }, knownWith(null)).inputs.horizon_days).to.equal(60 / 1440)
-    expect(answer({ order_type: 'pov' }, knownWith(null)).inputs.participation_rate).to.equal(0.1)
-    expect(answer({ order_type: 'limit' }, knownWith(null)).inputs.horizon_days).to.equal(5 / 1440)
-    expect(answer({}, knownWith(null)).inputs.horizon_days).to.equal(null)
+    expect(estimateCost({ order_type: 'twap' }, marketInputsWith(null)).inputs.horizon_days).to.equal(60 / 1440)
+    expect(estimateCost({ order_type: 'pov' }, marketInputsWith(null)).inputs.participation_rate).to.equal(0.1)
+    expect(estimateCost({ order_type: 'limit' }, marketInputsWith(null)).inputs.horizon_days).to.equal(5 / 1440)
+    expect(estimateCost({}, marketInputsWith(null)).inputs.horizon_days).to.equal(null)
   })
 
   it('reports the timing risk separately', () => {
-    const risk = (order: object): number => answer(order, knownWith(null)).timing_risk_bps
+    const risk = (order: object): number => estimateCost(order, marketInputsWith(null)).timing_risk_bps
     expect(risk({})).to.be.closeTo(200 * Math.sqrt(3 / 86_400), 1e-9)
     expect(risk({ order_type: 'twap', horizon_minutes: 480 })).to.be.closeTo(200 * Math.sqrt(1 / 9), 1e-9)
     expect(risk({ order_type: 'limit', horizon_minutes: 1440 })).to.be.closeTo(200 * Math.sqrt(0.35), 1e-9)
   })
 
   it('uses the fee of the request instead of the fee of the class', () => {
-    const { components, sources } = answer({ fee_bps: 0 }, knownWith(null))
+    const { components, sources } = estimateCost({ fee_bps: 0 }, marketInputsWith(null))
     expect(components.fee_bps).to.equal(0)
     expect(sources.fee).to.equal('request')
-    expect(answer({}, knownWith(null)).sources.fee).to.equal('class')
+    expect(estimateCost({}, marketInputsWith(null)).sources.fee).to.equal('class')
   })
 
   it('widens the range above a tenth of the daily volume, with a warning', () => {
-    const { range_bps, components, warnings } = answer({ notional_usd: 2e8 }, knownWith(null))
+    const { range_bps, components, warnings } = estimateCost({ notional_usd: 2e8 }, marketInputsWith(null))
     expect(warnings).to.deep.equal(['above_10pct_adv'])
     expect(range_bps.p10).to.be.closeTo(10 + 0.6 + 0.5 * components.impact_bps, 1e-9)
     expect(range_bps.p90).to.be.closeTo(10 + 1.4 + 2.5 * components.impact_bps, 1e-9)
-    const crowded = answer({ notional_usd: 5e7, order_type: 'twap', horizon_minutes: 5 }, knownWith(null))
+    const crowded = estimateCost({ notional_usd: 5e7, order_type: 'twap', horizon_minutes: 5 }, marketInputsWith(null))
     expect(crowded.warnings).to.deep.equal(['above_market_volume'])
   })
 
   it('has a confidence that depends on its sources', () => {
-    const confidence = (known: object): string => answer({}, { ...knownWith(null), ...known }).confidence
-    const { sources } = knownWith(null)
+    const confidence = (market: object): string => estimateCost({}, { ...marketInputsWith(null), ...market }).confidence
+    const { sources } = marketInputsWith(null)
     expect(confidence({ sources: { ...sources, spread: 'book' } })).to.equal('high')
     expect(confidence({ sources: { ...sources, spread: 'quotes' } })).to.equal('high')
     expect(confidence({ sources: { ...sources, spread: 'quotes' }, isStale: true })).to.equal('medium')
@@ -114,10 +118,10 @@ describe('the cost of an order', () => {
 
   it('never falls with size and lies within its range', () => {
     fc.assert(
-      fc.property(anyOrder, anyKnown, fc.double({ min: 1, max: 1000, noNaN: true }), (order, known, times) => {
-        const small = answer(order, known)
+      fc.property(anyOrder, anyMarket, fc.double({ min: 1, max: 1000, noNaN: true }), (order, market, times) => {
+        const small = estimateCost(order, market)
         expect(small.total_bps).to.be.within(small.range_bps.p10 - 1e-9, small.range_bps.p90 + 1e-9)
-        const large = answer({ ...order, notional_usd: order.notional_usd * times }, known)
+        const large = estimateCost({ ...order, notional_usd: order.notional_usd * times }, market)
         expect(large.total_bps).to.be.at.least(small.total_bps - 1e-9)
       }),
     )
@@ -125,20 +129,20 @@ describe('the cost of an order', () => {
 
   it('can be recalculated from the answer', () => {
     fc.assert(
-      fc.property(anyOrder, anyKnown, (order, known) => {
+      fc.property(anyOrder, anyMarket, (order, market) => {
         // The answer as clients receive it.
-        const told = JSON.parse(JSON.stringify(answer(order, known))) as CostEstimate
-        const { half, impact, risk } = redone(told)
-        expect(told.components.half_spread_bps).to.be.closeTo(half, 1e-6)
-        expect(told.components.impact_bps).to.be.closeTo(impact, 1e-6 * Math.max(1, impact))
-        expect(told.timing_risk_bps).to.be.closeTo(risk, 1e-6 * Math.max(1, risk))
-        const { half_spread_bps, impact_bps, fee_bps } = told.components
-        expect(told.total_bps).to.be.closeTo(half_spread_bps + impact_bps + fee_bps, 1e-6)
-        const { assumptions: a } = told
+        const received = JSON.parse(JSON.stringify(estimateCost(order, market))) as CostEstimate
+        const { half, impact, risk } = recalculate(received)
+        expect(received.components.half_spread_bps).to.be.closeTo(half, 1e-6)
+        expect(received.components.impact_bps).to.be.closeTo(impact, 1e-6 * Math.max(1, impact))
+        expect(received.timing_risk_bps).to.be.closeTo(risk, 1e-6 * Math.max(1, risk))
+        const { half_spread_bps, impact_bps, fee_bps } = received.components
+        expect(received.total_bps).to.be.closeTo(half_spread_bps + impact_bps + fee_bps, 1e-6)
+        const { assumptions: a } = received
         const error = a.spread_share * a.half_spread_error_bps
         const low = fee_bps + Math.max(0, half_spread_bps - error) + a.impact_low_factor * impact_bps
-        expect(told.range_bps.p10).to.be.closeTo(low, 1e-6)
-        expect(told.range_bps.p90).to.be.closeTo(
+        expect(received.range_bps.p10).to.be.closeTo(low, 1e-6)
+        expect(received.range_bps.p90).to.be.closeTo(
           fee_bps + half_spread_bps + error + a.impact_high_factor * impact_bps,
           1e-6,
         )
@@ -148,7 +152,7 @@ describe('the cost of an order', () => {
 })
 
 /** Applies the published formulas to the values in the answer, and to nothing else. */
-function redone({ inputs: i, assumptions: a, order_type, side, notional_usd, sources }: CostEstimate) {
+function recalculate({ inputs: i, assumptions: a, order_type, side, notional_usd, sources }: CostEstimate) {
   const law = (x: number): number => 1e4 * (a.impact_coefficient ?? NaN) * i.sigma_daily * Math.sqrt(x / i.adv_usd)
   const walk = (notional: number): number => {
     let [left, quantity] = [notional, 0]

@@ -8,7 +8,7 @@ import type { MarketClasses } from '../../../plugins/cost/market-classes.ts'
 import { gatherInputs, type MarketInputs } from '../../../plugins/cost/market-inputs.ts'
 import { createBarHistory } from '../../../plugins/cost/bar-history.ts'
 import market from '../../../plugins/market/index.ts'
-import { stand, type Setting, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHostOptions, type PluginHost } from '../plugin-host.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const settingsOf = (name: string) =>
@@ -22,45 +22,47 @@ const HOUR = 3600
 const DAY = 86_400
 
 describe('the inputs of a cost estimate', () => {
-  let placed: Stand
+  let host: PluginHost
   let now = NOW
 
-  const place = async (setting: Omit<Setting, 'now'> = {}): Promise<void> => {
-    placed = await stand([{ plugin: market, settings: settingsOf('market') }], {
+  const openHost = async (options: Omit<PluginHostOptions, 'now'> = {}): Promise<void> => {
+    host = await openPluginHost([{ plugin: market, settings: settingsOf('market') }], {
       now: () => new Date(now * 1000),
-      ...setting,
+      ...options,
     })
   }
-  const look = (symbol: string, at = now): Promise<MarketInputs> => {
-    const ask = (id: never, { query }: { query: object }) => placed.call(id, query, { asOf: new Date(at * 1000) })
+  const inputsOf = (symbol: string, at = now): Promise<MarketInputs> => {
+    const ask = (id: never, { query }: { query: object }) => host.call(id, query, { asOf: new Date(at * 1000) })
     return gatherInputs(ask as never, symbol, at, { classes, history: createBarHistory() })
   }
   afterEach(async () => {
     now = NOW
-    await placed.stop()
+    await host.stop()
   })
 
   it('come from the book, if there is one, and from ten days of minute bars', async () => {
-    await place()
-    const known = await look('btcusdt')
-    expect(known.symbol).to.equal('BTC-USD')
-    expect(known.sources).to.deep.equal({ price: 'book', spread: 'book', volatility: 'bars_1m', volume: 'bars_1m' })
-    expect(known.bars).to.include({ count: 14_400, from: NOW - 10 * DAY, to: NOW })
-    expect(known.inputs.spreadBps).to.equal((1e4 * (known.book!.asks[0]![0] - known.book!.bids[0]![0])) / known.price!)
-    expect(known).to.include({ newest: NOW, age: 0, isStale: false, className: 'spot' })
+    await openHost()
+    const inputs = await inputsOf('btcusdt')
+    expect(inputs.symbol).to.equal('BTC-USD')
+    expect(inputs.sources).to.deep.equal({ price: 'book', spread: 'book', volatility: 'bars_1m', volume: 'bars_1m' })
+    expect(inputs.bars).to.include({ count: 14_400, from: NOW - 10 * DAY, to: NOW })
+    expect(inputs.inputs.spreadBps).to.equal(
+      (1e4 * (inputs.book!.asks[0]![0] - inputs.book!.bids[0]![0])) / inputs.price!,
+    )
+    expect(inputs).to.include({ newest: NOW, age: 0, isStale: false, className: 'spot' })
   })
 
   it('contain nothing later than the requested time', async () => {
-    await place()
-    const before = await look('ETH-USD', NOW - 3 * HOUR - 17)
+    await openHost()
+    const before = await inputsOf('ETH-USD', NOW - 3 * HOUR - 17)
     expect(before.newest).to.equal(NOW - 3 * HOUR - 60)
     now = NOW - 3 * HOUR - 17
-    expect(await look('ETH-USD')).to.deep.equal(before)
+    expect(await inputsOf('ETH-USD')).to.deep.equal(before)
   })
 
   it('come from complete sessions for an equity, with a spread of at least a cent', async () => {
-    await place()
-    const open = await look('SPY')
+    await openHost()
+    const open = await inputsOf('SPY')
     expect(open.sources).to.deep.equal({
       price: 'bars_1m',
       spread: 'bars_1m',
@@ -74,8 +76,8 @@ describe('the inputs of a cost estimate', () => {
   })
 
   it('take the price and age of an equity from the running session', async () => {
-    await place()
-    const [now, before] = [await look('SPY'), await look('SPY', NOW - 600)]
+    await openHost()
+    const [now, before] = [await inputsOf('SPY'), await inputsOf('SPY', NOW - 600)]
     expect(now).to.include({ newest: NOW, age: 0, isStale: false })
     expect(before).to.include({ newest: NOW - 600, age: 0, isStale: false })
     expect(now.price).not.to.equal(before.price)
@@ -83,24 +85,24 @@ describe('the inputs of a cost estimate', () => {
   })
 
   it('have the age at the last close for a closed market', async () => {
-    await place()
+    await openHost()
     now = Date.UTC(2026, 10, 15, 12) / 1000
-    const sunday = await look('AAPL')
+    const sunday = await inputsOf('AAPL')
     expect(sunday.session).to.include({ is_open: false, next_open: Date.UTC(2026, 10, 16, 14, 30) / 1000 })
     expect(sunday).to.include({ age: 0, isStale: false })
   })
 
   it('come from the spot market for a perpetual, with the class of perpetuals', async () => {
-    await place()
-    const [spot, perpetual] = [await look('BTC-USD'), await look('btcusdt_perp')]
+    await openHost()
+    const [spot, perpetual] = [await inputsOf('BTC-USD'), await inputsOf('btcusdt_perp')]
     expect(perpetual).to.deep.equal({ ...spot, symbol: 'BTC-USD-PERP', className: 'perpetual' })
-    const failure = await look('SPY-PERP').catch((error: unknown) => error)
+    const failure = await inputsOf('SPY-PERP').catch((error: unknown) => error)
     expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
   })
 
   it('are refused for an unknown symbol', async () => {
-    await place()
-    const failure = await look('DOGE-EUR').catch((error: unknown) => error)
+    await openHost()
+    const failure = await inputsOf('DOGE-EUR').catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(NotFound)
     expect((failure as Error).message).to.match(/^symbol: DOGE-EUR is not covered/)
   })
@@ -144,30 +146,30 @@ describe('the inputs of a cost estimate', () => {
 
     it('come from recorded quotes, shifted in time together with the bars', async () => {
       await record()
-      await place({ dataMode: 'replay', replayDir: folder })
-      const known = await look('ACME')
-      expect(known.sources).to.deep.equal({
+      await openHost({ dataMode: 'replay', replayDir: folder })
+      const inputs = await inputsOf('ACME')
+      expect(inputs.sources).to.deep.equal({
         price: 'quotes',
         spread: 'quotes',
         volatility: 'bars_1m',
         volume: 'bars_1m',
       })
-      expect(known.inputs.spreadBps).to.be.closeTo(100 / 50.05, 0.01)
-      expect(known.inputs.halfSpreadErrorBps).to.equal(0)
-      expect(known.price).to.be.within(49.9, 50.2)
-      expect(known.newest).to.equal(known.bars?.to)
-      expect(new Date(known.newest * 1000).toISOString()).to.match(/^2026-11-1\dT20:00:00.000Z$/)
-      expect(known.isStale, 'a recording of one day is over').to.equal(true)
+      expect(inputs.inputs.spreadBps).to.be.closeTo(100 / 50.05, 0.01)
+      expect(inputs.inputs.halfSpreadErrorBps).to.equal(0)
+      expect(inputs.price).to.be.within(49.9, 50.2)
+      expect(inputs.newest).to.equal(inputs.bars?.to)
+      expect(new Date(inputs.newest * 1000).toISOString()).to.match(/^2026-11-1\dT20:00:00.000Z$/)
+      expect(inputs.isStale, 'a recording of one day is over').to.equal(true)
     })
 
     it('repeat a recorded book in a loop', async () => {
       await record()
-      await place({ dataMode: 'replay', replayDir: folder })
-      const first = await look('ETH-USD')
+      await openHost({ dataMode: 'replay', replayDir: folder })
+      const first = await inputsOf('ETH-USD')
       expect(first.sources.spread).to.equal('book')
       expect(now - first.book!.time).to.be.within(0, 30)
       const seen = new Set<number>()
-      for (let second = 0; second < 90; second += 10) seen.add((await look('ETH-USD', NOW + second)).price!)
+      for (let second = 0; second < 90; second += 10) seen.add((await inputsOf('ETH-USD', NOW + second)).price!)
       expect(seen).to.deep.equal(new Set([2000.5, 2030.5, 2060.5]))
     })
 
@@ -175,10 +177,10 @@ describe('the inputs of a cost estimate', () => {
       await record()
       const at = 1_723_161_300
       now = at
-      await place({ dataMode: 'replay', replayDir: folder, replayShift: 'frozen:2024-08-08T23:55:00Z' })
-      expect((await look('ETH-USD')).price).to.equal(2030.5)
+      await openHost({ dataMode: 'replay', replayDir: folder, replayShift: 'frozen:2024-08-08T23:55:00Z' })
+      expect((await inputsOf('ETH-USD')).price).to.equal(2030.5)
       now = at + 3600
-      const later = await look('ETH-USD')
+      const later = await inputsOf('ETH-USD')
       expect(later.sources.spread, 'an hour later the book is too old').to.equal('bars_1m')
     })
   })

@@ -16,16 +16,16 @@ const ORDER = { symbol: 'btcusdt', side: 'buy', notional_usd: 1_000_000 }
 
 describe('POST /v1/cost/estimate', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cost-'))
-  let shop: TestGateway
+  let gateway: TestGateway
   let url: string
   before(async () => {
     for (const name of ['service.json', 'market.json', 'cost.json'])
       cpSync(join(root, 'catalog', name), join(folder, name))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
-    url = `${shop.url}/v1/cost/estimate`
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${gateway.url}/v1/cost/estimate`
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
@@ -35,28 +35,28 @@ describe('POST /v1/cost/estimate', () => {
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
     for (const order_type of ['market', 'limit', 'twap', 'vwap', 'pov']) {
-      const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { ...ORDER, order_type } })
-      expect(answer.status).to.equal(200)
-      expect(receipt(answer)).to.include({ success: true })
-      const cost = await json(answer)
+      const paid = await buy(url, gateway.wallet, 2, { method: 'POST', body: { ...ORDER, order_type } })
+      expect(paid.status).to.equal(200)
+      expect(receipt(paid)).to.include({ success: true })
+      const cost = await json(paid)
       expect(cost).to.include({ symbol: 'BTC-USD', side: 'buy', order_type, data_mode: 'sample', confidence: 'high' })
       const components = Object.values(cost['components'] as Record<string, number>)
       expect(cost['total_bps']).to.be.closeTo(
         components.reduce((sum, part) => sum + part, 0),
         1e-6,
       )
-      expect(Date.parse(String(cost['as_of']))).to.be.at.most(shop.now().getTime())
+      expect(Date.parse(String(cost['as_of']))).to.be.at.most(gateway.now().getTime())
     }
   })
 
   it('accepts a payment from an unmodified public client', async () => {
-    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(shop.wallet))
+    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(gateway.wallet))
     const headers = { 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: JSON.stringify({ ...ORDER, symbol: 'AAPL', side: 'sell' }) }
-    const answer = await wrapFetchWithPayment(fetch, client)(url, request)
-    expect(answer.status).to.equal(200)
-    expect(receipt(answer)).to.include({ success: true, network: 'eip155:84532' })
-    const estimate = await json(answer)
+    const response = await wrapFetchWithPayment(fetch, client)(url, request)
+    expect(response.status).to.equal(200)
+    expect(receipt(response)).to.include({ success: true, network: 'eip155:84532' })
+    const estimate = await json(response)
     expect(estimate).to.include({ symbol: 'AAPL', side: 'sell' })
     // The confidence depends on how much of today's session has passed.
     expect(estimate['confidence']).to.be.oneOf(['medium', 'low'])
@@ -65,11 +65,15 @@ describe('POST /v1/cost/estimate', () => {
   it('is an MCP tool that takes the payment as an argument', async () => {
     proves('mcp-payment', 'mcp-tools')
     const mcp = new Client({ name: 'buyer', version: '1.0.0' })
-    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`)))
     const unpaid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: ORDER })
     expect(unpaid.isError).to.equal(true)
     const { accepts } = unpaid.structuredContent as { accepts: never[] }
-    const payment_signature = await signPayment({ account: shop.wallet, requirement: accepts[0] as never, version: 2 })
+    const payment_signature = await signPayment({
+      account: gateway.wallet,
+      requirement: accepts[0] as never,
+      version: 2,
+    })
     const paid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: { ...ORDER, payment_signature } })
     expect(paid.isError ?? false).to.equal(false)
     expect(paid.structuredContent).to.include({ symbol: 'BTC-USD', order_type: 'market', model: 'cost/1' })
@@ -77,15 +81,15 @@ describe('POST /v1/cost/estimate', () => {
   })
 
   it('answers 404 to an unknown symbol, names the field and charges nothing', async () => {
-    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
-    const answer = await send(url, header, 2, { method: 'POST', body: { ...ORDER, symbol: 'NOPE' } })
-    expect(answer.status).to.equal(404)
-    expect((await json(answer))['message']).to.match(/^symbol: NOPE is not covered\. Covered are BTC-USD/)
-    const again = await send(url, header, 2, { method: 'POST', body: ORDER })
-    expect(again.status, 'the payment is still good').to.equal(200)
+    const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
+    const response = await send(url, header, 2, { method: 'POST', body: { ...ORDER, symbol: 'NOPE' } })
+    expect(response.status).to.equal(404)
+    expect((await json(response))['message']).to.match(/^symbol: NOPE is not covered\. Covered are BTC-USD/)
+    const retried = await send(url, header, 2, { method: 'POST', body: ORDER })
+    expect(retried.status, 'the payment is still good').to.equal(200)
   })
 
-  const wrong: Record<string, { body: unknown; loc: string[] }> = {
+  const invalidOrders: Record<string, { body: unknown; loc: string[] }> = {
     'an order without a symbol': { body: { side: 'buy', notional_usd: 1 }, loc: ['body', 'symbol'] },
     'a symbol of 33 letters': { body: { ...ORDER, symbol: 'A'.repeat(33) }, loc: ['body', 'symbol'] },
     'an unknown side': { body: { ...ORDER, side: 'hold' }, loc: ['body', 'side'] },
@@ -101,37 +105,37 @@ describe('POST /v1/cost/estimate', () => {
     'a negative fee': { body: { ...ORDER, fee_bps: -1 }, loc: ['body', 'fee_bps'] },
     'an unknown field': { body: { ...ORDER, urgency: 'high' }, loc: ['body', 'urgency'] },
   }
-  for (const [request, { body, loc }] of Object.entries(wrong))
+  for (const [request, { body, loc }] of Object.entries(invalidOrders))
     it(`answers 422 to ${request} and names the field`, async () => {
-      const answer = await buy(url, shop.wallet, 2, { method: 'POST', body })
-      expect(answer.status).to.equal(422)
-      expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+      const response = await buy(url, gateway.wallet, 2, { method: 'POST', body })
+      expect(response.status).to.equal(422)
+      expect(((await json(response))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
     })
 
   it('answers 422 to a number that is too large', async () => {
-    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
     const headers = { 'content-type': 'application/json', 'payment-signature': header }
     const body = JSON.stringify(ORDER).replace('1000000', '1e400')
-    const answer = await fetch(url, { method: 'POST', headers, body })
-    expect(answer.status).to.equal(422)
+    const response = await fetch(url, { method: 'POST', headers, body })
+    expect(response.status).to.equal(422)
   })
 
   it('lists the covered symbols for free', async () => {
-    const answer = await ask(`${shop.url}/v1/cost/symbols`)
-    expect(answer.status).to.equal(200)
-    const { count, symbols } = (await json(answer)) as { count: number; symbols: Record<string, unknown>[] }
+    const response = await ask(`${gateway.url}/v1/cost/symbols`)
+    expect(response.status).to.equal(200)
+    const { count, symbols } = (await json(response)) as { count: number; symbols: Record<string, unknown>[] }
     expect(count).to.equal(symbols.length)
-    const of = (name: string) => symbols.find(({ symbol }) => symbol === name)
-    expect(of('BTC-USD')).to.include({
+    const entryOf = (name: string) => symbols.find(({ symbol }) => symbol === name)
+    expect(entryOf('BTC-USD')).to.include({
       class: 'spot',
       session: '24x7',
       fee_bps: 10,
       perpetual: 'BTC-USD-PERP',
       book: true,
     })
-    expect(of('AAPL')).to.include({ class: 'equity', session: 'us_equity', fee_bps: 0.3, book: false })
-    for (const symbol of [of('BTC-USD')!['perpetual'], 'SOL-USD', 'NVDA']) {
-      const priced = await buy(url, shop.wallet, 1, { method: 'POST', body: { ...ORDER, symbol } })
+    expect(entryOf('AAPL')).to.include({ class: 'equity', session: 'us_equity', fee_bps: 0.3, book: false })
+    for (const symbol of [entryOf('BTC-USD')!['perpetual'], 'SOL-USD', 'NVDA']) {
+      const priced = await buy(url, gateway.wallet, 1, { method: 'POST', body: { ...ORDER, symbol } })
       expect(priced.status, String(symbol)).to.equal(200)
     }
   })

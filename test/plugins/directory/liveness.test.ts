@@ -10,13 +10,13 @@ import {
 import type { Visit } from '../../../plugins/directory/visits.ts'
 
 const answered = (status: number, body = ''): Visit => ({ failure: null, status, body, paymentRequired: null })
-const ask = JSON.stringify({
+const readableRequirements = JSON.stringify({
   accepts: [{ scheme: 'exact', network: 'base', asset: '0xA', maxAmountRequired: '5', payTo: '0xB' }],
 })
 
 describe('a visit to a service', () => {
   const cases: readonly (readonly [string, Visit, Status, Status])[] = [
-    ['gets a readable 402', answered(402, ask), 'alive', 'alive'],
+    ['gets a readable 402', answered(402, readableRequirements), 'alive', 'alive'],
     ['gets an unreadable 402', answered(402, 'pay!'), 'dead', 'dead'],
     ['gets a 429', answered(429), 'alive', 'alive'],
     ['gets a 401', answered(401), 'auth_gated', 'auth_gated'],
@@ -33,17 +33,17 @@ describe('a visit to a service', () => {
     ['gets no answer', { failure: 'unreachable', reason: 'ENOTFOUND' }, 'dead', 'dead'],
     ['is not made because the address is private', { failure: 'refused', reason: 'a private address' }, 'dead', 'dead'],
   ]
-  for (const [outcome, visit, paid, other] of cases)
-    it(`that ${outcome} counts as ${paid} for a paid endpoint and as ${other} for an MCP or A2A server`, () => {
-      expect(judgeVisit(visit, 'http_endpoint').status).to.equal(paid)
-      expect(judgeVisit(visit, 'mcp_tool').status).to.equal(paid)
-      expect(judgeVisit(visit, 'mcp_server').status).to.equal(other)
-      expect(judgeVisit(visit, 'a2a_agent').status).to.equal(other)
+  for (const [outcome, visit, paidStatus, serverStatus] of cases)
+    it(`that ${outcome} counts as ${paidStatus} for a paid endpoint and as ${serverStatus} for an MCP or A2A server`, () => {
+      expect(judgeVisit(visit, 'http_endpoint').status).to.equal(paidStatus)
+      expect(judgeVisit(visit, 'mcp_tool').status).to.equal(paidStatus)
+      expect(judgeVisit(visit, 'mcp_server').status).to.equal(serverStatus)
+      expect(judgeVisit(visit, 'a2a_agent').status).to.equal(serverStatus)
     })
 })
 
 describe('several visits', () => {
-  const walk = (...findings: readonly Status[]) => {
+  const afterVisits = (...findings: readonly Status[]) => {
     let health = UNVISITED
     const seen = findings.map((status, at) => {
       const finding: Finding = { status, terms: [] }
@@ -54,33 +54,38 @@ describe('several visits', () => {
   }
 
   it('mark a service as alive after two good ones in a row', () => {
-    expect(walk('alive', 'alive').seen).to.deep.equal(['unknown', 'alive'])
-    expect(walk('alive', 'dead', 'alive', 'alive').seen).to.deep.equal(['unknown', 'unknown', 'unknown', 'alive'])
-    expect(walk('auth_gated', 'auth_gated').seen).to.deep.equal(['unknown', 'auth_gated'])
+    expect(afterVisits('alive', 'alive').seen).to.deep.equal(['unknown', 'alive'])
+    expect(afterVisits('alive', 'dead', 'alive', 'alive').seen).to.deep.equal([
+      'unknown',
+      'unknown',
+      'unknown',
+      'alive',
+    ])
+    expect(afterVisits('auth_gated', 'auth_gated').seen).to.deep.equal(['unknown', 'auth_gated'])
   })
 
   it('hide a service after three bad ones in a row', () => {
-    expect(walk('alive', 'alive', 'dead', 'missing', 'dead').seen).to.deep.equal([
+    expect(afterVisits('alive', 'alive', 'dead', 'missing', 'dead').seen).to.deep.equal([
       'unknown',
       'alive',
       'alive',
       'alive',
       'dead',
     ])
-    expect(walk('alive', 'alive', 'dead', 'dead', 'alive', 'dead', 'dead').seen.at(-1)).to.equal('alive')
-    expect(walk('missing', 'missing', 'missing').seen.at(-1)).to.equal('missing')
+    expect(afterVisits('alive', 'alive', 'dead', 'dead', 'alive', 'dead', 'dead').seen.at(-1)).to.equal('alive')
+    expect(afterVisits('missing', 'missing', 'missing').seen.at(-1)).to.equal('missing')
     expect(
       ['dead', 'missing', 'alive', 'auth_gated', 'unknown'].map((status) => isHidden(status as Status)),
     ).to.deep.equal([true, true, false, false, false])
   })
 
   it('keep the status of a service when one is inconclusive', () => {
-    expect(walk('alive', 'unknown', 'alive').seen.at(-1)).to.equal('alive')
-    expect(walk('dead', 'dead', 'unknown', 'dead').seen.at(-1)).to.equal('dead')
+    expect(afterVisits('alive', 'unknown', 'alive').seen.at(-1)).to.equal('alive')
+    expect(afterVisits('dead', 'dead', 'unknown', 'dead').seen.at(-1)).to.equal('dead')
   })
 
   it('restore a hidden service when it answers again', () => {
-    expect(walk('dead', 'dead', 'dead', 'alive', 'alive').seen).to.deep.equal([
+    expect(afterVisits('dead', 'dead', 'dead', 'alive', 'alive').seen).to.deep.equal([
       'unknown',
       'unknown',
       'dead',
@@ -90,7 +95,7 @@ describe('several visits', () => {
   })
 
   it('record when a service was last alive and why its address was refused', () => {
-    const { health } = walk('alive', 'dead')
+    const { health } = afterVisits('alive', 'dead')
     expect([health.last_alive, health.last_checked]).to.deep.equal([0, 1])
     const refused: Visit = { failure: 'refused', reason: 'a private address' }
     expect(healthAfter(health, refused, judgeVisit(refused, 'http_endpoint'), 2)).to.include({

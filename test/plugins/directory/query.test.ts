@@ -2,22 +2,22 @@ import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import type { Directory } from '../../../schemas/types.d.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
-import { item, openScene, type Scene } from './scene.ts'
+import { listingItem, openOnlineDirectory, type OnlineDirectory } from './online-directory.ts'
 
-const USD = ['10000', '250000', '3000', '10000', '1', '999999999']
+const AMOUNTS = ['10000', '250000', '3000', '10000', '1', '999999999']
 
 for (const name of ['memory', 'PostgreSQL'])
   describe(`a query of a directory stored in ${name}`, () => {
     let database: TestDatabase | null
-    let scene: Scene
+    let directory: OnlineDirectory
     before(async function () {
       database = await DATABASES[name]!()
       if (!database) return this.skip()
-      scene = await openScene(database.open?.() ?? openDatabase({ file: ':memory:' }))
-      const [offer] = (item('') as { accepts: object[] }).accepts
-      scene.sources.bazaar.push(
-        ...USD.map((amount, i) =>
-          item(`https://s${i}.example.com/v1`, {
+      directory = await openOnlineDirectory(database.open?.() ?? openDatabase({ file: ':memory:' }))
+      const [offer] = (listingItem('') as { accepts: object[] }).accepts
+      directory.sources.bazaar.push(
+        ...AMOUNTS.map((amount, i) =>
+          listingItem(`https://s${i}.example.com/v1`, {
             serviceName: `${'BaCdEf'[i]} weather 100%_sure`,
             description: i % 2 ? 'Forecasts of rain' : 'Forecasts of SUN',
             tags: i % 2 ? ['Rain'] : ['Sun', 'dry_air'],
@@ -30,20 +30,24 @@ for (const name of ['memory', 'PostgreSQL'])
             ],
           }),
         ),
-        item('https://free.example.com/', { accepts: [] }),
+        listingItem('https://free.example.com/', { accepts: [] }),
       )
-      scene.sources.registry.push({ name: 'me/tools', version: '1', remotes: [{ url: 'https://mcp.example.com/mcp' }] })
-      await scene.run('sweep')
+      directory.sources.registry.push({
+        name: 'me/tools',
+        version: '1',
+        remotes: [{ url: 'https://mcp.example.com/mcp' }],
+      })
+      await directory.run('sweep')
     })
     after(async () => {
-      await scene?.close()
+      await directory?.close()
       await database?.drop()
     })
 
     const names = async (query: object) =>
-      (await scene.find(query)).records.map(({ url }) => new URL(url!).host.split('.')[0])
-    const failure = (asking: Promise<unknown>): Promise<Error> =>
-      asking.then(
+      (await directory.find(query)).records.map(({ url }) => new URL(url!).host.split('.')[0])
+    const failure = (call: Promise<unknown>): Promise<Error> =>
+      call.then(
         () => expect.fail('answered'),
         (error: Error) => error,
       )
@@ -73,7 +77,7 @@ for (const name of ['memory', 'PostgreSQL'])
     })
 
     const sameByID = async (hosts: readonly string[]): Promise<string[]> => {
-      const records = (await scene.find()).records.filter(({ url }) =>
+      const records = (await directory.find()).records.filter(({ url }) =>
         hosts.includes(new URL(url!).host.split('.')[0]!),
       )
       return records.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ url }) => new URL(url!).host.split('.')[0]!)
@@ -89,49 +93,49 @@ for (const name of ['memory', 'PostgreSQL'])
 
     for (const sort of ['name', 'price', 'first_seen', '-first_seen'])
       it(`returns the same records in pages of 3 as in one page, while records change, sorted by ${sort}`, async () => {
-        const whole = await scene.find({ sort })
+        const whole = await directory.find({ sort })
         const found: unknown[] = []
         let cursor: string | null = null
         let page: Directory
         do {
-          page = await scene.find({ sort, limit: 3, ...(cursor ? { cursor } : {}) })
+          page = await directory.find({ sort, limit: 3, ...(cursor ? { cursor } : {}) })
           expect(page).to.include({ as_of: whole.as_of, total: 8 })
           found.push(...page.records)
           cursor = page.next_cursor
-          scene.clock += 6 * 3600
-          scene.sources.second.unshift(
-            item(`https://a${found.length}${sort.length}.example.com/`, { serviceName: 'A new one' }),
+          directory.clock += 6 * 3600
+          directory.sources.second.unshift(
+            listingItem(`https://a${found.length}${sort.length}.example.com/`, { serviceName: 'A new one' }),
           )
-          await scene.run('sweep')
+          await directory.run('sweep')
         } while (cursor)
         expect(found).to.deep.equal(whole.records)
-        scene.sources.second.length = 0
-        scene.clock += 6 * 3600
-        await scene.run('sweep')
+        directory.sources.second.length = 0
+        directory.clock += 6 * 3600
+        await directory.run('sweep')
       })
 
     it('refuses a cursor of another query and a forged one', async () => {
-      const { next_cursor } = await scene.find({ limit: 2 })
-      const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-      const [word] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as string[]
+      const { next_cursor } = await directory.find({ limit: 2 })
+      const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+      const [queryHash] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as string[]
       for (const query of [
         { limit: 2, sort: 'price', cursor: next_cursor },
         { limit: 3, cursor: next_cursor },
         { limit: 2, q: 'rain', cursor: next_cursor },
         { limit: 2, cursor: 'no' },
-        { limit: 2, cursor: made([word, 1]) },
-        { limit: 2, cursor: made([word, 1, 5, 'agt_']) },
-        { limit: 2, cursor: made([word, 1, 'a']) },
-        { limit: 2, cursor: made([word, 'x', 'a', 'agt_']) },
+        { limit: 2, cursor: encode([queryHash, 1]) },
+        { limit: 2, cursor: encode([queryHash, 1, 5, 'agt_']) },
+        { limit: 2, cursor: encode([queryHash, 1, 'a']) },
+        { limit: 2, cursor: encode([queryHash, 'x', 'a', 'agt_']) },
       ])
-        expect(await failure(scene.find(query)), JSON.stringify(query)).to.include({ code: 'validation_failed' })
+        expect(await failure(directory.find(query)), JSON.stringify(query)).to.include({ code: 'validation_failed' })
     })
 
     it('returns nothing newer than the caller may see, whatever the cursor says', async () => {
-      const { next_cursor } = await scene.find({ limit: 2 })
-      const [word, , ...key] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as unknown[]
-      const cursor = Buffer.from(JSON.stringify([word, scene.clock * 2, ...key])).toString('base64url')
-      const then = scene.clock - 3600
-      expect(Date.parse((await scene.find({ limit: 2, cursor }, then)).as_of)).to.equal(then * 1000)
+      const { next_cursor } = await directory.find({ limit: 2 })
+      const [queryHash, , ...key] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as unknown[]
+      const cursor = Buffer.from(JSON.stringify([queryHash, directory.clock * 2, ...key])).toString('base64url')
+      const earlier = directory.clock - 3600
+      expect(Date.parse((await directory.find({ limit: 2, cursor }, earlier)).as_of)).to.equal(earlier * 1000)
     })
   })

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import directory from '../../../plugins/directory/index.ts'
 import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
 import type { Directory } from '../../../schemas/types.d.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
 const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
@@ -15,23 +15,23 @@ describe('recorded listings', () => {
     if (!existsSync(join(folder, 'agents'))) this.skip()
   })
 
-  const opened: Stand[] = []
+  const hosts: PluginHost[] = []
   afterEach(async () => {
-    for (const one of opened.splice(0)) await one.stop()
+    for (const one of hosts.splice(0)) await one.stop()
   })
-  const place = async (
+  const openHost = async (
     replayShift: string,
     now: string,
-    set: Readonly<Record<string, unknown>> = settings,
-  ): Promise<Stand> => {
-    const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
-    const placed = await stand([{ plugin: directory, settings: set }], setting)
-    opened.push(placed)
-    return placed
+    pluginSettings: Readonly<Record<string, unknown>> = settings,
+  ): Promise<PluginHost> => {
+    const options = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
+    const host = await openPluginHost([{ plugin: directory, settings: pluginSettings }], options)
+    hosts.push(host)
+    return host
   }
   const ask = async (query: object = {}, shift = 'none', now = '2026-11-20T12:00:00Z'): Promise<Directory> => {
-    const placed = await place(shift, now)
-    return placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query })
+    const host = await openHost(shift, now)
+    return host.call('getAgentDirectory', { sort: 'name', limit: 200, ...query })
   }
 
   it('drop unsupported schemes and private hosts, and keep the rest', async () => {
@@ -120,9 +120,9 @@ describe('recorded listings', () => {
   it('of an ERC-8004 registration are read only when that source is enabled', async () => {
     const erc8004 = { id: 'erc8004', kind: 'erc8004', enabled: true, url: 'http://127.0.0.1:9/' } as const
     const registry = { registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', network: 'eip155:8453' }
-    const on = { ...settings, sources: [{ ...erc8004, ...registry }] }
-    const placed = await place('none', '2026-11-20T12:00:00Z', on)
-    const { records }: Directory = await placed.call('getAgentDirectory', {
+    const enabledSettings = { ...settings, sources: [{ ...erc8004, ...registry }] }
+    const host = await openHost('none', '2026-11-20T12:00:00Z', enabledSettings)
+    const { records }: Directory = await host.call('getAgentDirectory', {
       sort: 'name',
       limit: 200,
       q: 'myAgentName',
@@ -135,11 +135,11 @@ describe('recorded listings', () => {
   })
 
   it('are visible from the time of their recording on', async () => {
-    const placed = await place('none', '2026-11-20T12:00:00Z')
+    const host = await openHost('none', '2026-11-20T12:00:00Z')
     const totalAt = async (moment: string): Promise<number> => {
       const asOf = new Date(moment)
-      const found: Directory = await placed.call('getAgentDirectory', { sort: 'name', limit: 1 }, { asOf })
-      return found.total
+      const answer: Directory = await host.call('getAgentDirectory', { sort: 'name', limit: 1 }, { asOf })
+      return answer.total
     }
     expect(await totalAt('2023-12-21T01:50:55Z')).to.equal(0)
     expect(await totalAt('2023-12-21T01:50:56Z')).to.equal(1)
@@ -148,10 +148,10 @@ describe('recorded listings', () => {
   })
 
   it('are shifted so that they end when the service first starts, and keep that shift', async () => {
-    const found = await ask({ limit: 1 }, 'auto', '2030-01-01T00:00:00Z')
-    expect(found.replay!.shift_seconds).to.equal(Date.UTC(2030, 0, 1) / 1000 - 1_784_821_038)
-    expect(found.total).to.equal(135)
-    expect(found.sources.find(({ id }) => id === 'payai')).to.include({ fetched_at: '2030-01-01T00:00:00Z' })
+    const answer = await ask({ limit: 1 }, 'auto', '2030-01-01T00:00:00Z')
+    expect(answer.replay!.shift_seconds).to.equal(Date.UTC(2030, 0, 1) / 1000 - 1_784_821_038)
+    expect(answer.total).to.equal(135)
+    expect(answer.sources.find(({ id }) => id === 'payai')).to.include({ fetched_at: '2030-01-01T00:00:00Z' })
   })
 
   it('give the same answer at every start', async () => {
@@ -160,29 +160,29 @@ describe('recorded listings', () => {
 })
 
 describe('the directory sample', () => {
-  const opened: Stand[] = []
+  const hosts: PluginHost[] = []
   afterEach(async () => {
-    for (const one of opened.splice(0)) await one.stop()
+    for (const one of hosts.splice(0)) await one.stop()
   })
-  const place = async (now = '2026-11-20T12:00:00Z'): Promise<Stand> => {
-    const placed = await stand([{ plugin: directory, settings }], { now: () => new Date(now) })
-    opened.push(placed)
-    return placed
+  const openHost = async (now = '2026-11-20T12:00:00Z'): Promise<PluginHost> => {
+    const host = await openPluginHost([{ plugin: directory, settings }], { now: () => new Date(now) })
+    hosts.push(host)
+    return host
   }
-  const ask = (placed: Stand, query: object = {}, asOf?: Date): Promise<Directory> =>
-    placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, asOf ? { asOf } : {})
+  const ask = (host: PluginHost, query: object = {}, asOf?: Date): Promise<Directory> =>
+    host.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, asOf ? { asOf } : {})
 
   it('is marked as a sample, names no real service, and is the same at every start', async () => {
-    const [one, other] = [await place(), await place('2026-08-20T12:00:00Z')]
-    const found = await ask(one)
-    expect(found.data_mode).to.equal('sample')
-    for (const { url } of found.records) expect(new URL(url!).host).to.match(/\.example$/)
-    const then = new Date('2026-08-20T12:00:00Z')
-    expect(await ask(one, {}, then)).to.deep.equal(await ask(other, {}, then))
+    const [one, other] = [await openHost(), await openHost('2026-08-20T12:00:00Z')]
+    const answer = await ask(one)
+    expect(answer.data_mode).to.equal('sample')
+    for (const { url } of answer.records) expect(new URL(url!).host).to.match(/\.example$/)
+    const asOf = new Date('2026-08-20T12:00:00Z')
+    expect(await ask(one, {}, asOf)).to.deep.equal(await ask(other, {}, asOf))
   })
 
   it('has services of every kind, alive and dead, some from two sources', async () => {
-    const placed = await place()
+    const host = await openHost()
     for (const query of [
       { kind: 'http_endpoint' },
       { kind: 'mcp_server' },
@@ -191,8 +191,8 @@ describe('the directory sample', () => {
       { alive: false },
       { max_price_usd: 0.01 },
     ])
-      expect((await ask(placed, query)).total, JSON.stringify(query)).to.be.above(3)
-    const { records } = await ask(placed)
+      expect((await ask(host, query)).total, JSON.stringify(query)).to.be.above(3)
+    const { records } = await ask(host)
     expect(records.some(({ sources }) => sources.length === 2)).to.equal(true)
   })
 })

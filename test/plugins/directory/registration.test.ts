@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { decodeFunctionData, encodeFunctionResult, type Hex, parseAbi } from 'viem'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openOnlineDirectory, type OnlineDirectory } from './online-directory.ts'
 
 const REGISTRY = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432'
 const ABI = parseAbi(['function tokenURI(uint256 agentId) view returns (string)'])
@@ -66,7 +66,7 @@ describe('an ERC-8004 registration', () => {
 })
 
 describe('an ERC-8004 registry', () => {
-  let scene: Scene
+  let directory: OnlineDirectory
   let chain: Server
   let uris: readonly string[]
   let fault: number | null
@@ -96,10 +96,10 @@ describe('an ERC-8004 registry', () => {
     const url = `http://127.0.0.1:${(chain.address() as AddressInfo).port}`
     const network = 'eip155:8453'
     const sources = [{ id: 'agents', kind: 'erc8004', enabled: true, url, registry: REGISTRY, network }]
-    scene = await openScene(openDatabase({ file: ':memory:' }), { sources })
+    directory = await openOnlineDirectory(openDatabase({ file: ':memory:' }), { sources })
   })
   after(async () => {
-    await scene.close()
+    await directory.close()
     await new Promise((resolve) => chain.close(resolve))
   })
   beforeEach(() => {
@@ -110,13 +110,13 @@ describe('an ERC-8004 registry', () => {
     `data:application/json;base64,${Buffer.from(JSON.stringify(file)).toString('base64')}`
 
   it('is read agent by agent, from files on the chain and from files on hosts, which are visited like any untrusted address', async () => {
-    scene.net.site('files.example.org', '93.184.216.34', (_, response) =>
+    directory.internet.site('files.example.org', '93.184.216.34', (_, response) =>
       response.end(JSON.stringify({ ...FILE, name: 'From a host', services: [FILE.services[2]] })),
     )
-    scene.net.name('inside.example.org', ['10.0.0.1'])
-    const own = { name: 'MCP', endpoint: 'https://inline.example.org/mcp' }
+    directory.internet.name('inside.example.org', ['10.0.0.1'])
+    const inlineService = { name: 'MCP', endpoint: 'https://inline.example.org/mcp' }
     uris = [
-      inline({ ...FILE, services: [own] }),
+      inline({ ...FILE, services: [inlineService] }),
       'http://files.example.org/22.json',
       'ipfs://bafy',
       'http://inside.example.org/',
@@ -124,13 +124,13 @@ describe('an ERC-8004 registry', () => {
       'data:application/json;base64,AAAA',
       ...Array.from({ length: 50 }, () => ''),
     ]
-    await scene.run('sweep')
-    const { records, sources } = await scene.find()
+    await directory.run('sweep')
+    const { records, sources } = await directory.find()
     expect(records.map(({ url, name, reputation }) => [url, name, reputation.erc8004])).to.deep.equal([
       ['https://weather.example.org/mcp', 'From a host', `eip155:8453:${REGISTRY}:2`],
       ['https://inline.example.org/mcp', 'Weather agent', `eip155:8453:${REGISTRY}:1`],
     ])
-    expect(scene.net.dialled).to.deep.equal(['93.184.216.34:80'])
+    expect(directory.internet.dialled).to.deep.equal(['93.184.216.34:80'])
     expect(sources.find(({ id }) => id === 'agents')).to.deep.include({
       status: 'ok',
       dropped: { scheme: 51, malformed: 3 },
@@ -139,9 +139,9 @@ describe('an ERC-8004 registry', () => {
 
   it('reports an error and removes nothing if its chain does not answer', async () => {
     fault = 503
-    scene.clock += 6 * 3600
-    await scene.run('sweep')
-    const { total, sources } = await scene.find()
+    directory.clock += 6 * 3600
+    await directory.run('sweep')
+    const { total, sources } = await directory.find()
     expect(total).to.equal(2)
     expect(sources.find(({ id }) => id === 'agents')).to.include({
       status: 'degraded',

@@ -5,13 +5,13 @@ import { join, resolve } from 'node:path'
 import type { Directory } from '../../../schemas/types.d.ts'
 import { proves } from '../../requirements.ts'
 import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
-import { openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+import { openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
 describe('GET /v1/x/agent-economy-directory', () => {
   const folder = mkdtempSync(join(tmpdir(), 'directory-'))
-  let shop: TestGateway
+  let gateway: TestGateway
   let url: string
   before(async () => {
     for (const name of [
@@ -21,11 +21,11 @@ describe('GET /v1/x/agent-economy-directory', () => {
       'x/agent-economy-directory.json',
     ])
       cpSync(join(root, 'catalog', name), join(folder, name))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
-    url = `${shop.url}/v1/x/agent-economy-directory`
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${gateway.url}/v1/x/agent-economy-directory`
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
@@ -35,22 +35,22 @@ describe('GET /v1/x/agent-economy-directory', () => {
       const { response, v1 } = await offer(url)
       expect(response.status).to.equal(402)
       expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
-      const answer = await buy(`${url}?protocol=x402&alive=true&limit=5`, shop.wallet, version)
-      expect(answer.status).to.equal(200)
-      expect(receipt(answer)).to.include({ success: true })
-      expect(await json(answer)).to.include({ count: 5, data_mode: 'sample' })
+      const paid = await buy(`${url}?protocol=x402&alive=true&limit=5`, gateway.wallet, version)
+      expect(paid.status).to.equal(200)
+      expect(receipt(paid)).to.include({ success: true })
+      expect(await json(paid)).to.include({ count: 5, data_mode: 'sample' })
     })
 
   it('lists this service with the prices of its own documents', async () => {
-    const look = async () =>
-      (await (await buy(`${url}?q=${new URL(shop.url).host}`, shop.wallet, 2)).json()) as Directory
-    // The job that lists it begins with the gateway.
-    let found = await look()
-    for (; found.total < 2; found = await look()) await new Promise((wake) => setTimeout(wake, 50))
+    const ownListings = async () =>
+      (await (await buy(`${url}?q=${new URL(gateway.url).host}`, gateway.wallet, 2)).json()) as Directory
+    // The job that lists it starts with the gateway and needs some time.
+    let found = await ownListings()
+    await until(async () => (found = await ownListings()).total >= 2)
     const prices = Object.fromEntries(found.records.map((record) => [record.url, record.prices[0]]))
     expect(Object.keys(prices).toSorted()).to.deep.equal([
-      `${shop.url}/v1/x/agent-economy-directory`,
-      `${shop.url}/v1/x/perp-funding-rates`,
+      `${gateway.url}/v1/x/agent-economy-directory`,
+      `${gateway.url}/v1/x/perp-funding-rates`,
     ])
     expect(prices[url]).to.deep.include({
       network: 'eip155:84532',
@@ -67,8 +67,8 @@ describe('GET /v1/x/agent-economy-directory', () => {
   })
 
   it('refuses an invalid query without charging', async () => {
-    const header = await payment(url, shop.wallet)
-    const moved = shop.settler.transfers.length
+    const header = await payment(url, gateway.wallet)
+    const transfers = gateway.settler.transfers.length
     for (const query of [
       'limit=0',
       'limit=201',
@@ -79,15 +79,15 @@ describe('GET /v1/x/agent-economy-directory', () => {
       'cursor=x',
       'foo=1',
     ]) {
-      const answer = await send(`${url}?${query}`, header)
-      expect(answer.status, query).to.equal(422)
-      expect((await json(answer))['code']).to.equal('validation_failed')
+      const response = await send(`${url}?${query}`, header)
+      expect(response.status, query).to.equal(422)
+      expect((await json(response))['code']).to.equal('validation_failed')
     }
-    expect(shop.settler.transfers).to.have.length(moved)
+    expect(gateway.settler.transfers).to.have.length(transfers)
   })
 
   it('appears in the index of its family with its price', async () => {
-    const family = await (await fetch(`${shop.url}/v1/x`)).text()
+    const family = await (await fetch(`${gateway.url}/v1/x`)).text()
     expect(family).to.include('GET /v1/x/agent-economy-directory').and.to.include('0.01')
   })
 })

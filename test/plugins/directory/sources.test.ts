@@ -4,21 +4,21 @@ import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
 import { readCard } from '../../../plugins/directory/sources/agent-cards.ts'
 import { readOrigin } from '../../../plugins/directory/sources/well-known-x402.ts'
 import { readRegistry } from '../../../plugins/directory/sources/mcp-registry.ts'
-import { PAYEE, USDC, V1, V2 } from './offers.ts'
+import { PAYEE, USDC, V1, V2 } from './payment-requirements.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000
-const one = (item: object) => readBazaar({ items: [item] }, NOW)!.listings[0]!
+const listingOf = (item: object) => readBazaar({ items: [item] }, NOW)!.listings[0]!
 
 describe('a facilitator listing', () => {
   it('yields the same service in both versions of x402', () => {
-    const v1 = one({
+    const v1 = listingOf({
       resource: 'https://api.example.com/weather',
       type: 'http',
       x402Version: 1,
       accepts: [V1],
       lastUpdated: NOW - 60,
     })
-    const v2 = one({
+    const v2 = listingOf({
       resource: 'https://api.example.com/weather',
       type: 'http',
       x402Version: 2,
@@ -41,9 +41,9 @@ describe('a facilitator listing', () => {
   })
 
   it('is recognised by its shape, whatever version it states', () => {
-    expect(one({ resource: 'https://api.example.com/', x402Version: 1, accepts: [V2] }).x402Version).to.equal(2)
-    expect(one({ resource: 'https://api.example.com/', x402Version: 2, accepts: [V1] }).x402Version).to.equal(1)
-    expect(one({ resource: 'https://api.example.com/', x402Version: 2, accepts: [] }).x402Version).to.equal(2)
+    expect(listingOf({ resource: 'https://api.example.com/', x402Version: 1, accepts: [V2] }).x402Version).to.equal(2)
+    expect(listingOf({ resource: 'https://api.example.com/', x402Version: 2, accepts: [V1] }).x402Version).to.equal(1)
+    expect(listingOf({ resource: 'https://api.example.com/', x402Version: 2, accepts: [] }).x402Version).to.equal(2)
   })
 
   it('may have its address in resource, url or an object, and may be wrapped', () => {
@@ -75,14 +75,14 @@ describe('a facilitator listing', () => {
   })
 
   it('keeps route templates and marks them', () => {
-    expect(one({ url: 'https://api.example.com/perpetuals/:var1', accepts: [V2] })).to.include({
+    expect(listingOf({ url: 'https://api.example.com/perpetuals/:var1', accepts: [V2] })).to.include({
       url: 'https://api.example.com/perpetuals/:var1',
       isTemplate: true,
     })
   })
 
   it('limits a time in the future to five minutes from now', () => {
-    const updatedOf = (lastUpdated: unknown) => one({ url: 'https://api.example.com/', lastUpdated }).updated
+    const updatedOf = (lastUpdated: unknown) => listingOf({ url: 'https://api.example.com/', lastUpdated }).updated
     expect(updatedOf(4_102_444_800)).to.equal(NOW + 300)
     expect(updatedOf('2099-01-01T00:00:00Z')).to.equal(NOW + 300)
     expect(updatedOf(1_767_429_328)).to.equal(1_767_429_328)
@@ -94,7 +94,7 @@ describe('a facilitator listing', () => {
 
   it('keeps the tools of one MCP address apart', () => {
     const tool = (name: string) =>
-      one({
+      listingOf({
         resource: 'https://mcp.example.com/mcp',
         type: 'mcp',
         accepts: [V2],
@@ -164,15 +164,18 @@ describe('the MCP registry', () => {
       packages: [{ registryType: 'npm', identifier: '@me/x', version: '0.2' }],
       remotes: [{ type: 'sse', url: 'http://localhost:5008/sse' }],
     }
-    const [was, is] = [readRegistry([old], NOW)!.listings[0]!, readRegistry([current], NOW)!.listings[0]!]
-    expect(was).to.deep.include({
+    const [oldServer, currentServer] = [
+      readRegistry([old], NOW)!.listings[0]!,
+      readRegistry([current], NOW)!.listings[0]!,
+    ]
+    expect(oldServer).to.deep.include({
       url: null,
       tool: 'io.github.me/x',
       version: '0.1',
       packages: [{ registry: 'npm', identifier: '@me/x', version: '0.1' }],
     })
-    expect(is.packages).to.deep.equal([{ registry: 'npm', identifier: '@me/x', version: '0.2' }])
-    expect(idOf(was)).to.equal(idOf(is))
+    expect(currentServer.packages).to.deep.equal([{ registry: 'npm', identifier: '@me/x', version: '0.2' }])
+    expect(idOf(oldServer)).to.equal(idOf(currentServer))
   })
 })
 

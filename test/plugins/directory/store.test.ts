@@ -6,7 +6,7 @@ import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
 import { DirectoryStore } from '../../../plugins/directory/directory-store.ts'
 import { migrations } from '../../../plugins/directory/directory-tables.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
-import { item, NOON } from './scene.ts'
+import { listingItem, NOON } from './online-directory.ts'
 
 for (const name of ['memory', 'PostgreSQL'])
   describe(`a sweep and a visit that change a directory in ${name} at the same time`, () => {
@@ -21,9 +21,9 @@ for (const name of ['memory', 'PostgreSQL'])
       const { db } = database!
       await migrate(db, 'directory', migrations)
       const store = new DirectoryStore(db)
-      const hear = (source: string, round: number) => {
+      const savePage = (source: string, round: number) => {
         const items = Array.from({ length: 12 }, (_, i) =>
-          item(`https://s${i}.example.com/`, { description: `${source} ${round}` }),
+          listingItem(`https://s${i}.example.com/`, { description: `${source} ${round}` }),
         )
         const { listings } = readBazaar({ items: round % 2 ? items : items.toReversed() }, NOON)!
         return store.savePage({
@@ -35,14 +35,14 @@ for (const name of ['memory', 'PostgreSQL'])
           visitAt: NOON,
         })
       }
-      await hear('a', 0)
+      await savePage('a', 0)
       const ids = Array.from({ length: 12 }, (_, i) => idOf({ url: `https://s${i}.example.com/`, tool: null }))
       for (let round = 1; round <= 8; round += 1) {
         const visits = ids.map((id) => {
           const health = { ...UNVISITED, http_status: 400 + round }
           return store.visited([{ id, health, isGood: true, next: null }], NOON + round)
         })
-        await Promise.all([hear('a', round), ...visits, hear('b', round)])
+        await Promise.all([savePage('a', round), ...visits, savePage('b', round)])
         const listed = await db('directory_records').whereNull('superseded_at').select('id')
         expect(listed, `round ${round}`).to.have.length(12)
       }

@@ -1,33 +1,33 @@
 import { expect } from 'chai'
-import { askFor, type Answer } from './internet.ts'
-import { item, openScene, PAYEE, type Scene } from './scene.ts'
+import { paymentRequired, type Responder } from './fake-internet.ts'
+import { listingItem, openOnlineDirectory, PAYEE, type OnlineDirectory } from './online-directory.ts'
 
 const url = 'http://a.example.org/data'
-const OTHER = '0x00000000000000000000000000000000000000b2'
+const OTHER_PAYEE = '0x00000000000000000000000000000000000000b2'
 const status =
-  (code: number): Answer =>
+  (code: number): Responder =>
   (_, response) =>
     response.writeHead(code).end('{}')
 
 describe('visits of listed services', () => {
-  let scene: Scene
+  let directory: OnlineDirectory
   beforeEach(async () => {
-    scene = await openScene()
-    scene.sources.bazaar.push(item(url))
+    directory = await openOnlineDirectory()
+    directory.sources.bazaar.push(listingItem(url))
   })
-  afterEach(() => scene.close())
+  afterEach(() => directory.close())
 
   /** Runs a sweep and the visits that are due, then advances the clock by a day; repeats this `count` times. */
   const days = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i += 1) {
-      await scene.run('sweep', 'visit')
-      scene.clock += 86_400
+      await directory.run('sweep', 'visit')
+      directory.clock += 86_400
     }
   }
-  const health = async (query: object = {}) => (await scene.record(url, query)).liveness
+  const health = async (query: object = {}) => (await directory.record(url, query)).liveness
 
   it('mark a service alive after two good visits, and count the visits of 30 days', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', PAYEE))
     await days(1)
     expect(await health()).to.deep.include({ status: 'unknown', http_status: 402, checks_30d: 1, ok_30d: 1 })
     await days(1)
@@ -37,25 +37,25 @@ describe('visits of listed services', () => {
   })
 
   it('are repeated after ten minutes while they disagree, and once a day otherwise', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
-    await scene.run('sweep', 'visit', 'visit')
-    expect(scene.net.requests).to.have.length(1)
-    scene.clock += 600
-    await scene.run('visit')
-    scene.clock += 86_399
-    await scene.run('visit')
-    expect(scene.net.requests).to.have.length(2)
-    scene.clock += 1
-    await scene.run('visit')
-    expect(scene.net.requests).to.have.length(3)
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', PAYEE))
+    await directory.run('sweep', 'visit', 'visit')
+    expect(directory.internet.requests).to.have.length(1)
+    directory.clock += 600
+    await directory.run('visit')
+    directory.clock += 86_399
+    await directory.run('visit')
+    expect(directory.internet.requests).to.have.length(2)
+    directory.clock += 1
+    await directory.run('visit')
+    expect(directory.internet.requests).to.have.length(3)
   })
 
   it('hide a service after three bad visits, unless the query asks for hidden ones', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', status(500))
+    directory.internet.site('a.example.org', '93.184.216.34', status(500))
     await days(2)
-    expect((await scene.find()).total).to.equal(1)
+    expect((await directory.find()).total).to.equal(1)
     await days(1)
-    expect((await scene.find()).total).to.equal(0)
+    expect((await directory.find()).total).to.equal(0)
     expect(await health({ alive: false })).to.include({ status: 'dead', http_status: 500 })
   })
 
@@ -67,124 +67,124 @@ describe('visits of listed services', () => {
       [401, ['GET']],
       [500, ['GET']],
     ] as const) {
-      scene.net.site('a.example.org', '93.184.216.34', status(code))
-      scene.net.requests.length = 0
+      directory.internet.site('a.example.org', '93.184.216.34', status(code))
+      directory.internet.requests.length = 0
       await days(1)
       expect(
-        scene.net.requests.map((request) => request.split(' ')[0]),
+        directory.internet.requests.map((request) => request.split(' ')[0]),
         String(code),
       ).to.deep.equal(methods)
     }
   })
 
   it('count a POST that asks for a payment as a good visit', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', (request, response) =>
-      (request.method === 'POST' ? askFor('10000', PAYEE, 1) : status(405))(request, response),
+    directory.internet.site('a.example.org', '93.184.216.34', (request, response) =>
+      (request.method === 'POST' ? paymentRequired('10000', PAYEE, 1) : status(405))(request, response),
     )
     await days(2)
     expect(await health()).to.include({ status: 'alive' })
   })
 
   it('skip address templates, installable packages and our own service', async () => {
-    scene.sources.bazaar.push(item('http://b.example.org/:id'))
-    scene.sources.registry.push({
+    directory.sources.bazaar.push(listingItem('http://b.example.org/:id'))
+    directory.sources.registry.push({
       name: 'me/tools',
       version: '1',
       packages: [{ registryType: 'npm', identifier: 'x' }],
     })
-    scene.net.site('b.example.org', '93.184.216.35', askFor('1', PAYEE))
-    await scene.run('self')
+    directory.internet.site('b.example.org', '93.184.216.35', paymentRequired('1', PAYEE))
+    await directory.run('self')
     await days(3)
-    expect(new Set(scene.net.resolved)).to.deep.equal(new Set(['a.example.org']))
-    expect(await scene.record('http://b.example.org/:id')).to.deep.include({
+    expect(new Set(directory.internet.resolved)).to.deep.equal(new Set(['a.example.org']))
+    expect(await directory.record('http://b.example.org/:id')).to.deep.include({
       url_is_template: true,
       flags: ['template', 'plain_http'],
     })
   })
 
   it('refuse a public name that resolves to a private address, and record the reason', async () => {
-    scene.net.name('a.example.org', ['169.254.169.254'])
+    directory.internet.name('a.example.org', ['169.254.169.254'])
     await days(1)
-    expect((await scene.record(url)).flags).to.include('refused')
+    expect((await directory.record(url)).flags).to.include('refused')
     await days(2)
-    expect(scene.net.dialled).to.deep.equal([])
-    expect((await scene.find()).total).to.equal(0)
+    expect(directory.internet.dialled).to.deep.equal([])
+    expect((await directory.find()).total).to.equal(0)
   })
 
   it('take the payTo address from the service itself rather than from a listing', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', askFor('777', PAYEE))
-    scene.sources.bazaar[0] = item(url)
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('777', PAYEE))
+    directory.sources.bazaar[0] = listingItem(url)
     await days(2)
-    expect(await scene.record(url)).to.deep.include({
+    expect(await directory.record(url)).to.deep.include({
       flags: ['plain_http'],
       provider: { host: 'a.example.org', name: null, verified: true },
     })
-    const [offer] = (item(url) as { accepts: object[] }).accepts
-    scene.sources.bazaar[0] = item(url, { accepts: [{ ...offer, payTo: OTHER }] })
+    const [offer] = (listingItem(url) as { accepts: object[] }).accepts
+    directory.sources.bazaar[0] = listingItem(url, { accepts: [{ ...offer, payTo: OTHER_PAYEE }] })
     await days(1)
-    const record = await scene.record(url)
+    const record = await directory.record(url)
     expect(record.prices.map(({ amount_atomic, pay_to }) => [amount_atomic, pay_to])).to.deep.equal([['777', PAYEE]])
     expect(record.flags).to.include('payto_changed')
   })
 
   it('flag a service that changes its payTo address', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', PAYEE))
     await days(2)
-    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', OTHER))
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', OTHER_PAYEE))
     await days(1)
-    const record = await scene.record(url)
-    expect(record.prices[0]!.pay_to).to.equal(OTHER)
+    const record = await directory.record(url)
+    expect(record.prices[0]!.pay_to).to.equal(OTHER_PAYEE)
     expect(record.flags).to.include('payto_changed')
   })
 
   it('are limited to four per host in each run', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', status(402))
-    scene.sources.bazaar.push(...Array.from({ length: 20 }, (_, i) => item(`http://a.example.org/${i}`)))
-    await scene.run('sweep', 'visit')
-    expect(scene.net.requests).to.have.length(4)
-    expect(scene.net.most.near['93.184.216']).to.equal(1)
+    directory.internet.site('a.example.org', '93.184.216.34', status(402))
+    directory.sources.bazaar.push(...Array.from({ length: 20 }, (_, i) => listingItem(`http://a.example.org/${i}`)))
+    await directory.run('sweep', 'visit')
+    expect(directory.internet.requests).to.have.length(4)
+    expect(directory.internet.peak.byNetwork['93.184.216']).to.equal(1)
   })
 
   it('do not change answers for earlier times', async () => {
-    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
-    await scene.run('sweep')
-    const [before, then] = [await scene.find(), scene.clock]
-    scene.clock += 5
-    await scene.run('visit')
-    expect(await scene.find({}, then)).to.deep.equal(before)
-    expect((await scene.record(url)).last_updated).to.equal('2026-11-20T12:00:05Z')
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', PAYEE))
+    await directory.run('sweep')
+    const [before, earlier] = [await directory.find(), directory.clock]
+    directory.clock += 5
+    await directory.run('visit')
+    expect(await directory.find({}, earlier)).to.deep.equal(before)
+    expect((await directory.record(url)).last_updated).to.equal('2026-11-20T12:00:05Z')
   })
 })
 
 describe('the documents that hosts serve about themselves', () => {
-  let scene: Scene
+  let directory: OnlineDirectory
   beforeEach(async () => {
-    scene = await openScene()
+    directory = await openOnlineDirectory()
   })
-  afterEach(() => scene.close())
+  afterEach(() => directory.close())
   const serve =
-    (documents: Record<string, unknown>): Answer =>
+    (documents: Record<string, unknown>): Responder =>
     (request, response) => {
       const found = documents[request.url ?? '']
       return found === undefined ? response.writeHead(404).end() : response.end(JSON.stringify(found))
     }
 
   it('are read from /.well-known/x402 and the agent card, for configured origins and for hosts of listed services', async () => {
-    scene.net.site(
+    directory.internet.site(
       'own.example.org',
       '93.184.216.34',
       serve({
         '/.well-known/x402': { version: 1, resources: ['http://own.example.org/a', 'http://evil.example.org/b'] },
       }),
     )
-    scene.net.site(
+    directory.internet.site(
       'b.example.org',
       '93.184.217.34',
       serve({ '/.well-known/agent-card.json': { name: 'B', url: 'http://b.example.org/a2a', skills: [] } }),
     )
-    scene.sources.bazaar.push(item('http://b.example.org/x'))
-    await scene.run('sweep', 'origins')
-    const found = await scene.find()
+    directory.sources.bazaar.push(listingItem('http://b.example.org/x'))
+    await directory.run('sweep', 'origins')
+    const found = await directory.find()
     expect(found.records.map(({ url, kind }) => [url, kind])).to.deep.equal([
       ['http://b.example.org/a2a', 'a2a_agent'],
       ['http://b.example.org/x', 'http_endpoint'],
@@ -194,18 +194,18 @@ describe('the documents that hosts serve about themselves', () => {
   })
 
   it('are requested once a day, and never from an origin that resolves to a private address', async () => {
-    scene.net.name('own.example.org', ['10.0.0.1'])
-    await scene.run('origins', 'origins')
-    expect(scene.net.resolved).to.deep.equal(['own.example.org', 'own.example.org'])
-    expect(scene.net.dialled).to.deep.equal([])
-    scene.clock += 86_400
-    await scene.run('origins')
-    expect(scene.net.resolved).to.have.length(4)
+    directory.internet.name('own.example.org', ['10.0.0.1'])
+    await directory.run('origins', 'origins')
+    expect(directory.internet.resolved).to.deep.equal(['own.example.org', 'own.example.org'])
+    expect(directory.internet.dialled).to.deep.equal([])
+    directory.clock += 86_400
+    await directory.run('origins')
+    expect(directory.internet.resolved).to.have.length(4)
   })
 
   it('include our own service, from our own discovery document', async () => {
-    await scene.run('self')
-    const record = await scene.record('http://127.0.0.1:4021/v1/x/thing')
+    await directory.run('self')
+    const record = await directory.record('http://127.0.0.1:4021/v1/x/thing')
     expect(record).to.deep.include({
       name: 'Us: GET /v1/x/thing',
       flags: ['self', 'plain_http'],

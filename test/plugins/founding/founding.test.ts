@@ -19,7 +19,7 @@ interface Row {
 }
 
 describe('the founding list', () => {
-  let shop: TestGateway
+  let gateway: TestGateway
   let folder: string
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'founding-'))
@@ -28,41 +28,41 @@ describe('the founding list', () => {
     for (const name of ['service', 'documents', 'site', 'founding'])
       cpSync(join(root, `catalog/${name}.json`), join(catalog, `${name}.json`))
     const environment = { CATALOG_DIR: catalog, PLUGIN_DIRS: join(root, 'plugins'), DATA_DIR: join(folder, 'data') }
-    shop = await openGateway(environment, { inMemory: false })
+    gateway = await openGateway(environment, { inMemory: false })
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
   const send = (fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(`${shop.url}/founding`, {
+    fetch(`${gateway.url}/founding`, {
       method: 'POST',
       headers,
       body: new URLSearchParams(fields),
       redirect: 'manual',
     })
 
-  function run(...words: string[]): string {
-    const environment = { ...env, DATA_DIR: join(folder, 'data'), PORT: new URL(shop.url).port }
-    const script = ['--import', 'tsx/esm', 'scripts/founding.ts', ...words]
+  function run(...args: string[]): string {
+    const environment = { ...env, DATA_DIR: join(folder, 'data'), PORT: new URL(gateway.url).port }
+    const script = ['--import', 'tsx/esm', 'scripts/founding.ts', ...args]
     return execFileSync(process.execPath, script, { cwd: root, env: environment, encoding: 'utf8' })
   }
-  async function kept(): Promise<Row[]> {
+  async function storedRows(): Promise<Row[]> {
     const db = openDatabase({ file: join(folder, 'data', 'sandbox-sample', 'products.sqlite') })
     const members = await openMembers(db).all()
     await db.destroy()
-    return members.map((member) => rowOf(member, shop.url))
+    return members.map((member) => rowOf(member, gateway.url))
   }
 
   it('stores an address once, whatever its case, and answers the same each time', async () => {
     proves('founding')
     const first = await send({ email: 'Ada@Example.org' })
-    const again = await send({ email: 'ada@example.ORG', source: 'elsewhere' })
-    expect([first.status, again.status]).to.deep.equal([200, 200])
-    expect(await first.text()).to.equal(await again.text())
-    expect(await kept()).to.have.length(1)
-    expect((await kept())[0]).to.include({ email: 'Ada@Example.org', source: 'pricing' })
+    const second = await send({ email: 'ada@example.ORG', source: 'elsewhere' })
+    expect([first.status, second.status]).to.deep.equal([200, 200])
+    expect(await first.text()).to.equal(await second.text())
+    expect(await storedRows()).to.have.length(1)
+    expect((await storedRows())[0]).to.include({ email: 'Ada@Example.org', source: 'pricing' })
   })
 
   it('refuses an invalid address and names the field', async () => {
@@ -73,45 +73,45 @@ describe('the founding list', () => {
       { email: 'a@b.c\n<script>' },
       { email: 'a@b.co', x: '1' },
     ]) {
-      const answer = await send(fields)
-      expect(answer.status, JSON.stringify(fields)).to.equal(422)
-      const { detail } = (await answer.json()) as { detail: { loc: string[]; msg: string; type: string }[] }
+      const response = await send(fields)
+      expect(response.status, JSON.stringify(fields)).to.equal(422)
+      const { detail } = (await response.json()) as { detail: { loc: string[]; msg: string; type: string }[] }
       expect(detail[0]?.loc[0]).to.equal('body')
       expect(detail[0]).to.include.keys('loc', 'msg', 'type')
     }
-    expect(await kept()).to.have.length(1)
+    expect(await storedRows()).to.have.length(1)
   })
 
   it('redirects a browser to the price page, which shows the result', async () => {
     const joined = await send({ email: 'grace@example.org' }, HTML)
     expect([joined.status, joined.headers.get('location')]).to.deep.equal([303, '/pricing?ok=1'])
-    expect(await (await fetch(`${shop.url}/pricing?ok=1`, { headers: HTML })).text()).to.contain('Thank you')
+    expect(await (await fetch(`${gateway.url}/pricing?ok=1`, { headers: HTML })).text()).to.contain('Thank you')
     const refused = await send({ email: 'grace' }, HTML)
     expect([refused.status, refused.headers.get('location')]).to.deep.equal([303, '/pricing?err=validation_failed'])
-    const page = await (await fetch(`${shop.url}/pricing?err=validation_failed`, { headers: HTML })).text()
+    const page = await (await fetch(`${gateway.url}/pricing?err=validation_failed`, { headers: HTML })).text()
     expect(page).to.contain('role="alert"')
   })
 
   it('explains on the form how the address is used', async () => {
-    const page = await (await fetch(`${shop.url}/pricing`, { headers: HTML })).text()
+    const page = await (await fetch(`${gateway.url}/pricing`, { headers: HTML })).text()
     expect(page).to.contain('Every e-mail has a link that deletes it')
   })
 
   it('deletes an address by POST to its link, while GET only shows a form', async () => {
     await send({ email: 'leaver@example.org' })
-    const { unsubscribe_url: link } = (await kept()).find(({ email }) => email === 'leaver@example.org') as Row
+    const { unsubscribe_url: link } = (await storedRows()).find(({ email }) => email === 'leaver@example.org') as Row
     expect(link).to.match(/\/founding\/leave\/[\w-]{24}$/)
-    const asked = await fetch(link, { headers: HTML })
-    expect(asked.headers.get('x-robots-tag')).to.contain('noindex')
-    expect(await asked.text()).to.contain('Delete my address')
-    expect((await kept()).map(({ email }) => email)).to.include('leaver@example.org')
+    const form = await fetch(link, { headers: HTML })
+    expect(form.headers.get('x-robots-tag')).to.contain('noindex')
+    expect(await form.text()).to.contain('Delete my address')
+    expect((await storedRows()).map(({ email }) => email)).to.include('leaver@example.org')
     const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
-    const left = await fetch(link, { method: 'POST', body })
-    expect(left.status).to.equal(200)
-    expect(await left.text()).to.contain('Your address was deleted')
-    expect((await kept()).map(({ email }) => email)).not.to.include('leaver@example.org')
+    const deleted = await fetch(link, { method: 'POST', body })
+    expect(deleted.status).to.equal(200)
+    expect(await deleted.text()).to.contain('Your address was deleted')
+    expect((await storedRows()).map(({ email }) => email)).not.to.include('leaver@example.org')
     expect((await fetch(link, { method: 'POST', body })).status, 'a second time').to.equal(200)
-    expect((await fetch(`${shop.url}/founding/leave/short`, { method: 'POST' })).status).to.equal(422)
+    expect((await fetch(`${gateway.url}/founding/leave/short`, { method: 'POST' })).status).to.equal(422)
   })
 
   it('is exported as CSV without spreadsheet formulas', async () => {

@@ -98,9 +98,9 @@ describe('the interval between settlements', () => {
         fc.constantFrom(1, 2, 4, 8),
         fc.array(fc.constantFrom(1, 4, 8), { maxLength: 5 }),
         jitter,
-        (hours, old, late) => {
+        (hours, old, delays) => {
           const exact = times([...old, hours, hours, hours])
-          const seen = exact.map((time, i) => (i >= exact.length - 4 ? time + late[i - exact.length + 4]! : time))
+          const seen = exact.map((time, i) => (i >= exact.length - 4 ? time + delays[i - exact.length + 4]! : time))
           return intervalOf(seen) === hours
         },
       ),

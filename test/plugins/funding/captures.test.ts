@@ -9,8 +9,8 @@ import { readFundingRecordings } from '../../../plugins/funding/recorded-payload
 import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 import { PayloadError } from '../../../plugins/funding/venues/funding-venue.ts'
 import type { FundingRates } from '../../../schemas/types.d.ts'
-import { stand } from '../stand.ts'
-import { ANSWERS, AT } from './answers.ts'
+import { openPluginHost } from '../plugin-host.ts'
+import { ANSWERS, AT } from './fake-venues.ts'
 
 describe('recorded answers of venues', () => {
   let folder: string
@@ -19,32 +19,32 @@ describe('recorded answers of venues', () => {
     mkdirSync(join(folder, 'deep'))
   })
   afterEach(() => rmSync(folder, { recursive: true }))
-  const keep = (name: string, content: unknown): void => {
+  const record = (name: string, content: unknown): void => {
     const text = typeof content === 'string' ? content : JSON.stringify(content)
     writeFileSync(join(folder, name), name.endsWith('.gz') ? gzipSync(text) : text)
   }
-  const found = async () => {
+  const readPolls = async () => {
     const { polls } = await readFundingRecordings(folder)
     return Object.fromEntries(polls.map(({ venue, at, parsed }) => [venue, [at, parsed.rates.length]]))
   }
 
   it('are recognised by their content and combined, with or without their URL', async () => {
-    keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
-    keep('2026-11-20T12-03-09_binance_fundingInfo.json', ANSWERS.binance['intervals'])
-    keep('deep/Bybit_tickers_linear.json', ANSWERS.bybit['linear'])
-    keep('deep/Bybit_tickers_inverse.json', ANSWERS.bybit['inverse'])
-    keep('okx.json.gz', ANSWERS.okx['rates'])
-    keep('hyperliquid_2026-11-20T12:03:03Z.json', ANSWERS.hyperliquid['contexts'])
-    keep('dydx_20261120_120303.json', { httpResponse: ANSWERS.dydx['markets'] })
-    keep('kraken_latest.json', ANSWERS.kraken['tickers'])
+    record('binance-premiumIndex.json', ANSWERS.binance['rates'])
+    record('2026-11-20T12-03-09_binance_fundingInfo.json', ANSWERS.binance['intervals'])
+    record('deep/Bybit_tickers_linear.json', ANSWERS.bybit['linear'])
+    record('deep/Bybit_tickers_inverse.json', ANSWERS.bybit['inverse'])
+    record('okx.json.gz', ANSWERS.okx['rates'])
+    record('hyperliquid_2026-11-20T12:03:03Z.json', ANSWERS.hyperliquid['contexts'])
+    record('dydx_20261120_120303.json', { httpResponse: ANSWERS.dydx['markets'] })
+    record('kraken_latest.json', ANSWERS.kraken['tickers'])
     const [{ path }] = Object.values(VENUES.gate.requests) as [{ path: string }]
-    keep('funding-1.json', {
+    record('funding-1.json', {
       url: VENUES.gate.url + path,
       captured_at: new Date(AT * 1000),
       body: ANSWERS.gate['contracts'],
     })
-    keep('bitmex_active_2026-11-20T12:03:03.json', ANSWERS.bitmex['instruments'])
-    expect(await found()).to.deep.equal({
+    record('bitmex_active_2026-11-20T12:03:03.json', ANSWERS.bitmex['instruments'])
+    expect(await readPolls()).to.deep.equal({
       binance: [AT, 3],
       bybit: [AT, 3],
       okx: [AT, 2],
@@ -59,11 +59,11 @@ describe('recorded answers of venues', () => {
   it('are read from streams and from single rows', async () => {
     const time = AT * 1000
     const [linear] = (ANSWERS.bybit['linear'] as { result: { list: object[] } }).result.list
-    keep('bybit__ws_ticker_linear.json', { ts: time, data: linear })
-    keep('bybit__ws_ticker_inverse.json', { ts: time + 3_600_000, data: { ...linear, symbol: 'BTCUSD' } })
+    record('bybit__ws_ticker_linear.json', { ts: time, data: linear })
+    record('bybit__ws_ticker_inverse.json', { ts: time + 3_600_000, data: { ...linear, symbol: 'BTCUSD' } })
     const [row] = ANSWERS.bitmex['instruments'] as object[]
-    keep('bitmex__http_get_instrument_a.json', { ...row, timestamp: new Date(time) })
-    keep('bitmex__http_get_instrument_b.json', [{ ...row, symbol: 'B', timestamp: new Date(time + 3_600_000) }])
+    record('bitmex__http_get_instrument_a.json', { ...row, timestamp: new Date(time) })
+    record('bitmex__http_get_instrument_b.json', [{ ...row, symbol: 'B', timestamp: new Date(time + 3_600_000) }])
     const { polls } = await readFundingRecordings(folder)
     const told = polls.map(({ venue, at, parsed: { rates } }) => [venue, at, rates[0]?.instrument, rates[0]?.contract])
     expect(told).to.have.deep.members([
@@ -75,18 +75,18 @@ describe('recorded answers of venues', () => {
   })
 
   it('are skipped without a time, or when they are something else', async () => {
-    keep('hyperliquid_now.json', ANSWERS.hyperliquid['contexts'])
-    keep('gate_candles_2026-11-20.json', [[1, 2, 3]])
-    keep('bybit_klines_2026-11-20.json', { retCode: 0, result: { category: 'linear', list: [['1', '2']] } })
-    keep('okx_funding_2026-11-20.csv', 'a,b')
-    expect(await found()).to.deep.equal({})
+    record('hyperliquid_now.json', ANSWERS.hyperliquid['contexts'])
+    record('gate_candles_2026-11-20.json', [[1, 2, 3]])
+    record('bybit_klines_2026-11-20.json', { retCode: 0, result: { category: 'linear', list: [['1', '2']] } })
+    record('okx_funding_2026-11-20.csv', 'a,b')
+    expect(await readPolls()).to.deep.equal({})
   })
 
   it('are read even if one of them is broken or incomplete', async () => {
-    keep('kraken_latest.json', ANSWERS.kraken['tickers'])
-    keep('gate_2026-11-20.json', '{"cut":')
-    keep('kraken__http_futures_tickers.json', '')
-    keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
+    record('kraken_latest.json', ANSWERS.kraken['tickers'])
+    record('gate_2026-11-20.json', '{"cut":')
+    record('kraken__http_futures_tickers.json', '')
+    record('binance-premiumIndex.json', ANSWERS.binance['rates'])
     const { unread } = await readFundingRecordings(folder)
     expect(unread.map(({ file }) => file)).to.have.members([
       'gate_2026-11-20.json',
@@ -95,25 +95,25 @@ describe('recorded answers of venues', () => {
     ])
     const now = () => new Date((AT + 60) * 1000)
     const settings = { dataMode: 'replay', replayDir: folder, replayShift: 'none', now } as const
-    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], settings)
-    const { rates, unavailable }: FundingRates = await placed.call('getPerpFundingRates', { sort: 'symbol', limit: 10 })
+    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], settings)
+    const { rates, unavailable }: FundingRates = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 10 })
     expect(rates.map(({ venue }) => venue)).to.deep.equal(['kraken'])
     expect(unavailable).to.have.length(7)
-    await placed.stop()
+    await host.stop()
   })
 
   it('may spread one history over several files', async () => {
     const head = 'timestamp,symbol,funding_rate\n'
     const row = (hour: number): string => `${(AT - 183 + hour * 3600) * 1000},BTCUSDT,0.0001\n`
-    keep('binance_usdm_funding_2026Q3.csv', head + row(0) + row(8))
-    keep('binance_usdm_funding_2026Q4.csv.gz', head + row(8) + row(16))
+    record('binance_usdm_funding_2026Q3.csv', head + row(0) + row(8))
+    record('binance_usdm_funding_2026Q4.csv.gz', head + row(8) + row(16))
     const { settled } = await readFundingRecordings(folder)
     expect(settled?.get('BTCUSDT')).to.have.length(3)
   })
 })
 
 /** The rates that a parser reads; none if it refuses the answer with a PayloadError. Other errors are thrown. */
-function readable(venue: VenueName, payloads: Record<string, unknown>): readonly FundingRate[] {
+function ratesOrNone(venue: VenueName, payloads: Record<string, unknown>): readonly FundingRate[] {
   try {
     return VENUES[venue].parse(payloads, AT).rates
   } catch (error) {
@@ -126,9 +126,9 @@ type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
 
 /** Every value in a payload, as the object that holds it and the name of the field. */
-function placesOf(value: unknown): { holder: Fields; name: string }[] {
+function fieldsOf(value: unknown): { holder: Fields; name: string }[] {
   if (!isFields(value)) return []
-  return Object.entries(value).flatMap(([name, child]) => [{ holder: value, name }, ...placesOf(child)])
+  return Object.entries(value).flatMap(([name, child]) => [{ holder: value, name }, ...fieldsOf(child)])
 }
 
 describe('a venue answer that is not quite as documented', () => {
@@ -139,7 +139,7 @@ describe('a venue answer that is not quite as documented', () => {
   it('gives the same rates with unknown fields in every object', () => {
     for (const venue of venues) {
       const payloads = copyOf(venue)
-      for (const holder of new Set(placesOf(payloads).map((place) => place.holder)))
+      for (const holder of new Set(fieldsOf(payloads).map((place) => place.holder)))
         if (!Array.isArray(holder) && holder !== payloads && !('BTC-USD' in holder)) holder['brandNew'] = { a: [1] }
       expect(ratesOf(venue, payloads), venue).to.deep.equal(ratesOf(venue, copyOf(venue)))
     }
@@ -148,7 +148,7 @@ describe('a venue answer that is not quite as documented', () => {
   it('gives the same rates with strings for numbers and numbers for strings', () => {
     for (const venue of venues) {
       const payloads = copyOf(venue)
-      for (const { holder, name } of placesOf(payloads)) {
+      for (const { holder, name } of fieldsOf(payloads)) {
         const value = holder[name]
         if (typeof value === 'number') holder[name] = String(value)
         else if (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)) holder[name] = Number(value)
@@ -160,20 +160,20 @@ describe('a venue answer that is not quite as documented', () => {
 
   it('never leads to an invented rate or interval if a field is missing', () => {
     for (const venue of venues) {
-      const sound = new Map(ratesOf(venue, copyOf(venue)).map((rate) => [rate.instrument, rate]))
-      const count = placesOf(copyOf(venue)).length
+      const originals = new Map(ratesOf(venue, copyOf(venue)).map((rate) => [rate.instrument, rate]))
+      const count = fieldsOf(copyOf(venue)).length
       for (let at = 0; at < count; at += 1) {
         const payloads = copyOf(venue)
-        const { holder, name } = placesOf(payloads)[at] as ReturnType<typeof placesOf>[number]
+        const { holder, name } = fieldsOf(payloads)[at] as ReturnType<typeof fieldsOf>[number]
         // Binance lists adjusted intervals by contract. Without the name it is unknown whose interval it was.
         if (Array.isArray(holder) || ('fundingIntervalHours' in holder && name === 'symbol')) continue
         // These fields mark a contract that does not trade. Without them, it counts as one that does.
         if (['isDelisted', 'status', 'state', 'suspended'].includes(name)) continue
         delete holder[name]
-        for (const { instrument, rate, intervalHours } of readable(venue, payloads))
+        for (const { instrument, rate, intervalHours } of ratesOrNone(venue, payloads))
           expect([rate, intervalHours], `${venue} without ${name}`).to.deep.equal([
-            sound.get(instrument)?.rate,
-            sound.get(instrument)?.intervalHours,
+            originals.get(instrument)?.rate,
+            originals.get(instrument)?.intervalHours,
           ])
       }
     }
@@ -182,11 +182,11 @@ describe('a venue answer that is not quite as documented', () => {
   it('never yields a figure that is not a number', () => {
     for (const venue of venues)
       for (const junk of [null, '', 'abc', [], {}, true, -1, 1e300, '1e999', '-1e999', 'NaN'])
-        for (let at = 0; at < placesOf(copyOf(venue)).length; at += 1) {
+        for (let at = 0; at < fieldsOf(copyOf(venue)).length; at += 1) {
           const payloads = copyOf(venue)
-          const { holder, name } = placesOf(payloads)[at] as ReturnType<typeof placesOf>[number]
+          const { holder, name } = fieldsOf(payloads)[at] as ReturnType<typeof fieldsOf>[number]
           holder[name] = junk
-          for (const one of quarantine(readable(venue, payloads)).rates)
+          for (const one of quarantine(ratesOrNone(venue, payloads)).rates)
             for (const figure of [
               one.rate,
               one.markPrice,

@@ -1,17 +1,17 @@
 import { expect } from 'chai'
-import { ANSWERS, AT } from './answers.ts'
-import { failure, NAMES, openScene, type Scene } from './scene.ts'
+import { ANSWERS, AT } from './fake-venues.ts'
+import { failure, VENUE_NAMES, openOnlineFunding, type OnlineFunding } from './online-funding.ts'
 
 describe('the funding rate service in online mode', () => {
-  let scene: Scene
+  let service: OnlineFunding
   beforeEach(async () => {
-    scene = await openScene()
+    service = await openOnlineFunding()
   })
-  afterEach(() => scene.close())
+  afterEach(() => service.close())
 
   it('sends one or two requests per venue', async () => {
-    await scene.poll()
-    expect(scene.venues.requests.toSorted()).to.deep.equal([
+    await service.poll()
+    expect(service.venues.requests.toSorted()).to.deep.equal([
       'binance GET /fapi/v1/fundingInfo',
       'binance GET /fapi/v1/premiumIndex',
       'bitmex GET /api/v1/instrument/active',
@@ -23,7 +23,7 @@ describe('the funding rate service in online mode', () => {
       'kraken GET /derivatives/api/v3/tickers',
       'okx GET /api/v5/public/funding-rate?instId=ANY',
     ])
-    const answer = await scene.rates()
+    const answer = await service.rates()
     expect(answer).to.include({
       as_of: '2026-11-20T12:03:03Z',
       data_mode: 'online',
@@ -31,13 +31,13 @@ describe('the funding rate service in online mode', () => {
       total: 16,
       next_cursor: null,
     })
-    expect(answer.venues.map(({ status }) => status)).to.deep.equal(NAMES.map(() => 'ok'))
+    expect(answer.venues.map(({ status }) => status)).to.deep.equal(VENUE_NAMES.map(() => 'ok'))
     expect(answer.unavailable).to.deep.equal([])
   })
 
   it('serves rates per hour, eight hours and year', async () => {
-    await scene.poll()
-    const { rates: found } = await scene.rates({ symbol: 'btc', venue: 'gate' })
+    await service.poll()
+    const { rates: found } = await service.rates({ symbol: 'btc', venue: 'gate' })
     expect(found).to.have.length(1)
     expect(found[0]).to.deep.include({
       rate: 0.000086,
@@ -55,63 +55,63 @@ describe('the funding rate service in online mode', () => {
   })
 
   it('charges nothing before the first poll', async () => {
-    expect(await failure(scene.rates())).to.include({ code: 'product_suspended' })
+    expect(await failure(service.rates())).to.include({ code: 'product_suspended' })
   })
 
   it('polls only enabled venues', async () => {
-    await scene.restart(['binance', 'okx'])
-    await scene.poll()
-    expect(scene.venues.requests.filter((request) => /^(binance|okx)/.test(request))).to.deep.equal([])
-    expect(await scene.venue('okx')).to.include({ status: 'off', rates: 0 })
-    expect((await scene.rates()).unavailable).to.deep.equal([])
+    await service.restart(['binance', 'okx'])
+    await service.poll()
+    expect(service.venues.requests.filter((request) => /^(binance|okx)/.test(request))).to.deep.equal([])
+    expect(await service.venue('okx')).to.include({ status: 'off', rates: 0 })
+    expect((await service.rates()).unavailable).to.deep.equal([])
   })
 
   it('fetches the intervals of Binance once an hour and uses them for at most six', async () => {
-    await scene.poll()
-    const lists = () => scene.venues.requests.filter((request) => request.includes('fundingInfo')).length
-    scene.clock += 60
-    await scene.poll()
-    expect(lists()).to.equal(1)
-    scene.venues.payloads.set('binance/intervals', { code: -1003, msg: 'Too many requests' })
+    await service.poll()
+    const intervalRequests = () => service.venues.requests.filter((request) => request.includes('fundingInfo')).length
+    service.clock += 60
+    await service.poll()
+    expect(intervalRequests()).to.equal(1)
+    service.venues.payloads.set('binance/intervals', { code: -1003, msg: 'Too many requests' })
     const ages = [3600, 3 * 3600, 3 * 3600]
     const states: string[] = []
     for (const age of ages) {
-      scene.clock += age
+      service.clock += age
       const now = (ANSWERS.binance['rates'] as object[]).map((row) => ({
         ...row,
-        time: scene.clock * 1000,
-        nextFundingTime: (scene.clock + 3600) * 1000,
+        time: service.clock * 1000,
+        nextFundingTime: (service.clock + 3600) * 1000,
       }))
-      scene.venues.payloads.set('binance/rates', now)
-      await scene.poll()
-      states.push((await scene.venue('binance')).status)
+      service.venues.payloads.set('binance/rates', now)
+      await service.poll()
+      states.push((await service.venue('binance')).status)
     }
     expect(states).to.deep.equal(['ok', 'ok', 'unavailable'])
-    expect(lists()).to.equal(4)
+    expect(intervalRequests()).to.equal(4)
   })
 
   it('drops the rates of a venue whose own clock has stood still for an hour', async () => {
-    scene.clock += 3601
-    await scene.poll()
-    expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0, age_seconds: 0 })
+    service.clock += 3601
+    await service.poll()
+    expect(await service.venue('binance')).to.include({ status: 'unavailable', rates: 0, age_seconds: 0 })
   })
 
   it('never assumes an interval of eight hours, and so skips Binance without its list of intervals', async () => {
-    scene.venues.payloads.set('binance/intervals', { code: -1003 })
-    await scene.poll()
-    expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0 })
-    expect((await scene.rates()).unavailable.map(({ venue: name }) => name)).to.deep.equal(['binance'])
+    service.venues.payloads.set('binance/intervals', { code: -1003 })
+    await service.poll()
+    expect(await service.venue('binance')).to.include({ status: 'unavailable', rates: 0 })
+    expect((await service.rates()).unavailable.map(({ venue: name }) => name)).to.deep.equal(['binance'])
   })
 
   it('follows a contract whose interval changes', async () => {
-    await scene.poll()
+    await service.poll()
     const [first] = ANSWERS.gate['contracts'] as object[]
-    scene.venues.payloads.set('gate/contracts', [{ ...first, funding_interval: 14_400 }])
-    scene.clock += 60
-    await scene.poll()
-    const { rates: after } = await scene.rates({ venue: 'gate', symbol: 'BTC' })
+    service.venues.payloads.set('gate/contracts', [{ ...first, funding_interval: 14_400 }])
+    service.clock += 60
+    await service.poll()
+    const { rates: after } = await service.rates({ venue: 'gate', symbol: 'BTC' })
     expect(after[0]).to.include({ interval_hours: 4, apr: 0.18834 })
-    const { rates: before } = await scene.rates({ venue: 'gate', symbol: 'BTC' }, AT + 59)
+    const { rates: before } = await service.rates({ venue: 'gate', symbol: 'BTC' }, AT + 59)
     expect(before[0]).to.include({ interval_hours: 8, apr: 0.09417 })
   })
 })

@@ -1,28 +1,28 @@
 import { expect } from 'chai'
 import funding from '../../../plugins/funding/index.ts'
 import type { FundingRates } from '../../../schemas/types.d.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const NOON = Date.UTC(2026, 10, 20, 12, 0, 20)
 
 describe('a query of funding rates', () => {
-  let placed: Stand
+  let host: PluginHost
   let clock = NOON
   const rates = (query: object = {}): Promise<FundingRates> =>
-    placed.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query })
-  const failure = (asking: Promise<unknown>): Promise<Error> =>
-    asking.then(
+    host.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query })
+  const failure = (call: Promise<unknown>): Promise<Error> =>
+    call.then(
       () => expect.fail('answered'),
       (error: Error) => error,
     )
 
   before(async () => {
-    placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => new Date(clock) })
+    host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => new Date(clock) })
   })
   beforeEach(() => {
     clock = NOON
   })
-  after(() => placed.stop())
+  after(() => host.stop())
 
   it('finds symbols and venues, several at once, in any spelling', async () => {
     const found = await rates({ symbol: 'xbt, eth', venue: 'Gate,okx' })
@@ -48,10 +48,10 @@ describe('a query of funding rates', () => {
   })
 
   it('sorts by annual rate both ways', async () => {
-    const up = (await rates({ sort: 'apr', limit: 1000 })).rates.map(({ apr }) => apr)
-    expect(up).to.deep.equal(up.toSorted((a, b) => a - b))
-    const down = (await rates({ sort: '-apr', limit: 1000 })).rates.map(({ apr }) => apr)
-    expect(down).to.deep.equal(up.toReversed())
+    const ascending = (await rates({ sort: 'apr', limit: 1000 })).rates.map(({ apr }) => apr)
+    expect(ascending).to.deep.equal(ascending.toSorted((a, b) => a - b))
+    const descending = (await rates({ sort: '-apr', limit: 1000 })).rates.map(({ apr }) => apr)
+    expect(descending).to.deep.equal(ascending.toReversed())
   })
 
   for (const sort of ['apr', '-apr', 'symbol'])
@@ -71,12 +71,12 @@ describe('a query of funding rates', () => {
 
   it('is refused if its cursor is broken, forged or from another query', async () => {
     const { next_cursor } = await rates({ limit: 5 })
-    const made = Buffer.from('["x",1,2]').toString('base64url')
+    const forged = Buffer.from('["x",1,2]').toString('base64url')
     for (const query of [
       { limit: 5, sort: 'apr', cursor: next_cursor },
       { limit: 5, symbol: 'BTC', cursor: next_cursor },
       { limit: 5, cursor: 'no' },
-      { limit: 5, cursor: made },
+      { limit: 5, cursor: forged },
     ])
       expect(await failure(rates(query))).to.include({ code: 'validation_failed' })
   })
@@ -104,17 +104,17 @@ describe('a query of funding rates', () => {
 
 describe('the funding sample', () => {
   const at = (moment: number) => new Date(moment)
-  const opened: Stand[] = []
+  const hosts: PluginHost[] = []
   afterEach(async () => {
-    for (const one of opened.splice(0)) await one.stop()
+    for (const one of hosts.splice(0)) await one.stop()
   })
-  const open = async (): Promise<Stand> => {
-    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
-    opened.push(placed)
-    return placed
+  const open = async (): Promise<PluginHost> => {
+    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
+    hosts.push(host)
+    return host
   }
-  const ask = (placed: Stand, asOf = NOON): Promise<FundingRates> =>
-    placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
+  const ask = (host: PluginHost, asOf = NOON): Promise<FundingRates> =>
+    host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
 
   it('is marked as sample data and is the same at every start', async () => {
     const [one, other] = [await open(), await open()]
@@ -125,11 +125,11 @@ describe('the funding sample', () => {
   })
 
   it('stays within what venues charge, changes with time, and shows nothing newer than asOf', async () => {
-    const placed = await open()
+    const host = await open()
     const seen = new Set<number>()
     for (let day = 0; day < 40; day += 1) {
       const moment = NOON - day * 86_400_000 - day * 7_777
-      const { rates } = await ask(placed, moment)
+      const { rates } = await ask(host, moment)
       for (const rate of rates) {
         expect(Math.abs(rate.rate_8h)).to.be.below(0.003)
         expect(Date.parse(rate.observed_at)).to.be.at.most(moment)

@@ -6,7 +6,7 @@ import { readHistory, settledAt } from '../../../plugins/funding/recorded-settle
 import funding from '../../../plugins/funding/index.ts'
 import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 import type { FundingRateItem, FundingRates } from '../../../schemas/types.d.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
 const seconds = (text: string): number => Date.parse(text) / 1000
@@ -16,19 +16,19 @@ describe('recorded funding rates', () => {
     if (!existsSync(join(folder, 'funding'))) this.skip()
   })
 
-  const opened: Stand[] = []
+  const hosts: PluginHost[] = []
   afterEach(async () => {
-    for (const one of opened.splice(0)) await one.stop()
+    for (const one of hosts.splice(0)) await one.stop()
   })
-  const place = async (replayShift: string, now: string): Promise<Stand> => {
-    const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
-    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], setting)
-    opened.push(placed)
-    return placed
+  const openHost = async (replayShift: string, now: string): Promise<PluginHost> => {
+    const options = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
+    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], options)
+    hosts.push(host)
+    return host
   }
   const ask = async (shift: string, now: string, query: object = {}): Promise<FundingRates> => {
-    const placed = await place(shift, now)
-    return placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query })
+    const host = await openHost(shift, now)
+    return host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query })
   }
   /** The one rate of a venue and symbol at the moment it was recorded. */
   const recorded = async (venue: string, symbol: string, moment: string): Promise<FundingRateItem> => {
@@ -130,10 +130,10 @@ describe('recorded funding rates', () => {
   })
 
   it('are repeated in a loop, never older than an hour and never newer than the requested time', async () => {
-    const placed = await place('auto', '2026-11-20T13:00:30Z')
+    const host = await openHost('auto', '2026-11-20T13:00:30Z')
     for (let step = 0; step < 60; step += 1) {
       const asOf = new Date(Date.UTC(2026, 10, 20) + step * 1_999_000)
-      const answer: FundingRates = await placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf })
+      const answer: FundingRates = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf })
       expect(answer.unavailable).to.deep.equal([])
       for (const rate of answer.rates) {
         expect(Date.parse(rate.observed_at)).to.be.at.most(asOf.getTime())
@@ -144,8 +144,8 @@ describe('recorded funding rates', () => {
   })
 
   it('are unavailable, with their age, long after they were recorded', async () => {
-    const placed = await place('none', '2027-01-01T00:00:00Z')
-    const error = await placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1 }).then(
+    const host = await openHost('none', '2027-01-01T00:00:00Z')
+    const error = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 1 }).then(
       () => expect.fail('answered'),
       (found: Error) => found,
     )

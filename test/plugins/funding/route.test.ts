@@ -29,10 +29,10 @@ describe('GET /v1/x/perp-funding-rates', () => {
       const { response, v1 } = await offer(url)
       expect(response.status).to.equal(402)
       expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000' })
-      const answer = await buy(`${url}?symbol=BTC&sort=-apr`, shop.wallet, version)
-      expect(answer.status).to.equal(200)
-      expect(receipt(answer)).to.include({ success: true })
-      const body = await json(answer)
+      const paid = await buy(`${url}?symbol=BTC&sort=-apr`, shop.wallet, version)
+      expect(paid.status).to.equal(200)
+      expect(receipt(paid)).to.include({ success: true })
+      const body = await json(paid)
       expect(body).to.include({ count: 8, data_mode: 'sample' })
     })
 
@@ -40,9 +40,9 @@ describe('GET /v1/x/perp-funding-rates', () => {
     const header = await payment(url, shop.wallet)
     const settled = shop.settler.transfers.length
     for (const query of ['limit=0', 'limit=1001', 'sort=rate', 'venue=ftx', 'min_abs_apr=-1', 'cursor=x', 'base=BTC']) {
-      const answer = await send(`${url}?${query}`, header)
-      expect(answer.status, query).to.equal(422)
-      expect((await json(answer))['code']).to.equal('validation_failed')
+      const response = await send(`${url}?${query}`, header)
+      expect(response.status, query).to.equal(422)
+      expect((await json(response))['code']).to.equal('validation_failed')
     }
     expect(shop.settler.transfers).to.have.length(settled)
   })

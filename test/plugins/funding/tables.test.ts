@@ -71,8 +71,8 @@ describe('a recorded table', () => {
       ])
         expect(epochSeconds(time, PAYLOAD_RULES), String(time)).to.equal(AT)
       expect(epochSeconds('2026-02-04', PAYLOAD_RULES)).to.equal(Date.UTC(2026, 1, 4) / 1000)
-      for (const none of ['', 'soon', null, 0, -1, {}])
-        expect(epochSeconds(none, PAYLOAD_RULES), JSON.stringify(none)).to.equal(null)
+      for (const invalid of ['', 'soon', null, 0, -1, {}])
+        expect(epochSeconds(invalid, PAYLOAD_RULES), JSON.stringify(invalid)).to.equal(null)
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone

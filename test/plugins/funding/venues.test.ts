@@ -3,7 +3,7 @@ import { aprOf } from '../../../plugins/funding/rate-arithmetic.ts'
 import { quarantine, type FundingRate, type VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 import { PayloadError } from '../../../plugins/funding/venues/funding-venue.ts'
-import { ANSWERS, AT } from './answers.ts'
+import { ANSWERS, AT } from './fake-venues.ts'
 
 const parse = (venue: VenueName, payloads: Readonly<Record<string, unknown>>) => VENUES[venue].parse(payloads, AT)
 const only = (venue: VenueName, payloads: Readonly<Record<string, unknown>> = ANSWERS[venue]): FundingRate => {
@@ -44,8 +44,8 @@ describe('the funding rate parser', () => {
     })
 
     it('skips delisted contracts', () => {
-      const over = { symbol: 'LUNAUSDT', lastFundingRate: '0.00000000', nextFundingTime: 0, time: AT * 1000 }
-      expect(parse('binance', { rates: [over], intervals: [] })).to.deep.include({ rates: [], untold: [] })
+      const delisted = { symbol: 'LUNAUSDT', lastFundingRate: '0.00000000', nextFundingTime: 0, time: AT * 1000 }
+      expect(parse('binance', { rates: [delisted], intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
     it('keeps the digits of a rate as Binance wrote them', () => {
@@ -101,12 +101,12 @@ describe('the funding rate parser', () => {
 
     it('computes the interval from the previous funding time if the one after next is missing', () => {
       const { data } = ANSWERS.okx['rates'] as { data: { fundingTime: string }[] }
-      const told = {
+      const row = {
         ...data[0]!,
         nextFundingTime: '',
         prevFundingTime: String(Number(data[0]!.fundingTime) - 14_400_000),
       }
-      expect(only('okx', { rates: { data: [told] } }).intervalHours).to.equal(4)
+      expect(only('okx', { rates: { data: [row] } }).intervalHours).to.equal(4)
     })
 
     it('refuses an error that arrives with status 200', () => {
@@ -197,19 +197,19 @@ describe('the funding rate parser', () => {
   it('refuses an answer of another shape as a whole', () => {
     for (const venue of Object.keys(VENUES) as VenueName[])
       for (const junk of [null, '<html>', 3, {}, { data: 'no' }]) {
-        const payloads = Object.fromEntries(Object.keys(VENUES[venue].requests).map((word) => [word, junk]))
+        const payloads = Object.fromEntries(Object.keys(VENUES[venue].requests).map((name) => [name, junk]))
         expect(() => parse(venue, payloads), `${venue} ${JSON.stringify(junk)}`).to.throw(PayloadError)
       }
   })
 })
 
 describe('the quarantine', () => {
-  const sound = only('dydx')
+  const plausible = only('dydx')
   const reasonOf = (change: Partial<FundingRate>): string | undefined =>
-    quarantine([{ ...sound, ...change }]).quarantined[0]?.reason
+    quarantine([{ ...plausible, ...change }]).quarantined[0]?.reason
 
   it('lets plausible rates pass', () => {
-    expect(quarantine([sound])).to.deep.equal({ rates: [sound], quarantined: [] })
+    expect(quarantine([plausible])).to.deep.equal({ rates: [plausible], quarantined: [] })
   })
 
   it('holds rates above 5% in eight hours, whatever the interval', () => {
@@ -227,8 +227,8 @@ describe('the quarantine', () => {
   })
 
   it('keeps the first rate of an instrument and holds a second one', () => {
-    const { rates, quarantined } = quarantine([sound, { ...sound, rate: '0.001' }])
-    expect(rates).to.deep.equal([sound])
+    const { rates, quarantined } = quarantine([plausible, { ...plausible, rate: '0.001' }])
+    expect(rates).to.deep.equal([plausible])
     expect(quarantined.map(({ reason }) => reason)).to.deep.equal(['told twice'])
   })
 

@@ -11,7 +11,7 @@ import { sessionAt } from '../../../plugins/market/trading-session.ts'
 import type { CoveredSymbol } from '../../../plugins/market/symbols.ts'
 import { walkBook } from '../../../plugins/lib/quant/order-book.ts'
 import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const START = Date.UTC(2026, 10, 17, 15) / 1000
 const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
@@ -55,7 +55,7 @@ describe('sample order books', () => {
 
 describe('order books from the venues', () => {
   let server: Server
-  let placed: Stand
+  let host: PluginHost
   let clock: number
   let requests: string[]
   let answers: Record<string, { status?: number; body: unknown }>
@@ -74,26 +74,26 @@ describe('order books from the venues', () => {
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '30' }).end(JSON.stringify(body))
     })
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-    placed = await place({})
+    host = await openHost({})
   })
   afterEach(async () => {
-    await placed.stop()
+    await host.stop()
     await new Promise((closed) => server.close(closed))
   })
 
-  const place = async (more: object): Promise<Stand> => {
+  const openHost = async (changes: object): Promise<PluginHost> => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const venues = { coinbase: 'BTC-USD', binance: 'BTCUSDT' }
     const symbols = [{ ...catalog.settings.symbols[0]!, venues }]
-    const settings = { symbols, venues: { coinbase: { url }, binance: { url } }, ...more }
-    return stand([{ plugin: market, settings }], { dataMode: 'online', now: () => new Date(clock * 1000) })
+    const settings = { symbols, venues: { coinbase: { url }, binance: { url } }, ...changes }
+    return openPluginHost([{ plugin: market, settings }], { dataMode: 'online', now: () => new Date(clock * 1000) })
   }
   const book = async (asOf = clock) =>
-    (await placed.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
-  const quotes = async (from: number) => (await placed.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
+    (await host.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
+  const quotes = async (from: number) => (await host.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
 
   it('come from the first venue, as numbers', async () => {
-    await placed.run('depth')
+    await host.run('depth')
     expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2'])
     expect(await book()).to.deep.equal({
       venue: 'coinbase',
@@ -108,11 +108,11 @@ describe('order books from the venues', () => {
 
   it('are visible from their arrival on, not before', async () => {
     expect(await book()).to.equal(null)
-    await placed.run('depth')
+    await host.run('depth')
     expect(await book(START - 1)).to.equal(null)
     clock += 15
     answers['coinbase'] = { body: { bids: [['101', '1']], asks: [['101.5', '1']] } }
-    await placed.run('depth')
+    await host.run('depth')
     expect((await book())?.bids[0]).to.deep.equal([101, 1])
     expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
   })
@@ -120,7 +120,7 @@ describe('order books from the venues', () => {
   it('leave their best prices as quotes for an hour', async () => {
     for (const at of [0, 15, 30, 3615]) {
       clock = START + at
-      await placed.run('depth')
+      await host.run('depth')
     }
     expect([...(await quotes(START))!.time]).to.deep.equal([START + 30, START + 3615])
     expect([...(await quotes(START + 31))!.ask]).to.deep.equal([100.02])
@@ -128,14 +128,14 @@ describe('order books from the venues', () => {
 
   it('come from the second venue while the first one fails, and from the first again after its Retry-After', async () => {
     answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
-    await placed.run('depth')
+    await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
     answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.5', '1']] } }
     clock += 29
-    await placed.run('depth')
+    await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
     clock += 2
-    await placed.run('depth')
+    await host.run('depth')
     expect((await book())?.venue).to.equal('coinbase')
   })
 
@@ -150,15 +150,15 @@ describe('order books from the venues', () => {
       answers['coinbase'] = { body }
       answers['binance'] = { body }
       clock += 60
-      await placed.run('depth')
+      await host.run('depth')
       expect(await book(), JSON.stringify(body)).to.equal(null)
     }
   })
 
   it('can be switched off in the settings', async () => {
-    await placed.stop()
-    placed = await place({ books: false })
-    await placed.run('depth')
+    await host.stop()
+    host = await openHost({ books: false })
+    await host.run('depth')
     expect(requests).to.deep.equal([])
   })
 })

@@ -9,7 +9,7 @@ import { migrate } from '../../../gateway/stores/migrations.ts'
 import { aggregateBars, createColumns, badPrints } from '../../../plugins/market/bars.ts'
 import market from '../../../plugins/market/index.ts'
 import { createBarStore, migrations } from '../../../plugins/market/bar-store.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
 
 const settings = (
@@ -19,22 +19,22 @@ const NOW = new Date('2026-11-20T12:00:30Z')
 const now = Math.floor(NOW.getTime() / 1000)
 
 describe('market bars of the sample', () => {
-  let placed: Stand
+  let host: PluginHost
   before(async () => {
-    placed = await stand([{ plugin: market, settings }], { now: () => NOW })
+    host = await openPluginHost([{ plugin: market, settings }], { now: () => NOW })
   })
-  after(() => placed.stop())
+  after(() => host.stop())
 
   it('are found by any spelling of the symbol', async () => {
     for (const symbol of ['BTC-USD', 'btcusdt', 'xbt/usd', 'Btc_Usd'])
-      expect((await placed.call('getBars', { symbol, from: now - 600, interval: 60 })).symbol).to.equal('BTC-USD')
+      expect((await host.call('getBars', { symbol, from: now - 600, interval: 60 })).symbol).to.equal('BTC-USD')
   })
 
   it('never include a bar that had not closed at the requested time', async () => {
-    const { time } = await placed.call('getBars', { symbol: 'BTC-USD', from: now - 600, to: now + 600, interval: 60 })
+    const { time } = await host.call('getBars', { symbol: 'BTC-USD', from: now - 600, to: now + 600, interval: 60 })
     expect(time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 11, 59) / 1000)
     const asOf = new Date('2026-11-20T10:59:59Z')
-    const earlier = await placed.call(
+    const earlier = await host.call(
       'getBars',
       { symbol: 'BTC-USD', from: now - 86_400, to: now, interval: 3600 },
       { asOf },
@@ -44,15 +44,15 @@ describe('market bars of the sample', () => {
 
   it('are aggregated into longer ones', async () => {
     const range = { symbol: 'BTC-USD', from: now - 7200, to: now }
-    const minutes = await placed.call('getBars', { ...range, from: Date.UTC(2026, 10, 20, 10) / 1000, interval: 60 })
-    const hours = await placed.call('getBars', { ...range, interval: 3600 })
+    const minutes = await host.call('getBars', { ...range, from: Date.UTC(2026, 10, 20, 10) / 1000, interval: 60 })
+    const hours = await host.call('getBars', { ...range, interval: 3600 })
     expect(hours.count).to.equal(1)
     expect(hours.high[0]).to.equal(Math.max(...minutes.high.subarray(60, 120)))
     expect([hours.open[0], hours.close[0]]).to.deep.equal([minutes.open[60], minutes.close[119]])
   })
 
   it('are refused for an unknown symbol, with a list of the covered ones, and for a reversed range', async () => {
-    const ask = (query: object) => placed.call('getBars', query).catch((error: unknown) => error)
+    const ask = (query: object) => host.call('getBars', query).catch((error: unknown) => error)
     const unknown = await ask({ symbol: 'NOPE', from: now - 60, interval: 60 })
     expect(unknown).to.be.instanceOf(NotFound).with.property('message').that.includes('BTC-USD')
     expect(await ask({ symbol: 'BTC-USD', from: now, to: now - 60, interval: 60 })).to.be.instanceOf(InvalidInput)
@@ -75,8 +75,8 @@ describe('market bars of a recording', () => {
     writeFileSync(join(folder, 'daily_raw_aapl_lean.csv'), 'date,open,high,low,close,volume\n2017-01-03,1,2,1,2,9\n')
   })
 
-  const place = (replayShift: string, moment: Date, db?: Stand['db']): Promise<Stand> =>
-    stand([{ plugin: market, settings }], {
+  const openHost = (replayShift: string, moment: Date, db?: PluginHost['db']): Promise<PluginHost> =>
+    openPluginHost([{ plugin: market, settings }], {
       now: () => moment,
       dataMode: 'replay',
       replayDir: folder,
@@ -86,36 +86,36 @@ describe('market bars of a recording', () => {
 
   it('play in real time after the first start, shifted by whole weeks, also after a restart', async () => {
     const db = openDatabase({ file: ':memory:' })
-    await place('auto', NOW, db)
+    await openHost('auto', NOW, db)
     const later = new Date(NOW.getTime() + 3 * 86_400_000)
-    const placed = await place('auto', later, db)
+    const host = await openHost('auto', later, db)
     const query = { symbol: 'BTC-USD', from: now - 30 - 86_400, interval: 60 }
-    const known = await placed.call('getBars', query, { asOf: NOW })
-    expect(known.count).to.equal(1440)
-    expect((await placed.call('getBars', { ...query, from: now - 30 + 2 * 86_400 })).count).to.equal(1440)
-    expect((known.time[0]! - first) % 60).to.equal(0)
-    const status = await placed.call('getMarketStatus', { symbol: 'BTC-USD' })
+    const firstDay = await host.call('getBars', query, { asOf: NOW })
+    expect(firstDay.count).to.equal(1440)
+    expect((await host.call('getBars', { ...query, from: now - 30 + 2 * 86_400 })).count).to.equal(1440)
+    expect((firstDay.time[0]! - first) % 60).to.equal(0)
+    const status = await host.call('getMarketStatus', { symbol: 'BTC-USD' })
     expect((status.series[0]!.first! - first) % (7 * 86_400)).to.equal(0)
     expect(status.ready).to.equal(true)
     await db.destroy()
   })
 
   it('keep the recorded times in a frozen replay, where quiet minutes are filled', async () => {
-    const placed = await place('frozen:2017-01-10T00:00:00Z', new Date('2017-01-10T00:00:00Z'))
-    const { count, time, volume } = await placed.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })
+    const host = await openHost('frozen:2017-01-10T00:00:00Z', new Date('2017-01-10T00:00:00Z'))
+    const { count, time, volume } = await host.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })
     expect([count, time[0]]).to.deep.equal([8 * 1440, first])
     expect([volume[2], volume[3]]).to.deep.equal([5, 0])
-    await placed.stop()
+    await host.stop()
   })
 
   it('are replaced when REPLAY_SHIFT changes', async () => {
     const db = openDatabase({ file: ':memory:' })
-    const one = (await (await place('auto', NOW, db)).call('getSymbols')).origin
-    const placed = await place('none', new Date(NOW.getTime() + 1000), db)
-    const { origin, symbols } = await placed.call('getSymbols')
+    const one = (await (await openHost('auto', NOW, db)).call('getSymbols')).origin
+    const host = await openHost('none', new Date(NOW.getTime() + 1000), db)
+    const { origin, symbols } = await host.call('getSymbols')
     expect(origin).not.to.equal(one)
     expect(symbols.map(({ symbol }) => symbol)).to.have.members(['BTC-USD', 'AAPL'])
-    expect((await placed.call('getMarketStatus', { symbol: 'BTC-USD' })).series[0]!.first).to.equal(first)
+    expect((await host.call('getMarketStatus', { symbol: 'BTC-USD' })).series[0]!.first).to.equal(first)
     await db.destroy()
   })
 })

@@ -6,20 +6,20 @@ import { joinRecordings, barShift, type Recording } from '../../../plugins/marke
 
 describe('the reader of recorded bars', () => {
   it('recognises recordings by their file names', () => {
-    const told = (file: string) => {
+    const formatOf = (file: string) => {
       const name = recordingFormat(file)
       return name && `${name.symbol} ${name.venue} ${name.interval_seconds} ${name.clock}`
     }
-    expect(told('bitfinex_btcusd_1m_2017.csv.gz')).to.equal('BTC-USD bitfinex 60 UTC')
-    expect(told('binance_ethusdt_1h_2022-2024.csv.gz')).to.equal('ETH-USD binance 3600 UTC')
-    expect(told('coinbase_BTC-USD_5m_2026-01-26_2026-04-22.csv')).to.equal('BTC-USD coinbase 300 UTC')
-    expect(told('coinbase_ltcusd_20180405_minute_trades_quotes.csv.gz')).to.equal('LTC-USD coinbase 60 UTC')
-    expect(told('us_spy_20131004_minute_trades_quotes.csv.gz')).to.equal('SPY us 60 New York')
-    expect(told('daily_raw_aapl_lean.csv.gz')).to.equal('AAPL lean 86400 UTC')
-    expect(told('BTCUSDT-1m-2026-02.csv')).to.equal('BTC-USD binance 60 UTC')
-    expect(told('sp500_daily_adjusted_2021-2026_sample.csv.gz')).to.equal('null us 86400 UTC')
+    expect(formatOf('bitfinex_btcusd_1m_2017.csv.gz')).to.equal('BTC-USD bitfinex 60 UTC')
+    expect(formatOf('binance_ethusdt_1h_2022-2024.csv.gz')).to.equal('ETH-USD binance 3600 UTC')
+    expect(formatOf('coinbase_BTC-USD_5m_2026-01-26_2026-04-22.csv')).to.equal('BTC-USD coinbase 300 UTC')
+    expect(formatOf('coinbase_ltcusd_20180405_minute_trades_quotes.csv.gz')).to.equal('LTC-USD coinbase 60 UTC')
+    expect(formatOf('us_spy_20131004_minute_trades_quotes.csv.gz')).to.equal('SPY us 60 New York')
+    expect(formatOf('daily_raw_aapl_lean.csv.gz')).to.equal('AAPL lean 86400 UTC')
+    expect(formatOf('BTCUSDT-1m-2026-02.csv')).to.equal('BTC-USD binance 60 UTC')
+    expect(formatOf('sp500_daily_adjusted_2021-2026_sample.csv.gz')).to.equal('null us 86400 UTC')
     for (const other of ['qc_dev_btc_1m_corrupted.csv.gz', 'splits.json', 'README.md', 'edge_authors_ohlc.csv'])
-      expect(told(other), other).to.equal(null)
+      expect(formatOf(other), other).to.equal(null)
   })
 
   it('names pairs the usual way, with Tether as the dollar', () => {
@@ -52,8 +52,8 @@ describe('the reader of recorded bars', () => {
   })
 
   it('converts New York times to UTC, in summer and in winter', () => {
-    const wall = (iso: string): number => Date.parse(`${iso}Z`)
-    const text = `timestamp,open,high,low,close,volume\n${wall('2013-10-04T09:30')},1,1,1,1,1\n${wall('2013-12-04T09:30')},1,1,1,1,1\n`
+    const wallClock = (iso: string): number => Date.parse(`${iso}Z`)
+    const text = `timestamp,open,high,low,close,volume\n${wallClock('2013-10-04T09:30')},1,1,1,1,1\n${wallClock('2013-12-04T09:30')},1,1,1,1,1\n`
     const { time } = only(text, { ...utc, clock: 'New York' })
     expect([...time].map((at) => new Date(at * 1000).toISOString().slice(11, 16))).to.deep.equal(['13:30', '14:30'])
   })

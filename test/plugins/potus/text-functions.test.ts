@@ -112,12 +112,12 @@ describe('clusters', () => {
   })
 
   it('treat a text of more than 400 characters that shrinks below a fifth as a stub', () => {
-    const of = (length: number): string => 'x'.repeat(length)
+    const textOfLength = (length: number): string => 'x'.repeat(length)
     expect([
-      isStub(of(500), of(99)),
-      isStub(of(500), of(100)),
-      isStub(of(400), of(1)),
-      isStub(of(401), of(80)),
+      isStub(textOfLength(500), textOfLength(99)),
+      isStub(textOfLength(500), textOfLength(100)),
+      isStub(textOfLength(400), textOfLength(1)),
+      isStub(textOfLength(401), textOfLength(80)),
     ]).to.deep.equal([true, false, false, true])
   })
 })
@@ -212,8 +212,8 @@ describe('topics, assets and relevance', () => {
 describe('a cursor', () => {
   it('leads back to its position in the list it came from', () => {
     fc.assert(
-      fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.string(), (availableAt, seq, word) => {
-        const hash = filterHash({ q: word })
+      fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.string(), (availableAt, seq, text) => {
+        const hash = filterHash({ q: text })
         expect(readCursor(writeCursor('asc', { availableAt, seq }, hash), 'asc', hash)).to.deep.equal({
           availableAt,
           seq,

@@ -19,27 +19,27 @@ const DAY = 86_400_000
 
 describe('POST /v1/trade/preflight', () => {
   const folder = mkdtempSync(join(tmpdir(), 'preflight-'))
-  let shop: TestGateway
+  let gateway: TestGateway
   let url: string
   before(async () => {
     for (const name of ['service', 'market', 'regime', 'cost', 'preflight'])
       cpSync(join(root, `catalog/${name}.json`), join(folder, `${name}.json`))
     cpSync(join(root, 'catalog/x/perp-funding-rates.json'), join(folder, 'x/perp-funding-rates.json'))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
-    url = `${shop.url}/v1/trade/preflight`
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${gateway.url}/v1/trade/preflight`
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
-  const paid = async (body: object): Promise<Preflight> => {
-    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body })
-    expect(answer.status).to.equal(200)
-    return (await answer.json()) as Preflight
+  const buyPreflight = async (body: object): Promise<Preflight> => {
+    const response = await buy(url, gateway.wallet, 2, { method: 'POST', body })
+    expect(response.status).to.equal(200)
+    return (await response.json()) as Preflight
   }
-  const free = async <Body>(path: string): Promise<Body> => (await (await ask(`${url}${path}`)).json()) as Body
-  const holds = ({ signature, ...answer }: Preflight): Promise<boolean> =>
+  const getFree = async <Body>(path: string): Promise<Body> => (await (await ask(`${url}${path}`)).json()) as Body
+  const isSignatureValid = ({ signature, ...answer }: Preflight): Promise<boolean> =>
     verifyMessage({ address: signature.signer, message: canonicalize(answer), signature: signature.value })
 
   it('costs 0.01 and answers a public client with a signed decision', async () => {
@@ -47,25 +47,25 @@ describe('POST /v1/trade/preflight', () => {
     const { response, v1 } = await offer(url, { method: 'POST', body: ORDER })
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
-    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(shop.wallet))
+    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(gateway.wallet))
     const headers = { 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: JSON.stringify(ORDER) }
-    const answer = await wrapFetchWithPayment(fetch, client)(url, request)
-    expect(answer.status).to.equal(200)
-    expect(receipt(answer)).to.include({ success: true })
-    const preflight = (await answer.json()) as Preflight
+    const paid = await wrapFetchWithPayment(fetch, client)(url, request)
+    expect(paid.status).to.equal(200)
+    expect(receipt(paid)).to.include({ success: true })
+    const preflight = (await paid.json()) as Preflight
     expect(preflight.decision).to.be.oneOf(['allow', 'reduce'])
     expect(preflight.request).to.deep.equal({ ...ORDER, order_type: 'market', max_cost_bps: 25, max_position_pct: 10 })
     expect(preflight.cost).to.include({ symbol: 'ETH-USD', notional_usd: 50_000 })
     expect(Date.parse(preflight.expires_at) - Date.parse(preflight.issued_at)).to.equal(60_000)
     expect(preflight).to.not.have.property('demo')
-    const { address } = await free<PreflightSigner>('/signer')
+    const { address } = await getFree<PreflightSigner>('/signer')
     expect(preflight.signature).to.include({ scheme: 'eip191', canonical: 'RFC8785', signer: address })
-    expect(await holds(preflight)).to.equal(true)
+    expect(await isSignatureValid(preflight)).to.equal(true)
   })
 
   it('signs the whole answer, so that any change breaks the signature', async () => {
-    const preflight = await paid(ORDER)
+    const preflight = await buyPreflight(ORDER)
     const forged: Preflight[] = [
       { ...preflight, decision: 'allow', recommended_notional_usd: 1e9 },
       { ...preflight, request: { ...preflight.request, side: 'buy' } },
@@ -73,25 +73,25 @@ describe('POST /v1/trade/preflight', () => {
       { ...preflight, cost: { ...preflight.cost, total_bps: 0 } },
       { ...preflight, demo: true },
     ]
-    for (const forgery of forged) expect(await holds(forgery)).to.equal(false)
+    for (const forgery of forged) expect(await isSignatureValid(forgery)).to.equal(false)
   })
 
   it('denies an order beyond the caller’s own limits, at the same price', async () => {
-    const preflight = await paid({ ...ORDER, max_cost_bps: 1, account_equity_usd: 100_000, limit_price: 1 })
+    const preflight = await buyPreflight({ ...ORDER, max_cost_bps: 1, account_equity_usd: 100_000, limit_price: 1 })
     expect(preflight).to.include({ decision: 'deny', recommended_notional_usd: 0 })
     const failed = preflight.checks.filter(({ status }) => status === 'fail').map(({ check }) => check)
     expect(failed).to.deep.equal(['cost', 'size_vs_equity', 'limit_distance'])
-    expect(await holds(preflight)).to.equal(true)
+    expect(await isSignatureValid(preflight)).to.equal(true)
   })
 
   it('does not check the regime for an equity', async () => {
-    const { regime, checks } = await paid({ ...ORDER, symbol: 'AAPL' })
+    const { regime, checks } = await buyPreflight({ ...ORDER, symbol: 'AAPL' })
     expect(regime).to.equal(null)
     expect(checks[0]).to.include({ check: 'regime', status: 'not_checked' })
   })
 
   it('checks the funding rate of a perpetual', async () => {
-    const { cost, checks } = await paid({ ...ORDER, symbol: 'BTC-PERP' })
+    const { cost, checks } = await buyPreflight({ ...ORDER, symbol: 'BTC-PERP' })
     expect(cost.symbol).to.equal('BTC-USD-PERP')
     expect(cost.components.fee_bps).to.equal(5)
     expect(checks[7]).to.include({ check: 'funding', limit: 5 })
@@ -100,30 +100,30 @@ describe('POST /v1/trade/preflight', () => {
   })
 
   it('answers 404 and 422 without charging', async () => {
-    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
-    const tried = async (body: object): Promise<Response> => send(url, header, 2, { method: 'POST', body })
-    expect((await tried({ ...ORDER, symbol: 'NOPE' })).status).to.equal(404)
-    const wrong = await tried({ ...ORDER, max_cost_bps: -1 })
-    expect(wrong.status).to.equal(422)
-    expect(((await json(wrong))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'max_cost_bps'])
-    expect((await tried(ORDER)).status).to.equal(200)
+    const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
+    const attempt = async (body: object): Promise<Response> => send(url, header, 2, { method: 'POST', body })
+    expect((await attempt({ ...ORDER, symbol: 'NOPE' })).status).to.equal(404)
+    const invalid = await attempt({ ...ORDER, max_cost_bps: -1 })
+    expect(invalid.status).to.equal(422)
+    expect(((await json(invalid))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'max_cost_bps'])
+    expect((await attempt(ORDER)).status).to.equal(200)
   })
 
   it('gives a free demo that is signed, marked and a day old', async () => {
-    const demo = await free<Preflight>('/demo')
+    const demo = await getFree<Preflight>('/demo')
     expect(demo).to.include({ demo: true })
-    expect(await holds(demo)).to.equal(true)
-    expect(shop.now().getTime() - Date.parse(demo.expires_at)).to.be.greaterThan(DAY - 61_000)
-    expect(shop.now().getTime() - Date.parse(demo.cost.as_of)).to.be.at.least(DAY - 1000)
+    expect(await isSignatureValid(demo)).to.equal(true)
+    expect(gateway.now().getTime() - Date.parse(demo.expires_at)).to.be.greaterThan(DAY - 61_000)
+    expect(gateway.now().getTime() - Date.parse(demo.cost.as_of)).to.be.at.least(DAY - 1000)
     const { demo: _, ...unmarked } = demo
-    expect(await holds(unmarked)).to.equal(false)
+    expect(await isSignatureValid(unmarked)).to.equal(false)
   })
 
   it('gives answers that the ten-line script verifies', async () => {
     const run = promisify(execFile)
     const script = (...more: string[]) =>
-      run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', shop.url, ...more], { cwd: root })
-    const preflight = await paid(ORDER)
+      run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', gateway.url, ...more], { cwd: root })
+    const preflight = await buyPreflight(ORDER)
     const files = { good: preflight, forged: { ...preflight, recommended_notional_usd: 1e9 } }
     const [good, forged] = await Promise.all(
       Object.entries(files).map(([name, answer]) => {

@@ -69,28 +69,28 @@ for (const [name, create] of Object.entries(DATABASES))
     it('give way to a key from the settings, which is never stored or rotated', async () => {
       await open()
       clock += DAY
-      const given = generatePrivateKey()
-      const keys = await open(given)
-      const { address } = privateKeyToAccount(given)
+      const configured = generatePrivateKey()
+      const keys = await open(configured)
+      const { address } = privateKeyToAccount(configured)
       expect((await keys.sign('x')).signer).to.equal(address)
       const [current, previous] = await keys.published()
       expect(current).to.include({ address, validFrom: clock })
       expect(previous).to.include({ validUntil: clock })
-      expect(JSON.stringify(await db('preflight_keys'))).to.not.contain(given.slice(2))
+      expect(JSON.stringify(await db('preflight_keys'))).to.not.contain(configured.slice(2))
       clock += 1000 * DAY
-      await (await open(given)).rotate()
+      await (await open(configured)).rotate()
       expect(await keys.published()).to.have.length(2)
     })
 
     it('are generated again when the settings no longer have a key', async () => {
-      const given = generatePrivateKey()
-      await open(given)
+      const configured = generatePrivateKey()
+      await open(configured)
       clock += DAY
       const keys = await open()
       const { signer } = await keys.sign('x')
       expect((await keys.published()).map(({ address }) => address)).to.deep.equal([
         signer,
-        privateKeyToAccount(given).address,
+        privateKeyToAccount(configured).address,
       ])
     })
   })

@@ -7,7 +7,7 @@ import {
   type RegimeView,
 } from '../../../plugins/preflight/trade-checks.ts'
 import type { CostEstimate, PreflightRequest, Snapshot } from '../../../schemas/types.d.ts'
-import { answer, knownWith } from '../cost/known.ts'
+import { estimateCost, marketInputsWith } from '../cost/cost-fixtures.ts'
 
 const REQUEST: PreflightRequest = {
   symbol: 'BTC-USD',
@@ -38,14 +38,14 @@ const VOLATILE: Snapshot = { ...STABLE, regime: 'VOLATILE', position_scalar: 0.5
 
 const SPOT: FundingView = { missing: 'BTC-USD is not a perpetual; no funding is paid.' }
 
-function look(
+function checkOrder(
   request: Partial<PreflightRequest> = {},
   regime: RegimeView = STABLE,
   more: Partial<CostEstimate> = {},
   funding: FundingView = SPOT,
 ) {
   const order = { ...REQUEST, ...request }
-  const cost = { ...answer({ notional_usd: order.notional_usd }, knownWith(null)), ...more }
+  const cost = { ...estimateCost({ notional_usd: order.notional_usd }, marketInputsWith(null)), ...more }
   const checks = checksOf(order, regime, cost, funding)
   return { ...decide(order, regime, cost, checks), checks }
 }
@@ -53,7 +53,7 @@ const statusOf = (checks: readonly Check[], name: Check['check']) => checks.find
 
 describe('the checks of a preflight', () => {
   it('allow an ordinary order unchanged, and always list all eight checks', () => {
-    const { decision, recommended, checks } = look()
+    const { decision, recommended, checks } = checkOrder()
     expect({ decision, recommended }).to.deep.equal({ decision: 'allow', recommended: 1e6 })
     expect(checks.map(({ check, status }) => `${check} ${status}`)).to.deep.equal([
       'regime pass',
@@ -68,15 +68,15 @@ describe('the checks of a preflight', () => {
   })
 
   it('reduce the size by the position scalar of a volatile regime, and never raise it', () => {
-    const { decision, recommended, checks } = look({}, VOLATILE)
+    const { decision, recommended, checks } = checkOrder({}, VOLATILE)
     expect({ decision, recommended }).to.deep.equal({ decision: 'reduce', recommended: 5e5 })
     expect(statusOf(checks, 'regime')).to.equal('warn')
-    expect(look({}, { ...STABLE, position_scalar: 0.9 })).to.include({ decision: 'reduce', recommended: 9e5 })
-    expect(look({}, { ...STABLE, position_scalar: 1.5 }).recommended).to.equal(1e6)
+    expect(checkOrder({}, { ...STABLE, position_scalar: 0.9 })).to.include({ decision: 'reduce', recommended: 9e5 })
+    expect(checkOrder({}, { ...STABLE, position_scalar: 1.5 }).recommended).to.equal(1e6)
   })
 
   it('do not pass a regime that is missing', () => {
-    const { decision, checks } = look({}, { missing: 'Nothing is known of it.' })
+    const { decision, checks } = checkOrder({}, { missing: 'Nothing is known of it.' })
     expect(decision).to.equal('allow')
     expect(checks[0]).to.deep.equal({
       check: 'regime',
@@ -88,54 +88,54 @@ describe('the checks of a preflight', () => {
   })
 
   it('deny an order that costs more than the caller accepts', () => {
-    const { decision, recommended, checks } = look({ max_cost_bps: 13 })
+    const { decision, recommended, checks } = checkOrder({ max_cost_bps: 13 })
     expect({ decision, recommended }).to.deep.equal({ decision: 'deny', recommended: 0 })
     expect(checks[1]).to.include({ check: 'cost', status: 'fail', limit: 13 })
     expect(checks[1]?.value).to.be.closeTo(13.5298, 1e-4)
   })
 
   it('warn above 1% of a day’s turnover and reduce to it, and deny above 10%', () => {
-    const large = look({ notional_usd: 2e7, max_cost_bps: 100 })
+    const large = checkOrder({ notional_usd: 2e7, max_cost_bps: 100 })
     expect(statusOf(large.checks, 'size_vs_adv')).to.equal('warn')
     expect(large).to.include({ decision: 'reduce', recommended: 1e7 })
-    expect(statusOf(look({ notional_usd: 1e7 }).checks, 'size_vs_adv')).to.equal('pass')
-    const huge = look({ notional_usd: 1.01e8, max_cost_bps: 1000 })
+    expect(statusOf(checkOrder({ notional_usd: 1e7 }).checks, 'size_vs_adv')).to.equal('pass')
+    const huge = checkOrder({ notional_usd: 1.01e8, max_cost_bps: 1000 })
     expect(statusOf(huge.checks, 'size_vs_adv')).to.equal('fail')
     expect(huge.decision).to.equal('deny')
   })
 
   it('limit the order to a share of the account', () => {
-    expect(statusOf(look({ account_equity_usd: 1e7 }).checks, 'size_vs_equity')).to.equal('pass')
-    const { checks, decision } = look({ account_equity_usd: 9.9e6 })
+    expect(statusOf(checkOrder({ account_equity_usd: 1e7 }).checks, 'size_vs_equity')).to.equal('pass')
+    const { checks, decision } = checkOrder({ account_equity_usd: 9.9e6 })
     expect(checks[3]).to.include({ status: 'fail', limit: 10 })
     expect(checks[3]?.value).to.be.closeTo(10.101, 1e-3)
     expect(decision).to.equal('deny')
-    expect(look({ account_equity_usd: 9.9e6, max_position_pct: 11 }).decision).to.equal('allow')
+    expect(checkOrder({ account_equity_usd: 9.9e6, max_position_pct: 11 }).decision).to.equal('allow')
   })
 
   it('deny a limit more than five hourly standard deviations away, on either side', () => {
     // An hour of 2% a day around the clock is 0.408%, five of them 2.04%.
-    const status = (limit_price: number) => statusOf(look({ limit_price }).checks, 'limit_distance')
+    const status = (limit_price: number) => statusOf(checkOrder({ limit_price }).checks, 'limit_distance')
     expect([97.9, 98, 102, 102.1].map(status)).to.deep.equal(['fail', 'pass', 'pass', 'fail'])
-    expect(look({ limit_price: 101 }).checks[4]?.value).to.be.closeTo(0.01 / (0.02 / Math.sqrt(24)), 1e-9)
+    expect(checkOrder({ limit_price: 101 }).checks[4]?.value).to.be.closeTo(0.01 / (0.02 / Math.sqrt(24)), 1e-9)
   })
 
   it('warn if a perpetual position pays more than 5 bps in eight hours', () => {
     const funding = (side: 'buy' | 'sell', rate8h: number) =>
-      look({ side }, STABLE, {}, { rate8h, venues: 3 }).checks[7]
+      checkOrder({ side }, STABLE, {}, { rate8h, venues: 3 }).checks[7]
     expect(funding('buy', 0.0006)).to.include({ check: 'funding', status: 'warn', limit: 5 })
     expect(funding('buy', 0.0006)?.value).to.be.closeTo(6, 1e-9)
     expect(funding('sell', 0.0006)).to.include({ status: 'pass' })
     expect(funding('sell', 0.0006)?.value).to.be.closeTo(-6, 1e-9)
     expect(funding('sell', -0.0006)).to.include({ status: 'warn' })
-    expect(look({}, STABLE, {}, { rate8h: 0.0006, venues: 3 }).decision).to.equal('reduce')
+    expect(checkOrder({}, STABLE, {}, { rate8h: 0.0006, venues: 3 }).decision).to.equal('reduce')
   })
 
   it('deny on data older than five minutes and in a closed market', () => {
-    expect(look({}, STABLE, { data_age_seconds: 300 }).decision).to.equal('allow')
-    expect(statusOf(look({}, STABLE, { data_age_seconds: 301 }).checks, 'data_freshness')).to.equal('fail')
-    expect(look({}, { ...STABLE, data_age_seconds: 301 }).decision).to.equal('deny')
-    const closed = look({}, STABLE, { session: { is_open: false, next_open: '2026-11-23T14:30:00Z' } })
+    expect(checkOrder({}, STABLE, { data_age_seconds: 300 }).decision).to.equal('allow')
+    expect(statusOf(checkOrder({}, STABLE, { data_age_seconds: 301 }).checks, 'data_freshness')).to.equal('fail')
+    expect(checkOrder({}, { ...STABLE, data_age_seconds: 301 }).decision).to.equal('deny')
+    const closed = checkOrder({}, STABLE, { session: { is_open: false, next_open: '2026-11-23T14:30:00Z' } })
     expect(closed.checks[6]).to.include({ status: 'fail', value: 'closed' })
     expect(closed.decision).to.equal('deny')
   })

@@ -4,7 +4,7 @@ import { InvalidInput } from '../../../gateway/errors.ts'
 import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { UTC } from '../../../plugins/qc/bar-times.ts'
-import { walk } from './walk.ts'
+import { randomWalk } from './random-walk.ts'
 
 const rows = [
   ['2024-07-01', 10, 12, 9, 11, 100],
@@ -161,7 +161,7 @@ describe('the bars of a request', () => {
   })
 
   it('may have prices of any size and sign if negatives are allowed', () => {
-    const spread = walk({ count: 300 }).map((bar) => ({
+    const spreadPrices = randomWalk({ count: 300 }).map((bar) => ({
       t: bar.t,
       o: bar.o - 100,
       h: bar.h - 100,
@@ -169,9 +169,9 @@ describe('the bars of a request', () => {
       c: bar.c - 100,
       v: bar.v,
     }))
-    const report = checkBarQuality({ bars: spread, allow_negative: true })
+    const report = checkBarQuality({ bars: spreadPrices, allow_negative: true })
     expect(report.by_code['nonpositive_price']).to.equal(undefined)
     expect(report.not_checked).to.have.keys('bad_print', 'split')
-    expect(checkBarQuality({ bars: spread }).by_code['nonpositive_price']).to.be.above(0)
+    expect(checkBarQuality({ bars: spreadPrices }).by_code['nonpositive_price']).to.be.above(0)
   })
 })

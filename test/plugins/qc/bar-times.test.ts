@@ -32,7 +32,7 @@ describe('the timestamps of bars', () => {
   })
 
   it('are null for values that are not times', () => {
-    const none = [
+    const invalid = [
       '2024-02-30',
       '2024-13-01',
       '2024-01-01T25:00',
@@ -46,7 +46,7 @@ describe('the timestamps of bars', () => {
       NaN,
       Infinity,
     ]
-    for (const value of none) expect(parseBarTime(value), String(value)).to.equal(null)
+    for (const value of invalid) expect(parseBarTime(value), String(value)).to.equal(null)
   })
 
   it('are written in UTC, with milliseconds only if there are any', () => {

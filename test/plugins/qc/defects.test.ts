@@ -4,16 +4,16 @@ import { corrupt } from '../../../scripts/bench/products/planted-defects.ts'
 import { type Tally, tally, measureQuality } from '../../../scripts/bench/products/bar-quality.ts'
 import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'
 import { isRecorded } from '../../../scripts/bench/products/recorded-data.ts'
-import { walk } from './walk.ts'
+import { randomWalk } from './random-walk.ts'
 
 describe('the bar-quality report on planted defects', () => {
-  const counted: Tally = new Map()
+  const tallies: Tally = new Map()
   before(() => {
     for (const [seed, interval] of [60, 900, 3600].entries()) {
-      const bars = walk({ count: 5500, interval, seed: seed + 1, volatility: 0.001 * Math.sqrt(interval / 60) })
+      const bars = randomWalk({ count: 5500, interval, seed: seed + 1, volatility: 0.001 * Math.sqrt(interval / 60) })
       const { bars: corrupted, truth } = corrupt(bars, 4, seed + 1, interval)
       const { findings, splits } = checkBarQuality({ bars: corrupted })
-      tally(truth, findings, splits, counted)
+      tally(truth, findings, splits, tallies)
     }
   })
 
@@ -26,21 +26,21 @@ describe('the bar-quality report on planted defects', () => {
     'bad_print decimal': 'bars with a shifted decimal point',
   }))
     it(`finds all ${defects}`, () => {
-      const { hits, wanted } = counted.get(family)!
+      const { hits, wanted } = tallies.get(family)!
       expect(hits).to.equal(wanted)
     })
 
   it('finds nearly all bad prints that are harder to see', () => {
-    const medium = counted.get('bad_print medium')!
-    const hard = counted.get('bad_print hard')!
+    const medium = tallies.get('bad_print medium')!
+    const hard = tallies.get('bad_print hard')!
     expect(medium.hits / medium.wanted).to.be.at.least(0.95)
     expect(hard.hits / hard.wanted).to.be.at.least(0.8)
   })
 
   it('reports hardly anything but the planted defects', () => {
     for (const family of ['impossible', 'timestamp', 'stale', 'split', 'volume'])
-      expect(counted.get(family)!.false, family).to.equal(0)
-    const { alarms, false: wrong } = counted.get('bad_print')!
+      expect(tallies.get(family)!.false, family).to.equal(0)
+    const { alarms, false: wrong } = tallies.get('bad_print')!
     expect(1 - wrong / alarms).to.be.at.least(0.97)
   })
 })

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
-import { walk, type WalkBar } from './walk.ts'
+import { randomWalk, type WalkBar } from './random-walk.ts'
 
 type Change = { [Field in keyof WalkBar]?: number | null }
 
 /** Returns the findings on a random walk whose row 50 is changed. */
 function findings(change: (bar: WalkBar) => Change) {
-  const bars = walk({ count: 120 })
+  const bars = randomWalk({ count: 120 })
   const report = checkBarQuality({ bars: bars.map((bar, i) => (i === 50 ? { ...bar, ...change(bar) } : bar)) })
   return { found: report.findings.map(({ code, index, field, expected }) => ({ code, index, field, expected })), bars }
 }

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
-import { walk, type WalkBar } from './walk.ts'
+import { randomWalk, type WalkBar } from './random-walk.ts'
 
-const clean = walk({ count: 2000 })
+const clean = randomWalk({ count: 2000 })
 /** The range of an ordinary bar of the random walk. */
 const RANGE = 0.0016
 
@@ -18,11 +18,11 @@ describe('bad prints', () => {
   })
 
   it('include lone wicks, whose expected value is the level that the body and the neighbours confirm', () => {
-    const [print, ...none] = found(700, (bar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) }))
-    const vouched = Math.max(clean[700]!.o, clean[700]!.c, clean[699]!.h, clean[701]!.h)
-    expect(none).to.deep.equal([])
+    const [print, ...others] = found(700, (bar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) }))
+    const confirmedLevel = Math.max(clean[700]!.o, clean[700]!.c, clean[699]!.h, clean[701]!.h)
+    expect(others).to.deep.equal([])
     expect(print).to.include({ code: 'bad_print_high', index: 700, field: 'high', severity: 'error' })
-    expect(print?.expected).to.be.closeTo(vouched, 1e-9)
+    expect(print?.expected).to.be.closeTo(confirmedLevel, 1e-9)
     expect(found(700, (bar) => ({ l: bar.l * (1 - 8 * RANGE) }))[0]).to.include({ code: 'bad_print_low', index: 700 })
   })
 
@@ -58,8 +58,8 @@ describe('bad prints', () => {
   })
 
   it('include closes that the next bar does not confirm', () => {
-    const [print, ...none] = found(700, (bar) => ({ c: bar.h * (1 + 7 * RANGE), h: bar.h * (1 + 7 * RANGE) }))
-    expect(none).to.deep.equal([])
+    const [print, ...others] = found(700, (bar) => ({ c: bar.h * (1 + 7 * RANGE), h: bar.h * (1 + 7 * RANGE) }))
+    expect(others).to.deep.equal([])
     expect(print).to.include({ code: 'bad_print_close', index: 700 })
     expect(print?.expected).to.be.closeTo(clean[701]!.o, 1e-9)
   })
@@ -80,23 +80,23 @@ describe('bad prints', () => {
   for (const factor of [0.01, 0.1, 10, 100])
     it(`include whole bars displaced by a factor of ${factor}`, () => {
       const shift = ({ o, h, l, c }: WalkBar) => ({ o: o * factor, h: h * factor, l: l * factor, c: c * factor })
-      const [print, ...none] = found(700, shift)
-      expect(none).to.deep.equal([])
+      const [print, ...others] = found(700, shift)
+      expect(others).to.deep.equal([])
       expect(print).to.include({ code: 'decimal_shift', index: 700, severity: 'error' })
       expect(print?.expected).to.be.closeTo(clean[700]!.c, 1e-9)
     })
 
   it('have a higher threshold in a market with long tails', () => {
-    const wild = walk({ count: 2000, seed: 4 }).map((bar, i) =>
+    const longTailed = randomWalk({ count: 2000, seed: 4 }).map((bar, i) =>
       i % 40 === 0 ? { ...bar, h: bar.h * (1 + 4 * RANGE) } : bar,
     )
-    expect(checkBarQuality({ bars: wild }).thresholds.wick).to.be.above(
+    expect(checkBarQuality({ bars: longTailed }).thresholds.wick).to.be.above(
       checkBarQuality({ bars: clean }).thresholds.wick!,
     )
   })
 
   it('are judged by fixed thresholds on daily bars, which are higher without volume', () => {
-    const daily = walk({ count: 600, interval: 86_400, volatility: 0.01 })
+    const daily = randomWalk({ count: 600, interval: 86_400, volatility: 0.01 })
     expect(checkBarQuality({ bars: daily }).thresholds).to.include({ wick: 1.5, close: 2 })
     expect(checkBarQuality({ bars: daily.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).thresholds.wick).to.equal(2)
   })

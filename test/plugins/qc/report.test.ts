@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
-import { walk } from './walk.ts'
+import { randomWalk } from './random-walk.ts'
 
 const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {
   operations: { checkBarQuality: { example: { request: { body: unknown }; response: unknown } } }
@@ -14,7 +14,7 @@ describe('the bar-quality report', () => {
   })
 
   it('can be recalculated from its own numbers', () => {
-    const bars = walk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
+    const bars = randomWalk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
     const half = bars.map((bar, i) =>
       i < 300 ? bar : { ...bar, o: bar.o / 2, h: bar.h / 2, l: bar.l / 2, c: bar.c / 2 },
     )
@@ -31,7 +31,7 @@ describe('the bar-quality report', () => {
   })
 
   it('gives a clean file a score of 1 and calls it usable', () => {
-    const report = checkBarQuality({ symbol: 'WALK', bars: walk({ count: 500 }) })
+    const report = checkBarQuality({ symbol: 'WALK', bars: randomWalk({ count: 500 }) })
     expect(report).to.deep.include({
       symbol: 'WALK',
       bars: 500,
@@ -45,7 +45,7 @@ describe('the bar-quality report', () => {
   })
 
   it('scores errors with weight 1, warnings with 0.3 and infos with 0', () => {
-    const bars = walk({ count: 1000 })
+    const bars = randomWalk({ count: 1000 })
     const broken = bars.map((bar, i) => (i === 100 || i === 300 ? { ...bar, c: -1 } : bar)).toSpliced(700, 3)
     const report = checkBarQuality({ bars: broken })
     expect(report.counts).to.deep.equal({ error: 2, warning: 1, info: 0 })
@@ -54,12 +54,12 @@ describe('the bar-quality report', () => {
   })
 
   it('calls bars usable with errors on up to a thousandth of them', () => {
-    const bars = walk({ count: 1000 })
+    const bars = randomWalk({ count: 1000 })
     expect(checkBarQuality({ bars: bars.with(500, { ...bars[500]!, v: -1 }) }).usable).to.equal(true)
   })
 
   it('lists the worst 1,000 findings in order of rows and counts all', () => {
-    const bars = walk({ count: 4000 }).map((bar, i) =>
+    const bars = randomWalk({ count: 4000 }).map((bar, i) =>
       i % 3 === 0 ? { ...bar, c: -bar.c } : i % 3 === 1 ? { ...bar, v: 0 } : bar,
     )
     const report = checkBarQuality({ bars })
@@ -72,8 +72,8 @@ describe('the bar-quality report', () => {
   })
 
   it('uses the interval of the request', () => {
-    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
-    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
-    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)
+    expect(checkBarQuality({ bars: randomWalk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
+    expect(checkBarQuality({ bars: randomWalk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
+    expect(checkBarQuality({ bars: randomWalk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)
   })
 })

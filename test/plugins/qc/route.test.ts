@@ -7,22 +7,22 @@ import { join, resolve } from 'node:path'
 import { proves } from '../../requirements.ts'
 import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
-import { walk } from './walk.ts'
+import { randomWalk } from './random-walk.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
 describe('POST /v1/bars/qc', () => {
   const folder = mkdtempSync(join(tmpdir(), 'qc-'))
-  const bars = walk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
-  let shop: TestGateway
+  const bars = randomWalk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
+  let gateway: TestGateway
   let url: string
   before(async () => {
     for (const name of ['service.json', 'qc.json']) cpSync(join(root, 'catalog', name), join(folder, name))
-    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
-    url = `${shop.url}/v1/bars/qc`
+    gateway = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${gateway.url}/v1/bars/qc`
   })
   after(async () => {
-    await shop.close()
+    await gateway.close()
     rmSync(folder, { recursive: true })
   })
 
@@ -31,10 +31,10 @@ describe('POST /v1/bars/qc', () => {
     const { response, v1 } = await offer(url, { method: 'POST', body: { bars } })
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '50000' })
-    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { symbol: 'WALK', bars } })
-    expect(answer.status).to.equal(200)
-    expect(receipt(answer)).to.include({ success: true })
-    const report = await json(answer)
+    const paid = await buy(url, gateway.wallet, 2, { method: 'POST', body: { symbol: 'WALK', bars } })
+    expect(paid.status).to.equal(200)
+    expect(receipt(paid)).to.include({ success: true })
+    const report = await json(paid)
     expect(report).to.include({ symbol: 'WALK', bars: 500, model: 'qc/1' })
     expect(report['by_code']).to.deep.equal({ bad_print_high: 1 })
   })
@@ -42,13 +42,13 @@ describe('POST /v1/bars/qc', () => {
   it('accepts a bare array and a table', async () => {
     const rows = bars.map(({ t, o, h, l, c, v }) => [t, o, h, l, c, v])
     for (const body of [bars, rows, { columns: ['t', 'o', 'h', 'l', 'c', 'v'], rows }]) {
-      const answer = await buy(url, shop.wallet, 1, { method: 'POST', body })
-      expect(answer.status).to.equal(200)
-      expect((await json(answer))['by_code']).to.deep.equal({ bad_print_high: 1 })
+      const response = await buy(url, gateway.wallet, 1, { method: 'POST', body })
+      expect(response.status).to.equal(200)
+      expect((await json(response))['by_code']).to.deep.equal({ bad_print_high: 1 })
     }
   })
 
-  const hostile: Record<string, { body: unknown; loc: (string | number)[] }> = {
+  const invalidRequests: Record<string, { body: unknown; loc: (string | number)[] }> = {
     'a request with two bars': { body: { bars: bars.slice(0, 2) }, loc: ['body', 'bars'] },
     'a request without bars': { body: {}, loc: ['body', 'bars'] },
     'a text instead of bars': { body: { bars: 'many' }, loc: ['body', 'bars'] },
@@ -62,34 +62,34 @@ describe('POST /v1/bars/qc', () => {
     'an unknown time zone': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
     '50,001 bars': { body: Array.from({ length: 50_001 }, () => 0), loc: ['body'] },
   }
-  for (const [request, { body, loc }] of Object.entries(hostile))
+  for (const [request, { body, loc }] of Object.entries(invalidRequests))
     it(`answers 422 to ${request}, says where the error is and charges nothing`, async () => {
-      const header = await payment(url, shop.wallet, 2, { method: 'POST' })
-      const answer = await send(url, header, 2, { method: 'POST', body })
-      expect(answer.status).to.equal(422)
-      expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+      const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
+      const response = await send(url, header, 2, { method: 'POST', body })
+      expect(response.status).to.equal(422)
+      expect(((await json(response))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
       const paid = await send(url, header, 2, { method: 'POST', body: { bars } })
       expect(paid.status, 'the payment is still good').to.equal(200)
     })
 
   it('answers 422 to a number that is too large, and names the row', async () => {
-    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
     const text = JSON.stringify({ bars }).replace(/"h":[\d.]+/, '"h":1e400')
     const headers = { 'content-type': 'application/json', 'payment-signature': header }
-    const answer = await fetch(url, { method: 'POST', body: text, headers })
-    expect(answer.status).to.equal(422)
-    expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'bars', 0, 'h'])
+    const response = await fetch(url, { method: 'POST', body: text, headers })
+    expect(response.status).to.equal(422)
+    expect(((await json(response))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'bars', 0, 'h'])
   })
 
   it('answers 413 to a body of more than 16 MB', async () => {
-    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
-    const answer = await send(url, header, 2, { method: 'POST', body: { bars: ['x'.repeat(16_000_000)] } })
-    expect(answer.status).to.equal(413)
+    const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
+    const response = await send(url, header, 2, { method: 'POST', body: { bars: ['x'.repeat(16_000_000)] } })
+    expect(response.status).to.equal(413)
   })
 
   it('is offered over MCP as the tool check_bar_quality', async () => {
     const client = new Client({ name: 'test', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`)))
     const tool = (await client.listTools()).tools.find(({ name }) => name === 'check_bar_quality')
     expect(tool?.inputSchema.properties).to.include.keys(
       'symbol',
@@ -99,7 +99,7 @@ describe('POST /v1/bars/qc', () => {
       'rows',
       'payment_signature',
     )
-    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const signature = await payment(url, gateway.wallet, 2, { method: 'POST' })
     const answer = await client.callTool({
       name: 'check_bar_quality',
       arguments: { bars, payment_signature: signature },

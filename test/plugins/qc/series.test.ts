@@ -5,9 +5,9 @@ import { centredMedian, neighbourMedian } from '../../../plugins/lib/quant/rolli
 import { fitTail } from '../../../plugins/qc/print-checks.ts'
 import { findTickSize } from '../../../plugins/lib/quant/tick-size.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
-import { walk, type WalkBar } from './walk.ts'
+import { randomWalk, type WalkBar } from './random-walk.ts'
 
-const clean = walk({ count: 2000 })
+const clean = randomWalk({ count: 2000 })
 const flat = (bar: WalkBar, level: number): WalkBar => ({ ...bar, o: level, h: level, l: level, c: level })
 
 describe('stale runs', () => {
@@ -20,9 +20,9 @@ describe('stale runs', () => {
 
   it('must be longer than usual for a market that often stands still', () => {
     const random = seededRandom(3)
-    const sleepy = clean.map((bar) => ({ ...bar }))
-    for (let i = 1; i < sleepy.length; i += 1) if (random() < 0.5) sleepy[i] = flat(sleepy[i]!, sleepy[i - 1]!.c)
-    const report = checkBarQuality({ bars: sleepy })
+    const quiet = clean.map((bar) => ({ ...bar }))
+    for (let i = 1; i < quiet.length; i += 1) if (random() < 0.5) quiet[i] = flat(quiet[i]!, quiet[i - 1]!.c)
+    const report = checkBarQuality({ bars: quiet })
     expect(report.by_code['stale_run']).to.equal(undefined)
     expect(report.thresholds.stale_run_bars).to.be.above(8)
   })
@@ -106,8 +106,8 @@ describe('rolling medians, run lengths and tails', () => {
 
   it('expect longer runs if runs are common', () => {
     const rule = { short: 8, chance: 0.001 }
-    const often = Array.from({ length: 400 }, (_, i) => 1 + (i % 3))
-    expect(chanceLength([1, 1, 20], rule)).to.be.below(chanceLength([...often, 20], rule))
+    const manyRuns = Array.from({ length: 400 }, (_, i) => 1 + (i % 3))
+    expect(chanceLength([1, 1, 20], rule)).to.be.below(chanceLength([...manyRuns, 20], rule))
     expect(chanceLength([1, 1, 1, 2, 1, 1, 20], { short: 3, chance: 0.001 })).to.equal(7)
   })
 

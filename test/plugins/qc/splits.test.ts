@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { RATIOS } from '../../../plugins/qc/unadjusted-splits.ts'
-import { walk, weekdays, type WalkBar } from './walk.ts'
+import { randomWalk, weekdays, type WalkBar } from './random-walk.ts'
 
-const daily = walk({ count: 400, times: weekdays('2022-01-03', 400), volatility: 0.012 })
+const daily = randomWalk({ count: 400, times: weekdays('2022-01-03', 400), volatility: 0.012 })
 
 /** Returns the bars with an unadjusted split at a row. */
 function unadjusted(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] {
@@ -36,15 +36,15 @@ describe('unadjusted splits', () => {
     // The report finds smaller and rarer ratios often, but not always, because a real jump is more likely.
     if (popularity < 0.002 || Math.abs(Math.log(factor)) < Math.log(1.4)) continue
     it(`of ${name} are found at their row`, () => {
-      const [split, ...none] = splitsOf(unadjusted(daily, 200, factor))
-      expect(none).to.deep.equal([])
+      const [split, ...others] = splitsOf(unadjusted(daily, 200, factor))
+      expect(others).to.deep.equal([])
       expect(split).to.include({ index: 200, ratio: name, factor, adjust_before: true })
       expect(split?.log_odds).to.be.above(0)
     })
   }
 
   it('are found between two minute bars', () => {
-    const minutes = walk({ count: 1500 })
+    const minutes = randomWalk({ count: 1500 })
     for (const factor of [2, 1.5, 7, 0.25, 0.05])
       expect(
         splitsOf(unadjusted(minutes, 700, factor)).map(({ index, factor: found }) => [index, found]),
@@ -52,10 +52,16 @@ describe('unadjusted splits', () => {
   })
 
   it('are found for every ratio between two minute bars, and between two daily bars of a 24x7 market', () => {
-    const [minutes, around] = [walk({ count: 1500 }), walk({ count: 400, interval: 86_400, volatility: 0.01 })]
+    const [minutes, roundTheClock] = [
+      randomWalk({ count: 1500 }),
+      randomWalk({ count: 400, interval: 86_400, volatility: 0.01 }),
+    ]
     for (const factor of [2, 1.5, 5 / 4, 4 / 3, 6 / 5, 5 / 3])
-      for (const bars of [minutes, around]) {
-        const found = splitsOf(unadjusted(bars, 300, factor)).map(({ index, factor: told }) => [index, told])
+      for (const bars of [minutes, roundTheClock]) {
+        const found = splitsOf(unadjusted(bars, 300, factor)).map(({ index, factor: foundFactor }) => [
+          index,
+          foundFactor,
+        ])
         expect(found, String(factor)).to.deep.equal([[300, factor]])
       }
   })
@@ -64,10 +70,12 @@ describe('unadjusted splits', () => {
     const times = weekdays('2024-01-02', 12).flatMap((day) =>
       Array.from({ length: 390 }, (_, minute) => day + (870 + minute) * 60),
     )
-    const nights = walk({ count: times.length, times }).map((bar, i) => (i % 390 < 5 ? { ...bar, v: bar.v * 20 } : bar))
+    const nights = randomWalk({ count: times.length, times }).map((bar, i) =>
+      i % 390 < 5 ? { ...bar, v: bar.v * 20 } : bar,
+    )
     for (const factor of [2, 1.5, 7, 0.1])
       expect(
-        splitsOf(unadjusted(nights, 6 * 390, factor)).map(({ index, factor: told }) => [index, told]),
+        splitsOf(unadjusted(nights, 6 * 390, factor)).map(({ index, factor: foundFactor }) => [index, foundFactor]),
         String(factor),
       ).to.deep.equal([[6 * 390, factor]])
   })
@@ -81,7 +89,7 @@ describe('unadjusted splits', () => {
   })
 
   it('are found quickly in a hostile file with very many gaps', () => {
-    const hostile = walk({
+    const hostile = randomWalk({
       count: 50_000,
       interval: 86_400,
       times: Array.from({ length: 50_000 }, (_, i) => i * 86_400),
@@ -142,7 +150,7 @@ describe('unadjusted splits', () => {
 
 describe('possible dividends', () => {
   it('are single falls between close and open on an ordinary day', () => {
-    const quiet = walk({ count: 300, times: weekdays('2022-01-03', 300), volatility: 0.005 })
+    const quiet = randomWalk({ count: 300, times: weekdays('2022-01-03', 300), volatility: 0.005 })
     const at = quiet.findIndex(({ o, h, l, c, v }, i) => i > 150 && h / l < 1.006 && v < 1000 && c <= o)
     const lower = (bar: WalkBar) => ({
       t: bar.t,
@@ -152,8 +160,8 @@ describe('possible dividends', () => {
       c: bar.c * 0.96,
       v: bar.v,
     })
-    const after = quiet.map((bar, i) => (i < at ? bar : lower(bar)))
-    const found = checkBarQuality({ bars: after, session: 'us_equity' }).findings.filter(
+    const fallen = quiet.map((bar, i) => (i < at ? bar : lower(bar)))
+    const found = checkBarQuality({ bars: fallen, session: 'us_equity' }).findings.filter(
       ({ code }) => code === 'possible_dividend',
     )
     expect(found.map(({ index, severity }) => [index, severity])).to.deep.equal([[at, 'info']])

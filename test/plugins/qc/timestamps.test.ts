@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
-import { START, walk, weekdays, type WalkBar } from './walk.ts'
+import { START, randomWalk, weekdays, type WalkBar } from './random-walk.ts'
 
 const MINUTE = 60
 const DAY = 86_400
@@ -21,7 +21,7 @@ function newYorkDays(days: readonly string[], offsetHours: number, early: readon
 }
 
 describe('the check of the order of rows', () => {
-  const bars = walk({ count: 300 })
+  const bars = randomWalk({ count: 300 })
 
   it('reports only the second of two swapped rows', () => {
     const swapped = bars.with(100, bars[101]!).with(101, bars[100]!)
@@ -58,7 +58,7 @@ describe('the check of the order of rows', () => {
 
 describe('the check of the grid of timestamps', () => {
   it('reports a row that is off the grid, with its expected time', () => {
-    const bars = walk({ count: 300 })
+    const bars = randomWalk({ count: 300 })
     const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })
     expect(report.findings).to.have.length(1)
     expect(report.findings[0]).to.include({ code: 'off_grid_timestamp', index: 100, score: 25 })
@@ -66,11 +66,11 @@ describe('the check of the grid of timestamps', () => {
 
   it('accepts hourly bars that begin at the half hour and daily bars across a change of clocks', () => {
     const days = weekdays('2024-03-04', 60).map((day) => day + (day < Date.UTC(2024, 2, 10) / 1000 ? 5 : 4) * 3600)
-    expect(codes(walk({ count: 60, times: days }))).to.deep.equal([])
+    expect(codes(randomWalk({ count: 60, times: days }))).to.deep.equal([])
     const hours = weekdays('2024-04-01', 20).flatMap((day) =>
       [13.5, 14.5, 15.5, 16.5, 17.5, 18.5, 19.5].map((hour) => day + hour * 3600),
     )
-    expect(codes(walk({ count: hours.length, times: hours }))).to.deep.equal([])
+    expect(codes(randomWalk({ count: hours.length, times: hours }))).to.deep.equal([])
   })
 })
 
@@ -79,17 +79,17 @@ describe('bars without a common step', () => {
     const random = seededRandom(7)
     let time = START
     const times = Array.from({ length: 500 }, () => (time += 20 + Math.floor(400 * random())))
-    const report = checkBarQuality({ bars: walk({ count: 500, times }) })
+    const report = checkBarQuality({ bars: randomWalk({ count: 500, times }) })
     expect(report.findings).to.deep.equal([])
     expect(report.not_checked).to.have.all.keys('off_grid_timestamp', 'gap')
     expect(report.coverage).to.include({ expected_bars: 500, missing: 0 })
-    expect(checkBarQuality({ bars: walk({ count: 500, times }), interval: '1m' }).not_checked).to.deep.equal({})
+    expect(checkBarQuality({ bars: randomWalk({ count: 500, times }), interval: '1m' }).not_checked).to.deep.equal({})
   })
 })
 
 describe('gaps', () => {
   it('are counted in missing bars in a 24x7 market', () => {
-    const bars = walk({ count: 3000 }).toSpliced(1000, 7)
+    const bars = randomWalk({ count: 3000 }).toSpliced(1000, 7)
     const { findings, coverage } = checkBarQuality({ bars, session: '24x7' })
     expect(findings).to.have.length(1)
     expect(findings[0]).to.include({ code: 'gap', index: 1000, score: 7 })
@@ -99,7 +99,7 @@ describe('gaps', () => {
   it('do not include nights, weekends, holidays and early closes in New York', () => {
     const days = ['2024-11-25', '2024-11-26', '2024-11-27', '2024-11-29', '2024-12-02', '2024-12-03']
     const times = newYorkDays(days, -5, ['2024-11-29'])
-    const bars = walk({ count: times.length, times })
+    const bars = randomWalk({ count: times.length, times })
     expect(checkBarQuality({ bars }).session).to.equal('us_equity')
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(500, 4))).to.deep.equal([['gap', 500]])
@@ -108,7 +108,7 @@ describe('gaps', () => {
   it('include the missing end of a session and a missing day', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = newYorkDays(days, -4)
-    const bars = walk({ count: times.length, times })
+    const bars = randomWalk({ count: times.length, times })
     const tail = checkBarQuality({ bars: bars.toSpliced(390 * 2 - 30, 30) })
     expect(tail.coverage.missing).to.equal(30)
     expect(tail.findings.map(({ code }) => code)).to.deep.equal(['gap'])
@@ -122,7 +122,7 @@ describe('gaps', () => {
       const summer = week > 4 ? 3600 : 0
       for (let hour = 0; hour < 119; hour += 1) times.push(start + week * 7 * DAY + hour * 3600 - summer)
     }
-    const bars = walk({ count: times.length, times, volatility: 0.002 })
+    const bars = randomWalk({ count: times.length, times, volatility: 0.002 })
     expect(checkBarQuality({ bars }).session).to.equal('weekdays')
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(250, 5))).to.deep.equal([['gap', 250]])
@@ -146,18 +146,18 @@ describe('gaps', () => {
       minutes(14, start + 7 * DAY).filter((time) => isOpen(time, false)),
       minutes(21).filter((time) => isOpen(time, true)),
     ])
-      expect(codes(walk({ count: times.length, times }))).to.deep.equal([])
+      expect(codes(randomWalk({ count: times.length, times }))).to.deep.equal([])
   })
 
   it('are trading days of the NYSE without a bar, for daily bars', () => {
-    const open = weekdays('2001-07-02', 90).filter((day) => !isShut(day))
-    const bars = walk({ count: open.length, times: open, volatility: 0.01 })
+    const open = weekdays('2001-07-02', 90).filter((day) => !isClosedDay(day))
+    const bars = randomWalk({ count: open.length, times: open, volatility: 0.01 })
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(20, 1))).to.deep.equal([['gap', 20]])
   })
 
   it('are reported in a thin market only if they are longer than chance', () => {
-    const bars = walk({ count: 4000 }).filter((_, i) => i % 17 !== 5 && (i < 2000 || i >= 2009))
+    const bars = randomWalk({ count: 4000 }).filter((_, i) => i % 17 !== 5 && (i < 2000 || i >= 2009))
     const { findings, coverage } = checkBarQuality({ bars })
     expect(findings.filter(({ code }) => code === 'gap').map(({ score }) => score)).to.deep.equal([9])
     expect(coverage.missing).to.be.above(230)
@@ -166,15 +166,15 @@ describe('gaps', () => {
   it('are judged by how thin the market was at the time', () => {
     const random = seededRandom(5)
     const isNight = (i: number): boolean => i % 1440 < 480
-    const isThere = (i: number): boolean => (isNight(i) ? random() < 0.6 : i < 2500 || i >= 2504)
-    const bars = walk({ count: 4320 }).filter((_, i) => isThere(i))
+    const hasBar = (i: number): boolean => (isNight(i) ? random() < 0.6 : i < 2500 || i >= 2504)
+    const bars = randomWalk({ count: 4320 }).filter((_, i) => hasBar(i))
     const found = checkBarQuality({ bars }).findings.filter(({ code }) => code === 'gap')
     expect(found.map(({ score, timestamp }) => [score, timestamp])).to.deep.equal([[4, '2024-01-04T17:44:00Z']])
   })
 })
 
 /** Independence Day, Labor Day and the days after the attack on New York in 2001. */
-function isShut(day: number): boolean {
+function isClosedDay(day: number): boolean {
   const name = new Date(day * 1000).toISOString().slice(0, 10)
   return ['2001-07-04', '2001-09-03', '2001-09-11', '2001-09-12', '2001-09-13', '2001-09-14'].includes(name)
 }
@@ -184,7 +184,7 @@ describe('sessions', () => {
     const times = weekdays('2024-06-03', 60)
       .concat(Date.UTC(2024, 7, 31) / 1000)
       .sort((a, b) => a - b)
-    const bars = walk({ count: times.length, times, volatility: 0.01 })
+    const bars = randomWalk({ count: times.length, times, volatility: 0.01 })
     const closed = codes(bars, { session: 'us_equity' }).filter(([code]) => code === 'closed_session_bar')
     const days = closed.map(([, index]) => new Date(times[index]! * 1000).toISOString().slice(0, 10))
     expect(days).to.deep.equal(['2024-06-19', '2024-07-04', '2024-08-31'])
@@ -193,7 +193,7 @@ describe('sessions', () => {
   it('start at the same hour, and a run of days that start an hour late is one finding', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = days.flatMap((day, i) => newYorkDays([day], i === 3 || i === 4 ? -5 : -4))
-    const found = checkBarQuality({ bars: walk({ count: times.length, times }), session: 'us_equity' }).findings
+    const found = checkBarQuality({ bars: randomWalk({ count: times.length, times }), session: 'us_equity' }).findings
     const shifts = found.filter(({ code }) => code === 'clock_shift')
     expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
   })
@@ -201,7 +201,7 @@ describe('sessions', () => {
   it('are still those of New York if a single bar is on a weekend, which is reported', () => {
     const times = newYorkDays(['2024-06-05', '2024-06-06', '2024-06-07', '2024-06-10', '2024-06-11'], -4)
     const stray = Date.UTC(2024, 5, 8, 15) / 1000
-    const bars = walk({ count: times.length + 1, times: [...times, stray].sort((a, b) => a - b) })
+    const bars = randomWalk({ count: times.length + 1, times: [...times, stray].sort((a, b) => a - b) })
     expect(checkBarQuality({ bars }).session).to.equal('us_equity')
     expect(codes(bars).filter(([code]) => code === 'closed_session_bar')).to.deep.equal([
       ['closed_session_bar', 3 * 390],
@@ -211,18 +211,18 @@ describe('sessions', () => {
   it('are not 24x7 if the only bars on weekends are on Sunday evening', () => {
     const start = Date.UTC(2022, 0, 3) / 1000
     const times = Array.from({ length: 400 }, (_, i) => start + i * DAY)
-    const isThere = (time: number): boolean => new Date(time * 1000).getUTCDay() !== 6
-    const sessionOf = (kept: number[]) =>
-      checkBarQuality({ bars: walk({ count: kept.length, times: kept, volatility: 0.01 }) })
+    const hasBar = (time: number): boolean => new Date(time * 1000).getUTCDay() !== 6
+    const sessionOf = (barTimes: number[]) =>
+      checkBarQuality({ bars: randomWalk({ count: barTimes.length, times: barTimes, volatility: 0.01 }) })
     expect(sessionOf(times)).to.include({ session: '24x7' })
-    const report = sessionOf(times.filter(isThere))
+    const report = sessionOf(times.filter(hasBar))
     expect(report).to.include({ session: 'weekdays' })
     expect(report.coverage.missing).to.equal(0)
   })
 
   it('are 24x7 for bars on weekends, or for a few days with bars around the clock', () => {
-    expect(checkBarQuality({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
-    expect(checkBarQuality({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
+    expect(checkBarQuality({ bars: randomWalk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
+    expect(checkBarQuality({ bars: randomWalk({ count: 2 * 1440 }) }).session).to.equal('24x7')
     expect(START % DAY).to.equal(0)
   })
 })

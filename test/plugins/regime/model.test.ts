@@ -61,10 +61,10 @@ describe('the regime model', () => {
   it('continues with identical bytes after its state was stored and restored', () => {
     const whole = run(0, 60 * 1440)
     const model = createModel(1)
-    const begun = run(0, 45 * 1440 + 7, model)
+    const firstPart = run(0, 45 * 1440 + 7, model)
     const restored = deserialize(serialize(model)) as ModelState
     const rest = run(45 * 1440 + 7, 60 * 1440, restored)
-    expect(bytesOf([...begun, ...rest]).equals(bytesOf(whole))).to.equal(true)
+    expect(bytesOf([...firstPart, ...rest]).equals(bytesOf(whole))).to.equal(true)
   })
 
   it('keeps every number within its range', () => {
@@ -86,38 +86,43 @@ describe('the regime model', () => {
   })
 
   it('ignores a single bad print', () => {
-    const place = 40 * 1440
+    const start = 40 * 1440
     const model = createModel(1)
-    run(0, place, model)
-    const kept = serialize(model)
-    const truth = run(place, place + 1440, deserialize(kept) as ModelState)
-    const wrong = BARS.close[place + 10]! * 1.05
-    const shaken = run(place, place + 1440, deserialize(kept) as ModelState, (i, [time, open, high, low, close]) => {
-      if (i === place + 10) return [time, open, wrong, low, wrong]
-      return i === place + 11 ? [time, wrong, wrong, low, close] : [time, open, high, low, close]
-    })
-    const differ = truth.filter((step, i) => step.volatile !== shaken[i]!.volatile)
+    run(0, start, model)
+    const savedModel = serialize(model)
+    const truth = run(start, start + 1440, deserialize(savedModel) as ModelState)
+    const wrong = BARS.close[start + 10]! * 1.05
+    const withBadPrint = run(
+      start,
+      start + 1440,
+      deserialize(savedModel) as ModelState,
+      (i, [time, open, high, low, close]) => {
+        if (i === start + 10) return [time, open, wrong, low, wrong]
+        return i === start + 11 ? [time, wrong, wrong, low, close] : [time, open, high, low, close]
+      },
+    )
+    const differ = truth.filter((step, i) => step.volatile !== withBadPrint[i]!.volatile)
     expect(differ.length).to.be.at.most(5)
     for (const [i, step] of truth.entries())
-      expect(Math.abs(step.probability - shaken[i]!.probability)).to.be.below(0.1)
+      expect(Math.abs(step.probability - withBadPrint[i]!.probability)).to.be.below(0.1)
   })
 
   it('treats a gap below 30 minutes as quiet: emits every minute and keeps the label', () => {
-    const place = 40 * 1440
-    const steps = run(place - 2880, place + 60, createModel(1), (i, bar) => (i >= place && i < place + 25 ? null : bar))
-    const at = steps.findIndex(({ minute }) => minute === BARS.time[place]! / 60)
+    const start = 40 * 1440
+    const steps = run(start - 2880, start + 60, createModel(1), (i, bar) => (i >= start && i < start + 25 ? null : bar))
+    const at = steps.findIndex(({ minute }) => minute === BARS.time[start]! / 60)
     const during = steps.slice(at, at + 25)
-    expect(during.map(({ minute }) => minute)).to.deep.equal(during.map((_, i) => BARS.time[place]! / 60 + i))
+    expect(during.map(({ minute }) => minute)).to.deep.equal(during.map((_, i) => BARS.time[start]! / 60 + i))
     expect(during.some(({ held }) => held)).to.equal(false)
     expect(new Set(during.map(({ volatile }) => volatile)).size).to.equal(1)
   })
 
   it('learns nothing from a longer hole: repeats the last label and does not count the jump as a return', () => {
-    const place = 40 * 1440
+    const start = 40 * 1440
     const model = createModel(1)
-    const steps = run(place - 2880, place + 300, model, (i, [time, open, high, low, close]) => {
-      if (i >= place && i < place + 120) return null
-      const jump = i >= place + 120 ? 1.1 : 1
+    const steps = run(start - 2880, start + 300, model, (i, [time, open, high, low, close]) => {
+      if (i >= start && i < start + 120) return null
+      const jump = i >= start + 120 ? 1.1 : 1
       return [time, open * jump, high * jump, low * jump, close * jump]
     })
     const held = steps.filter((step) => step.held)
@@ -169,8 +174,8 @@ describe('the measured features', () => {
     for (let i = 0; i < count; i += 1)
       measure(measures, { open: 0, high: BARS.high[i]!, low: BARS.low[i]!, close: BARS.close[i]!, verdict: 'good' }, 0)
     const q = (i: number): number => Math.log(BARS.close[i]! / BARS.close[i - 5]!) ** 2 / 5
-    const mean = (minutes: number, of: (i: number) => number): number =>
-      Array.from({ length: minutes }, (_, k) => of(count - 1 - k)).reduce((sum, value) => sum + value, 0) / minutes
+    const mean = (minutes: number, valueAt: (i: number) => number): number =>
+      Array.from({ length: minutes }, (_, k) => valueAt(count - 1 - k)).reduce((sum, value) => sum + value, 0) / minutes
     const out = new Float64Array(13)
     writeMeasuredFeatures(measures, out)
     for (const [i, minutes] of [5, 15, 60, 240, 1440, 10_080].entries())

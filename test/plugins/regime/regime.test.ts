@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
-import { stand, type Stand } from '../stand.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
 
 const SYMBOL = {
@@ -25,9 +25,9 @@ for (const [name, options] of [
   describe(`the regime on ${name}`, () => {
     const db = openDatabase(options)
     let clock = Date.parse('2025-09-03T10:00:20Z')
-    let placed: Stand
-    const place = (): Promise<Stand> =>
-      stand(
+    let host: PluginHost
+    const openHost = (): Promise<PluginHost> =>
+      openPluginHost(
         [
           { plugin: market, settings: { symbols: [SYMBOL] } },
           { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
@@ -35,12 +35,12 @@ for (const [name, options] of [
         { now: () => new Date(clock), db },
       )
     const refusal = (operation: string, query?: object): Promise<unknown> =>
-      placed.call(operation, query).then(
+      host.call(operation, query).then(
         () => expect.fail('was not refused'),
         (error: unknown) => error,
       )
     const history = (query: object): Promise<OutputOf<'getRegimeHistory'>> =>
-      placed.call('getRegimeHistory', { limit: 1440, ...query })
+      host.call('getRegimeHistory', { limit: 1440, ...query })
 
     before(async function () {
       try {
@@ -50,7 +50,7 @@ for (const [name, options] of [
       }
       for (const table of ['regime_snapshots', 'regime_checkpoints'])
         if (await db.schema.hasTable(table)) await db(table).delete()
-      placed = await place()
+      host = await openHost()
     })
     after(() => db.destroy())
 
@@ -59,10 +59,10 @@ for (const [name, options] of [
     })
 
     it('has a snapshot for every minute since the first day, and serves the newest', async () => {
-      await placed.run('classify')
-      const facts = await placed.registrations[1]!.facts!()
+      await host.run('classify')
+      const facts = await host.registrations[1]!.facts!()
       expect(facts).to.deep.include({ first: SINCE, last: '2025-09-03T10:00:00Z', snapshots: (14 * 24 + 10) * 60 + 1 })
-      const current = await placed.call('getRegimeCurrent')
+      const current = await host.call('getRegimeCurrent')
       expect(current).to.deep.include({
         as_of: '2025-09-03T10:00:00Z',
         symbol: 'BTC-USD',
@@ -75,7 +75,7 @@ for (const [name, options] of [
     })
 
     it('serves the snapshot of 24 hours ago as the free sample, and says so', async () => {
-      const sample = await placed.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })
+      const sample = await host.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })
       expect(sample).to.deep.include({
         as_of: '2025-09-02T10:00:00Z',
         delayed_by_seconds: 86_400,
@@ -120,51 +120,51 @@ for (const [name, options] of [
 
     it('shows nothing newer than the requested time', async () => {
       const asOf = new Date('2025-08-25T07:30:59Z')
-      expect(await placed.call('getRegimeCurrent', {}, { asOf })).to.deep.include({ as_of: '2025-08-25T07:30:00Z' })
-      const { snapshots } = await placed.call('getRegimeHistory', { limit: 3 }, { asOf })
+      expect(await host.call('getRegimeCurrent', {}, { asOf })).to.deep.include({ as_of: '2025-08-25T07:30:00Z' })
+      const { snapshots } = await host.call('getRegimeHistory', { limit: 3 }, { asOf })
       expect(snapshots.at(-1)!.as_of).to.equal('2025-08-25T07:30:00Z')
     })
 
     it('answers 503 once the last bar is older than 300 seconds', async () => {
-      const then = clock
+      const previousClock = clock
       clock = Date.parse('2025-09-03T10:05:00Z')
-      expect((await placed.call('getRegimeCurrent')).data_age_seconds).to.equal(300)
+      expect((await host.call('getRegimeCurrent')).data_age_seconds).to.equal(300)
       clock += 1000
       expect(await refusal('getRegimeCurrent'))
         .to.be.instanceOf(Unavailable)
         .with.property('message')
         .that.includes('301')
-      clock = then
+      clock = previousClock
     })
 
     it('continues after a restart as if it had not stopped, and never changes stored snapshots', async () => {
       const rows = () => db('regime_snapshots').orderBy('as_of')
       const before = await rows()
-      const straight = await stand(
+      const uninterrupted = await openPluginHost(
         [
           { plugin: market, settings: { symbols: [SYMBOL] } },
           { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
         ],
         { now: () => new Date(Date.parse('2025-09-05T00:00:10Z')) },
       )
-      await straight.run('classify')
-      await placed.stop()
+      await uninterrupted.run('classify')
+      await host.stop()
       for (const moment of ['2025-09-03T23:59:30Z', '2025-09-04T00:00:30Z', '2025-09-05T00:00:10Z']) {
         clock = Date.parse(moment)
-        placed = await place()
-        await placed.run('classify')
+        host = await openHost()
+        await host.run('classify')
         // A crash does not save the state, so every second start has the older one.
-        if (moment.includes('T00')) await placed.stop()
+        if (moment.includes('T00')) await host.stop()
       }
       const after = await rows()
       expect(after.slice(0, before.length)).to.deep.equal(before)
       const plain = (list: { series: number }[]) => list.map((row) => ({ ...row, series: 0 }))
-      expect(plain(after)).to.deep.equal(plain(await straight.db('regime_snapshots').orderBy('as_of')))
-      await straight.stop()
+      expect(plain(after)).to.deep.equal(plain(await uninterrupted.db('regime_snapshots').orderBy('as_of')))
+      await uninterrupted.stop()
     })
 
     it('grades each snapshot by the following hour, also in a process that does not run the job', async () => {
-      const grades = (await (await place()).registrations[1]!.facts!()) as Record<string, number>
+      const grades = (await (await openHost()).registrations[1]!.facts!()) as Record<string, number>
       expect(grades['snapshots']).to.equal(16 * 1440 + 1)
       expect(grades['forward_vol_ratio']).to.be.above(1.2)
       expect(grades['persistence_1h']).to.be.within(0.85, 1)

@@ -1,22 +1,22 @@
 import { expect } from 'chai'
 import { proves } from '../../requirements.ts'
-import { openPages, type PageShop } from './shop.ts'
+import { openPagesGateway, type PagesGateway } from './pages-gateway.ts'
 
 const PAGES = ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']
 
 describe('the pages of the service', () => {
-  let shop: PageShop
+  let gateway: PagesGateway
   before(async () => {
-    shop = await openPages()
+    gateway = await openPagesGateway()
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
-  const html = async (path: string): Promise<string> => (await shop.page(path)).html
+  const html = async (path: string): Promise<string> => (await gateway.page(path)).html
 
   it('are free HTML pages', async () => {
     proves('pages')
     for (const path of PAGES) {
-      const { status, type } = await shop.page(path)
+      const { status, type } = await gateway.page(path)
       expect({ status, type }, path).to.deep.equal({ status: 200, type: 'text/html; charset=utf-8' })
     }
   })
@@ -33,18 +33,18 @@ describe('the pages of the service', () => {
         loaded.filter((address) => !address.startsWith('/')),
         path,
       ).to.deep.equal([])
-      for (const address of loaded) expect((await fetch(shop.url + address)).status, address).to.equal(200)
+      for (const address of loaded) expect((await fetch(gateway.url + address)).status, address).to.equal(200)
     }
   })
 
   it('have a title, description, preview card and structured data', async () => {
     for (const path of ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']) {
       const text = await html(path)
-      expect(text, path).to.contain(`<link rel="canonical" href="${shop.url}${path}">`)
+      expect(text, path).to.contain(`<link rel="canonical" href="${gateway.url}${path}">`)
       const [, title] = /<title>([^<]+)<\/title>/.exec(text) ?? []
       expect(title?.length, path).to.be.within(10, 65)
-      const [, words] = /<meta name="description" content="([^"]+)"/.exec(text) ?? []
-      expect(words?.length, path).to.be.within(50, 160)
+      const [, description] = /<meta name="description" content="([^"]+)"/.exec(text) ?? []
+      expect(description?.length, path).to.be.within(50, 160)
       const [, image] = /<meta property="og:image" content="([^"]+)"/.exec(text) ?? []
       const card = await fetch(image as string)
       expect([card.status, card.headers.get('content-type')]).to.deep.equal([200, 'image/png'])
@@ -78,7 +78,7 @@ describe('the pages of the service', () => {
     for (const link of links) {
       const [path, anchor] = link.split('#') as [string, string?]
       if (path === '') continue
-      const { status, html } = await shop.page(path)
+      const { status, html } = await gateway.page(path)
       expect(status, link).to.be.oneOf([200, 402])
       if (anchor !== undefined) expect(html, link).to.contain(`id="${anchor}"`)
     }
@@ -98,20 +98,20 @@ describe('the pages of the service', () => {
       'v1/x',
     ]
     for (const path of documents) {
-      const answer = await fetch(`${shop.url}/${path}`)
-      expect(answer.status, path).to.equal(200)
+      const response = await fetch(`${gateway.url}/${path}`)
+      expect(response.status, path).to.equal(200)
       const type = types[(path.split('.')[1] ?? 'json') as keyof typeof types]
-      expect(answer.headers.get('content-type'), path).to.match(type)
-      expect(answer.headers.get('x-catalog-version'), path).to.equal(shop.gateway.current.catalog.version)
+      expect(response.headers.get('content-type'), path).to.match(type)
+      expect(response.headers.get('x-catalog-version'), path).to.equal(gateway.gateway.current.catalog.version)
     }
   })
 
   it('come with documents that answer 304 while they have not changed', async () => {
-    const { headers } = await fetch(`${shop.url}/openapi.json`)
-    const again = await fetch(`${shop.url}/openapi.json`, {
+    const { headers } = await fetch(`${gateway.url}/openapi.json`)
+    const revalidated = await fetch(`${gateway.url}/openapi.json`, {
       headers: { 'if-none-match': headers.get('etag') as string },
     })
-    expect(again.status).to.equal(304)
+    expect(revalidated.status).to.equal(304)
   })
 
   it('accept the parameters err and ok and refuse invalid values', async () => {
@@ -121,10 +121,10 @@ describe('the pages of the service', () => {
     expect(await html('/?err=%3Cscript%3Ealert(1)%3C/script%3E')).to.contain('(&lt;script&gt;alert(1)&lt;/script&gt;)')
     expect(await html('/pricing')).not.to.contain('Thank you')
     expect(await html('/pricing?ok=1')).to.contain('Thank you')
-    const refused = await shop.page('/pricing?ok=many')
+    const refused = await gateway.page('/pricing?ok=many')
     expect(refused).to.include({ status: 422, type: 'text/html; charset=utf-8' })
     expect(refused.html).to.contain('query.ok')
-    const asData = await fetch(`${shop.url}/pricing?ok=many`)
+    const asData = await fetch(`${gateway.url}/pricing?ok=many`)
     expect(asData.status).to.equal(422)
     expect(await asData.json())
       .to.have.nested.property('detail[0].loc')
@@ -205,12 +205,12 @@ describe('the pages of the service', () => {
   })
 
   it('show all fields of the response of one operation, and 404 for an unknown one', async () => {
-    const { status, html: text } = await shop.page('/docs/getRegimeCurrent')
+    const { status, html: text } = await gateway.page('/docs/getRegimeCurrent')
     expect(status).to.equal(200)
     for (const shown of ['/v1/regime/current', '$0.005', 'Response: application/json', 'as_of', 'STABLE | VOLATILE'])
       expect(text, shown).to.contain(shown)
-    expect((await shop.page('/docs/getNothing')).status).to.equal(404)
-    expect((await shop.page('/docs/getHome')).status).to.equal(404)
+    expect((await gateway.page('/docs/getNothing')).status).to.equal(404)
+    expect((await gateway.page('/docs/getHome')).status).to.equal(404)
   })
 
   it('stay below 150 kB, including all they load', async () => {
@@ -218,7 +218,7 @@ describe('the pages of the service', () => {
       const text = await html(path)
       const parts = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+\.(?:css|js|svg))"/g)].map(([, part]) => part)
       const sizes = await Promise.all(
-        [...new Set(parts)].map(async (part) => (await (await fetch(shop.url + part)).arrayBuffer()).byteLength),
+        [...new Set(parts)].map(async (part) => (await (await fetch(gateway.url + part)).arrayBuffer()).byteLength),
       )
       const all = sizes.reduce((sum, size) => sum + size, Buffer.byteLength(text))
       expect(all, path).to.be.below(150_000)
@@ -226,7 +226,7 @@ describe('the pages of the service', () => {
   })
 
   it('show a browser the price of a paid route and how to pay it', async () => {
-    const { status, html } = await shop.page('/v1/regime/day/2026-03-01')
+    const { status, html } = await gateway.page('/v1/regime/day/2026-03-01')
     expect(status).to.equal(402)
     for (const shown of [
       '$2.00',
@@ -238,7 +238,7 @@ describe('the pages of the service', () => {
   })
 
   it('show a browser the error with the call id', async () => {
-    const { status, html } = await shop.page('/nowhere')
+    const { status, html } = await gateway.page('/nowhere')
     expect(status).to.equal(404)
     expect(html)
       .to.contain('Not Found')

@@ -1,18 +1,18 @@
 import { expect } from 'chai'
-import { openPages, type PageShop } from './shop.ts'
+import { openPagesGateway, type PagesGateway } from './pages-gateway.ts'
 
 const PAGES = ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']
 
 describe('the pages while a product cannot answer', () => {
-  let shop: PageShop
+  let gateway: PagesGateway
   before(async () => {
-    shop = await openPages({ down: true })
+    gateway = await openPagesGateway({ down: true })
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
   it('say so and show everything else', async () => {
-    for (const path of PAGES) expect((await shop.page(path)).status, path).to.equal(200)
-    expect((await shop.page('/')).html).not.to.contain('24 hours ago')
-    expect((await shop.page('/methodology')).html).to.contain('currently unavailable')
+    for (const path of PAGES) expect((await gateway.page(path)).status, path).to.equal(200)
+    expect((await gateway.page('/')).html).not.to.contain('24 hours ago')
+    expect((await gateway.page('/methodology')).html).to.contain('currently unavailable')
   })
 })

@@ -42,8 +42,8 @@ describe('the probability of backtest overfitting', () => {
   })
 
   it('accepts constant series', () => {
-    const still = new Float64Array(64).fill(0.01)
-    expect(probabilityOfOverfitting([still, still], 4)?.slope).to.equal(0)
+    const constant = new Float64Array(64).fill(0.01)
+    expect(probabilityOfOverfitting([constant, constant], 4)?.slope).to.equal(0)
   })
 
   it('is null for one trial, an odd number of blocks or too few periods', () => {

@@ -27,16 +27,16 @@ describe('the bad-print filter', () => {
   })
 
   it('holds back a spike and drops it when the price returns', () => {
-    const [spike, back] = tail([105, 100])
+    const [spike, returned] = tail([105, 100])
     expect(spike).to.deep.include({ close: QUIET.at(-1), high: QUIET.at(-1), verdict: 'held' })
-    expect(back).to.deep.include({ close: 100, verdict: 'reverted' })
-    expect(back!.high).to.be.below(100.3)
+    expect(returned).to.deep.include({ close: 100, verdict: 'reverted' })
+    expect(returned!.high).to.be.below(100.3)
   })
 
   it('accepts a move one bar late, after the next bar confirms it', () => {
-    const [held, taken] = tail([103, 103.1])
+    const [held, confirmed] = tail([103, 103.1])
     expect(held!.verdict).to.equal('held')
-    expect(taken).to.deep.include({ close: 103.1, verdict: 'confirmed' })
+    expect(confirmed).to.deep.include({ close: 103.1, verdict: 'confirmed' })
   })
 
   it('accepts a move that mostly remains and drops one that mostly reverted', () => {
@@ -60,8 +60,8 @@ describe('the bad-print filter', () => {
   })
 
   it('adapts to a market that becomes more volatile', () => {
-    const wild = Array.from({ length: 200 }, (_, i) => 100 + (i % 2 === 0 ? 1 : -1))
-    const late = tail(wild).slice(100)
+    const volatile = Array.from({ length: 200 }, (_, i) => 100 + (i % 2 === 0 ? 1 : -1))
+    const late = tail(volatile).slice(100)
     expect(late.filter(({ verdict }) => verdict === 'held')).to.have.length(0)
   })
 })

@@ -10,15 +10,15 @@ describe('the chart of the deflated Sharpe ratio', () => {
   it('marks the stated number of trials on the curve', () => {
     const chart = deflatedSharpeChart({ sample, variance, trials: 100, dsr: 0.9004 })
     expect(chart.marks).to.deep.equal([{ at: [100, 0.9004], label: '100 trials: 90.0%' }])
-    const [, left] = chart.series[0].points.find(([trials]) => trials === 100) ?? []
-    expect(left).to.be.closeTo(0.9004, 5e-5)
+    const [, value] = chart.series[0].points.find(([trials]) => trials === 100) ?? []
+    expect(value).to.be.closeTo(0.9004, 5e-5)
     expect(chart.table.rows).to.deep.include(['100', '0.9004'])
   })
 
   it('covers more than the stated number of trials', () => {
     for (const trials of [1, 9_999, 10_000, 250_000]) {
-      const [, most] = deflatedSharpeChart({ sample, variance, trials, dsr: 0.5 }).x.domain
-      expect(most, String(trials)).to.be.at.least(10_000).and.above(trials)
+      const [, maximum] = deflatedSharpeChart({ sample, variance, trials, dsr: 0.5 }).x.domain
+      expect(maximum, String(trials)).to.be.at.least(10_000).and.above(trials)
     }
   })
 

@@ -41,11 +41,11 @@ describe('least squares', () => {
   })
 
   it('gives a duplicate regressor the coefficient 0', () => {
-    const [first, again, constant] = fit(
+    const [first, duplicate, constant] = fit(
       [1, 2, 3, 4].map((x) => [x, x, 1]),
       [3, 5, 7, 9],
     )
-    expect([first, again, constant].map((value) => Math.round(value! * 1e9) / 1e9)).to.deep.equal([2, 0, 1])
+    expect([first, duplicate, constant].map((value) => Math.round(value! * 1e9) / 1e9)).to.deep.equal([2, 0, 1])
   })
 
   it('throws without any rows', () => {

@@ -1,7 +1,7 @@
 /** Reads lists page by page, while the store grows. */
 import { expect } from 'chai'
 import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
-import { LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+import { LIVE, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -13,24 +13,27 @@ interface Page {
 }
 
 describe('the pages of the feed', () => {
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
-    room = await openNewsroom({ time: START })
+    feed = await openTestFeed({ time: START })
   })
-  afterEach(() => room.close())
+  afterEach(() => feed.close())
 
-  async function walk(query: object, between: (page: number) => Promise<void> = async () => {}): Promise<number[]> {
+  async function readAllPages(
+    query: object,
+    afterPage: (page: number) => Promise<void> = async () => {},
+  ): Promise<number[]> {
     const seqs: number[] = []
     let cursor: string | null = null
     for (let page = 0; page === 0 || cursor !== null; page += 1) {
-      const found: Page = await room.ask<Page>('getPotusArchive', {
+      const found: Page = await feed.ask<Page>('getPotusArchive', {
         access: LIVE,
         unchecked: true,
         query: { ...query, ...(cursor === null ? {} : { cursor }) },
       })
       seqs.push(...found.items.map(({ seq }) => seq))
       cursor = found.next_cursor
-      await between(page)
+      await afterPage(page)
     }
     return seqs
   }
@@ -38,15 +41,15 @@ describe('the pages of the feed', () => {
   it('list the same 100,000 events as one query, while rows are being inserted', async function () {
     this.timeout(120_000)
     const count = 100_000
-    await insertMadeUpEvents(room.db, count, START)
+    await insertMadeUpEvents(feed.db, count, START)
     let inserted = 0
     // The inserted events are newer than the requested range.
-    const seqs = await walk({ limit: 500, to: START + 1 }, async (page) => {
+    const seqs = await readAllPages({ limit: 500, to: START + 1 }, async (page) => {
       if (page % 20 !== 0) return
       inserted += 1
-      await insertMadeUpEvents(room.db, 3, START + inserted * HOUR, count + inserted * 10)
+      await insertMadeUpEvents(feed.db, 3, START + inserted * HOUR, count + inserted * 10)
     })
-    const rows = (await room
+    const rows = (await feed
       .db('potus_events')
       .where('available_at', '<=', START)
       .orderBy(['available_at', 'seq'])
@@ -56,28 +59,28 @@ describe('the pages of the feed', () => {
   })
 
   it('list every event once when many share one timestamp', async () => {
-    await insertMadeUpEvents(room.db, 40, START)
-    await room.db('potus_events').update({ available_at: START })
-    await room.db('potus_versions').where({ version: 1 }).update({ known_at: START })
+    await insertMadeUpEvents(feed.db, 40, START)
+    await feed.db('potus_events').update({ available_at: START })
+    await feed.db('potus_versions').where({ version: 1 }).update({ known_at: START })
     for (const order of ['asc', 'desc']) {
-      const seqs = await walk({ limit: 7, order })
+      const seqs = await readAllPages({ limit: 7, order })
       expect(seqs.toSorted((a, b) => a - b)).to.deep.equal(Array.from({ length: 40 }, (_, at) => at + 1))
     }
   })
 
   it('lose no event with a filter that rarely matches, however short a page is', async () => {
-    await insertMadeUpEvents(room.db, 9000, START)
-    await room.db('potus_versions').whereIn('seq', [10, 4500, 8990]).update({ text: 'The needle in the hay.' })
-    expect(await walk({ q: 'needle', limit: 2 })).to.deep.equal([10, 4500, 8990])
+    await insertMadeUpEvents(feed.db, 9000, START)
+    await feed.db('potus_versions').whereIn('seq', [10, 4500, 8990]).update({ text: 'The needle in the hay.' })
+    expect(await readAllPages({ q: 'needle', limit: 2 })).to.deep.equal([10, 4500, 8990])
   })
 
   it('refuse a cursor of another list or order, and a malformed one', async () => {
-    await insertMadeUpEvents(room.db, 30, START)
-    const { next_cursor: cursor } = await room.ask<Page>('getPotusArchive', {
+    await insertMadeUpEvents(feed.db, 30, START)
+    const { next_cursor: cursor } = await feed.ask<Page>('getPotusArchive', {
       access: LIVE,
       query: { limit: 5, kinds: 'social' },
     })
-    const wrong = [
+    const invalidQueries = [
       { limit: 5, cursor },
       { limit: 5, kinds: 'social', order: 'desc', cursor },
       { limit: 5, kinds: 'social', from: 0, cursor },
@@ -85,19 +88,19 @@ describe('the pages of the feed', () => {
       { limit: 5, kinds: 'social', cursor: Buffer.from('{"v":1}').toString('base64url') },
       { limit: 5, kinds: 'social', cursor: Buffer.from('null').toString('base64url') },
     ]
-    for (const query of wrong) {
-      const error = await room.ask('getPotusArchive', { access: LIVE, query }).catch((thrown: unknown) => thrown)
+    for (const query of invalidQueries) {
+      const error = await feed.ask('getPotusArchive', { access: LIVE, query }).catch((thrown: unknown) => thrown)
       expect(error, JSON.stringify(query)).to.include({ code: 'validation_failed' })
     }
-    const minutes = await room.ask('getPotusEvents1m', { query: { cursor } }).catch((thrown: unknown) => thrown)
+    const minutes = await feed.ask('getPotusEvents1m', { query: { cursor } }).catch((thrown: unknown) => thrown)
     expect(minutes).to.include({ code: 'validation_failed' })
     // A cursor allows another page size.
-    const next = await room.ask<Page>('getPotusArchive', { access: LIVE, query: { limit: 9, kinds: 'social', cursor } })
+    const next = await feed.ask<Page>('getPotusArchive', { access: LIVE, query: { limit: 9, kinds: 'social', cursor } })
     expect(next.items[0]?.seq).to.equal(6)
   })
 
   it('refuse unknown parameters, kinds, topics and sources, and ranges that are too long or reversed', async () => {
-    const wrong: [string, object][] = [
+    const invalidQueries: [string, object][] = [
       ['getPotusLive', { plan: 'live-24h' }],
       ['getPotusLive', { kinds: 'action,nonsense' }],
       ['getPotusLive', { topics: 'weather' }],
@@ -111,16 +114,16 @@ describe('the pages of the feed', () => {
       ['getPotusEvents1m', { limit: 1441 }],
       ['getPotusFeeds', { status: 'fine' }],
     ]
-    for (const [id, query] of wrong) {
-      const error = await room.ask(id, { query }).catch((thrown: unknown) => thrown)
+    for (const [id, query] of invalidQueries) {
+      const error = await feed.ask(id, { query }).catch((thrown: unknown) => thrown)
       expect(error, `${id} ${JSON.stringify(query)}`).to.include({ code: 'validation_failed' })
       expect((error as { detail: { loc: string[] }[] }).detail[0]?.loc[0]).to.equal('query')
     }
   })
 
   it('give a client that polls by sequence number every live event once, and no backfill', async () => {
-    await room.poll('truth.mirror', postsOf([{ id: postId(START - DAY), text: 'Before we looked.', at: START - DAY }]))
-    const said: string[] = []
+    await feed.poll('truth.mirror', postsOf([{ id: postId(START - DAY), text: 'Before we looked.', at: START - DAY }]))
+    const texts: string[] = []
     let since = 0
     const post = (n: number) => ({
       id: postId(START + n * 1000),
@@ -128,19 +131,19 @@ describe('the pages of the feed', () => {
       at: START + n * 1000,
     })
     for (let round = 0; round < 4; round += 1) {
-      room.time += 60_000
-      await room.poll('truth.mirror', postsOf(Array.from({ length: 7 }, (_, n) => post(round * 7 + n))))
-      for (let more = true; more;) {
-        const page = await room.ask<{ items: { text: string }[]; next_since_seq: number }>('getPotusLive', {
+      feed.time += 60_000
+      await feed.poll('truth.mirror', postsOf(Array.from({ length: 7 }, (_, n) => post(round * 7 + n))))
+      for (let hasMore = true; hasMore;) {
+        const page = await feed.ask<{ items: { text: string }[]; next_since_seq: number }>('getPotusLive', {
           query: { since_seq: since, limit: 3 },
         })
-        said.push(...page.items.map(({ text }) => text).reverse())
-        more = page.next_since_seq !== since
+        texts.push(...page.items.map(({ text }) => text).reverse())
+        hasMore = page.next_since_seq !== since
         since = page.next_since_seq
       }
     }
-    expect(said).to.deep.equal(Array.from({ length: 28 }, (_, n) => post(n).text))
-    const filtered = await room.ask<{ items: object[]; next_since_seq: number }>('getPotusLive', {
+    expect(texts).to.deep.equal(Array.from({ length: 28 }, (_, n) => post(n).text))
+    const filtered = await feed.ask<{ items: object[]; next_since_seq: number }>('getPotusLive', {
       query: { since_seq: 0, kinds: 'action', limit: 5 },
     })
     expect(filtered).to.deep.include({ items: [], next_since_seq: since })

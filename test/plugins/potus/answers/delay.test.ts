@@ -1,7 +1,7 @@
 /** From which millisecond on a caller may see an event or a revision, in every field of every answer. */
 import { expect } from 'chai'
 import { proves } from '../../../requirements.ts'
-import { feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+import { rssOf, LIVE, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -23,37 +23,37 @@ interface Page {
 }
 
 describe('the delay of the feed', () => {
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
-    room = await openNewsroom({ time: START - DAY })
-    await room.poll('wh.news', feedOf([{ key: 'old', text: 'An old release.', at: START - 30 * DAY }]))
-    await room.poll(
+    feed = await openTestFeed({ time: START - DAY })
+    await feed.poll('wh.news', rssOf([{ key: 'old', text: 'An old release.', at: START - 30 * DAY }]))
+    await feed.poll(
       'truth.mirror',
       postsOf([{ id: postId(START - 40 * DAY), text: 'An old post.', at: START - 40 * DAY }]),
     )
-    room.time = START
+    feed.time = START
   })
-  afterEach(() => room.close())
+  afterEach(() => feed.close())
   const old = { key: 'old', text: 'An old release.', at: START - 30 * DAY }
-  const archive = (asked: Parameters<Newsroom['ask']>[1] = {}) => room.ask<Page>('getPotusArchive', asked)
-  const show = (text: string) => room.poll('wh.news', feedOf([{ key: 'a', text, at: START - 60_000 }, old]))
+  const archive = (options: Parameters<TestFeed['ask']>[1] = {}) => feed.ask<Page>('getPotusArchive', options)
+  const publish = (text: string) => feed.poll('wh.news', rssOf([{ key: 'a', text, at: START - 60_000 }, old]))
 
   it('shows an event in the archive after exactly 86,400 seconds and not a millisecond earlier', async () => {
     proves('feeds-freshness', 'token-freshness')
-    await show('Tariffs on copper from Mexico.')
-    const seen = async (age: number): Promise<boolean> => {
-      room.time = START + age
+    await publish('Tariffs on copper from Mexico.')
+    const isVisible = async (age: number): Promise<boolean> => {
+      feed.time = START + age
       return (await archive()).items.some(({ text }) => text.includes('copper'))
     }
-    expect(await seen(86_399_000)).to.equal(false)
-    expect(await seen(86_399_999)).to.equal(false)
-    expect(await seen(86_400_000)).to.equal(true)
-    expect(await seen(86_400_001)).to.equal(true)
-    expect(await seen(86_401_000)).to.equal(true)
+    expect(await isVisible(86_399_000)).to.equal(false)
+    expect(await isVisible(86_399_999)).to.equal(false)
+    expect(await isVisible(86_400_000)).to.equal(true)
+    expect(await isVisible(86_400_001)).to.equal(true)
+    expect(await isVisible(86_401_000)).to.equal(true)
   })
 
   it('is stated in the answer: the delay of the plan for a token, one day for a single call', async () => {
-    await show('Tariffs on copper from Mexico.')
+    await publish('Tariffs on copper from Mexico.')
     expect(await archive()).to.include({ max_freshness_seconds: 86_400, as_of: '2026-04-30T12:00:00Z' })
     const live = await archive({ access: LIVE })
     expect(live).to.include({ max_freshness_seconds: 0, as_of: '2026-05-01T12:00:00Z' })
@@ -63,26 +63,26 @@ describe('the delay of the feed', () => {
   })
 
   it('hides a revision of an hour ago from every field of the archive', async () => {
-    await show('Tariffs on copper from Mexico are twelve percent.')
-    room.time = START + 2 * DAY
+    await publish('Tariffs on copper from Mexico are twelve percent.')
+    feed.time = START + 2 * DAY
     const before = await archive()
-    await show('Crude oil of Venezuela is welcome, says Marco Rubio in Tehran.')
-    room.time += HOUR
-    const asOf = room.time - DAY
+    await publish('Crude oil of Venezuela is welcome, says Marco Rubio in Tehran.')
+    feed.time += HOUR
+    const asOf = feed.time - DAY
     const after = await archive()
     expect(after.items).to.deep.equal(before.items)
     expect(JSON.stringify(after)).not.to.match(/Venezuela|Rubio|oil|"revision":2|corrected/)
     const id = after.items.at(-1)?.id
-    const details = await room.ask<{ revisions: unknown[]; event: Item }>('getPotusEvent', {
+    const details = await feed.ask<{ revisions: unknown[]; event: Item }>('getPotusEvent', {
       params: { selector: id },
       asOf,
     })
     expect(details.revisions).to.have.length(1)
     expect(JSON.stringify(details)).not.to.match(/Venezuela|Rubio|corrected/)
     const range = { from: START - DAY, to: START + DAY }
-    expect(JSON.stringify(await room.ask('getPotusEntities', { asOf, query: range }))).not.to.match(/Rubio|Tehran/)
+    expect(JSON.stringify(await feed.ask('getPotusEntities', { asOf, query: range }))).not.to.match(/Rubio|Tehran/)
     expect(
-      JSON.stringify(await room.ask('getPotusEvents1m', { asOf, query: { from: START - HOUR, to: START + HOUR } })),
+      JSON.stringify(await feed.ask('getPotusEvents1m', { asOf, query: { from: START - HOUR, to: START + HOUR } })),
     ).not.to.match(/Venezuela|"revision":2|"15m","revision":1/)
     for (const query of [{ entity: 'place:VE' }, { topics: 'oil' }, { q: 'Venezuela' }])
       expect((await archive({ query })).items, JSON.stringify(query)).to.deep.equal([])
@@ -92,22 +92,22 @@ describe('the delay of the feed', () => {
   })
 
   it('shows a revision from the millisecond in which it became known', async () => {
-    await show('Tariffs on copper are twelve percent.')
-    room.time = START + 2 * DAY
-    await show('Tariffs on copper are thirteen percent.')
-    const seen = async (asOf: number) => (await archive({ asOf })).items.at(-1)?.revision
-    expect(await seen(START + 2 * DAY - 1)).to.equal(1)
-    expect(await seen(START + 2 * DAY)).to.equal(2)
+    await publish('Tariffs on copper are twelve percent.')
+    feed.time = START + 2 * DAY
+    await publish('Tariffs on copper are thirteen percent.')
+    const revisionAt = async (asOf: number) => (await archive({ asOf })).items.at(-1)?.revision
+    expect(await revisionAt(START + 2 * DAY - 1)).to.equal(1)
+    expect(await revisionAt(START + 2 * DAY)).to.equal(2)
   })
 
   it('counts the members of a cluster as they were known at the time', async () => {
     const text = 'The tariff on copper from Mexico starts on Monday at noon, and it is a very fair one.'
     const at = START - 60_000
-    await room.poll('truth.mirror', postsOf([{ id: postId(at), text, at }]))
-    room.time = START + 2 * DAY
-    const again = room.time - 60_000
-    await room.poll('truth.mirror', postsOf([{ id: postId(again), text, at: again }]))
-    room.time += HOUR
+    await feed.poll('truth.mirror', postsOf([{ id: postId(at), text, at }]))
+    feed.time = START + 2 * DAY
+    const again = feed.time - 60_000
+    await feed.poll('truth.mirror', postsOf([{ id: postId(again), text, at: again }]))
+    feed.time += HOUR
     const [last] = (await archive()).items.slice(-1)
     expect(last?.cluster.size).to.equal(1)
     const now = (await archive({ access: LIVE })).items.find(({ id }) => id === last?.id)
@@ -115,20 +115,20 @@ describe('the delay of the feed', () => {
   })
 
   it('is a day for the figures, states and newest times of the free index', async () => {
-    await show('Tariffs on copper.')
-    room.time = START + DAY - 1
-    const index = () => room.ask<{ counts: { events: number }; newest_available_at: string | null }>('getPotus')
+    await publish('Tariffs on copper.')
+    feed.time = START + DAY - 1
+    const index = () => feed.ask<{ counts: { events: number }; newest_available_at: string | null }>('getPotus')
     const before = await index()
-    room.time += 1
+    feed.time += 1
     const after = await index()
     expect(after.counts.events).to.equal(before.counts.events + 1)
     expect(after.newest_available_at).to.equal('2026-05-01T12:00:00Z')
   })
 
   it('leaves the answers about an earlier moment unchanged, whatever came later', async () => {
-    await show('Tariffs on copper.')
-    room.time += HOUR
-    const asOf = room.time
+    await publish('Tariffs on copper.')
+    feed.time += HOUR
+    const asOf = feed.time
     const questions = [
       'getPotusLive',
       'getPotusEvents1m',
@@ -137,28 +137,28 @@ describe('the delay of the feed', () => {
       'getPotusEntities',
       'getPotusFeeds',
     ]
-    const answers = async () => Promise.all(questions.map((id) => room.ask(id, { asOf, access: LIVE })))
+    const answers = async () => Promise.all(questions.map((id) => feed.ask(id, { asOf, access: LIVE })))
     const before = await answers()
-    room.time += HOUR
-    await show('Tariffs on copper are thirteen percent.')
-    await room.poll('truth.mirror', postsOf([{ id: postId(room.time), text: 'Another one.', at: room.time }]))
-    await room.poll('wh.news', '<html></html>')
+    feed.time += HOUR
+    await publish('Tariffs on copper are thirteen percent.')
+    await feed.poll('truth.mirror', postsOf([{ id: postId(feed.time), text: 'Another one.', at: feed.time }]))
+    await feed.poll('wh.news', '<html></html>')
     expect(await answers()).to.deep.equal(before)
   })
 
   it('makes an event that may not be seen yet answer 404, like an unknown event', async () => {
-    await show('Tariffs on copper.')
+    await publish('Tariffs on copper.')
     const { items } = await archive({ access: LIVE })
     const seq = items.at(-1)?.seq
     expect(
-      (await room.ask<{ event: Item }>('getPotusEvent', { params: { selector: `seq:${seq}` } })).event.seq,
+      (await feed.ask<{ event: Item }>('getPotusEvent', { params: { selector: `seq:${seq}` } })).event.seq,
     ).to.equal(seq)
     for (const selector of ['evt_0000000000000000', 'seq:999999', 'seq:-1', 'EVT', '../x', `${items[0]?.id}x`]) {
-      const error = await room.ask('getPotusEvent', { params: { selector } }).catch((thrown: unknown) => thrown)
+      const error = await feed.ask('getPotusEvent', { params: { selector } }).catch((thrown: unknown) => thrown)
       expect(error, selector).to.include({ code: 'not_found' })
     }
     // The event exists, but this caller may not see it yet.
-    const early = await room
+    const early = await feed
       .ask('getPotusEvent', { params: { selector: items.at(-1)?.id }, asOf: START - 1 })
       .catch((thrown: unknown) => thrown)
     expect(early).to.include({ code: 'not_found' })

@@ -1,6 +1,6 @@
 /** Closed windows of one and fifteen minutes. */
 import { expect } from 'chai'
-import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -22,44 +22,44 @@ interface Page {
 }
 
 describe('a window of the feed', () => {
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
-    room = await openNewsroom({ time: NOON - HOUR })
-    await room.poll(
+    feed = await openTestFeed({ time: NOON - HOUR })
+    await feed.poll(
       'truth.mirror',
       postsOf([{ id: postId(NOON - 40 * HOUR), text: 'An old post.', at: NOON - 40 * HOUR }]),
     )
-    await room.poll('wh.news', feedOf([{ key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }]))
-    room.time = NOON
+    await feed.poll('wh.news', rssOf([{ key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }]))
+    feed.time = NOON
   })
-  afterEach(() => room.close())
+  afterEach(() => feed.close())
 
   const minutes = async (query: object = {}): Promise<readonly Window[]> =>
-    (await room.ask<Page>('getPotusEvents1m', { query: { from: NOON, to: NOON + HOUR, ...query } })).windows
-  async function post(at: number, text: string, dated = at): Promise<void> {
-    room.time = at
-    await room.poll('truth.mirror', postsOf([{ id: postId(dated), text, at: dated }]))
+    (await feed.ask<Page>('getPotusEvents1m', { query: { from: NOON, to: NOON + HOUR, ...query } })).windows
+  async function post(at: number, text: string, publishedAt = at): Promise<void> {
+    feed.time = at
+    await feed.poll('truth.mirror', postsOf([{ id: postId(publishedAt), text, at: publishedAt }]))
   }
 
   it('is published thirty seconds after its end, or a minute after it for fifteen minutes, and not before', async () => {
     await post(NOON + 10 * SECOND, 'Tariffs on copper.')
-    const seen = async (time: number) => {
-      room.time = time
+    const minuteCount = async (time: number) => {
+      feed.time = time
       return (await minutes()).length
     }
-    expect(await seen(NOON + 90 * SECOND - 1)).to.equal(0)
-    expect(await seen(NOON + 90 * SECOND)).to.equal(1)
-    const quarters = async (time: number) => {
-      room.time = time
-      return (await room.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + HOUR } })).windows.length
+    expect(await minuteCount(NOON + 90 * SECOND - 1)).to.equal(0)
+    expect(await minuteCount(NOON + 90 * SECOND)).to.equal(1)
+    const quarterCount = async (time: number) => {
+      feed.time = time
+      return (await feed.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + HOUR } })).windows.length
     }
-    expect(await quarters(NOON + 16 * MINUTE - 1)).to.equal(0)
-    expect(await quarters(NOON + 16 * MINUTE)).to.equal(1)
+    expect(await quarterCount(NOON + 16 * MINUTE - 1)).to.equal(0)
+    expect(await quarterCount(NOON + 16 * MINUTE)).to.equal(1)
   })
 
   it('uses the time of availability, so that a back-dated item does not change past windows', async () => {
     await post(NOON + 5 * MINUTE + 3 * SECOND, 'Dated an hour ago.', NOON - HOUR)
-    room.time = NOON + HOUR
+    feed.time = NOON + HOUR
     const [window] = await minutes({ from: NOON - 2 * HOUR })
     expect(window?.window.start).to.equal('2026-05-01T12:05:00Z')
   })
@@ -68,7 +68,7 @@ describe('a window of the feed', () => {
     await post(NOON + 2 * MINUTE + SECOND, 'Tariffs on copper.')
     await post(NOON + 2 * MINUTE + 40 * SECOND, 'The Federal Reserve is too late.')
     await post(NOON + 9 * MINUTE, 'Crude oil is down.')
-    room.time = NOON + 12 * MINUTE
+    feed.time = NOON + 12 * MINUTE
     const sparse = await minutes()
     expect(sparse.map(({ window, count }) => [window.start.slice(11, 16), count])).to.deep.equal([
       ['12:02', 2],
@@ -83,10 +83,10 @@ describe('a window of the feed', () => {
   it('has excerpts at one minute, and counts without texts at fifteen minutes', async () => {
     await post(NOON + SECOND, `Tariffs on copper. ${'More. '.repeat(100)}`)
     await post(NOON + 3 * MINUTE, 'https://example.org/only-a-link')
-    room.time = NOON + HOUR
+    feed.time = NOON + HOUR
     const [minute] = await minutes()
     expect(minute?.events?.[0]?.excerpt).to.have.length(280)
-    const { windows } = await room.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + HOUR } })
+    const { windows } = await feed.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + HOUR } })
     expect(windows[0]).to.include({ count: 2, clusters: 2 })
     expect(windows[0]?.by_kind).to.deep.equal({ 'social.post': 1, 'social.link': 1 })
     expect(windows[0]?.event_ids).to.have.length(2)
@@ -95,14 +95,14 @@ describe('a window of the feed', () => {
 
   it('changes only with a new version of an event, which raises its revision', async () => {
     const old = { key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }
-    const show = (text: string) => room.poll('wh.news', feedOf([{ key: 'a', text, at: NOON - MINUTE }, old]))
-    await show('Twelve plants for copper.')
-    room.time = NOON + 10 * MINUTE
+    const publish = (text: string) => feed.poll('wh.news', rssOf([{ key: 'a', text, at: NOON - MINUTE }, old]))
+    await publish('Twelve plants for copper.')
+    feed.time = NOON + 10 * MINUTE
     const before = await minutes()
     // The same news from another publisher raises the corroboration from now on, but not in the past window.
     await post(NOON + 20 * MINUTE, 'Twelve plants for copper.')
     expect(await minutes({ to: NOON + MINUTE })).to.deep.equal(before)
-    await show('Thirteen plants for copper.')
+    await publish('Thirteen plants for copper.')
     const [after] = await minutes()
     expect(after?.window.revision).to.equal(1)
     expect(after?.events?.[0]?.excerpt).to.include('Thirteen')
@@ -111,14 +111,14 @@ describe('a window of the feed', () => {
   it('is the same on the next page and after a restart', async () => {
     for (let n = 0; n < 12; n += 1)
       await post(NOON + n * 2 * MINUTE + SECOND, `Post number ${n} about ${'copper '.repeat(n + 1)}`)
-    room.time = NOON + HOUR
+    feed.time = NOON + HOUR
     const whole = await minutes()
     expect(whole).to.have.length(12)
     for (const query of [{ limit: 5 }, { limit: 5, include_empty: true }]) {
       const found: Window[] = []
       let cursor: string | null = null
       do {
-        const page: Page = await room.ask<Page>('getPotusEvents1m', {
+        const page: Page = await feed.ask<Page>('getPotusEvents1m', {
           query: { from: NOON, to: NOON + HOUR, ...query, ...(cursor === null ? {} : { cursor }) },
         })
         found.push(...page.windows)
@@ -126,9 +126,9 @@ describe('a window of the feed', () => {
       } while (cursor !== null)
       expect(found.filter(({ count }) => count > 0)).to.deep.equal(whole)
     }
-    const again = await openNewsroom({ time: room.time, db: room.db })
+    const reopened = await openTestFeed({ time: feed.time, db: feed.db })
     expect(
-      (await again.ask<Page>('getPotusEvents1m', { query: { from: NOON, to: NOON + HOUR } })).windows,
+      (await reopened.ask<Page>('getPotusEvents1m', { query: { from: NOON, to: NOON + HOUR } })).windows,
     ).to.deep.equal(whole)
   })
 })

@@ -1,21 +1,21 @@
 /** What the feed reports about its sources. */
 import { expect } from 'chai'
-import { feedOf, type Newsroom, openNewsroom } from '../newsroom.ts'
+import { rssOf, type TestFeed, openTestFeed } from '../test-feed.ts'
 
 const DAY = 86_400_000
 const START = Date.UTC(2026, 4, 1, 12)
 
 describe('the health of the sources', () => {
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
-    room = await openNewsroom({ time: START, dataMode: 'replay' })
-    await room.poll('wh.news', feedOf([{ key: 'a', text: 'A release.', at: START }]))
-    room.time += 60_000
-    await room.poll('wh.news', '<html></html>')
+    feed = await openTestFeed({ time: START, dataMode: 'replay' })
+    await feed.poll('wh.news', rssOf([{ key: 'a', text: 'A release.', at: START }]))
+    feed.time += 60_000
+    await feed.poll('wh.news', '<html></html>')
   })
-  afterEach(() => room.close())
-  const told = async (asOf?: number): Promise<Record<string, unknown> | undefined> =>
-    (await room.ask<{ feeds: { id: string }[] }>('getPotusFeeds', asOf === undefined ? {} : { asOf })).feeds.find(
+  afterEach(() => feed.close())
+  const health = async (asOf?: number): Promise<Record<string, unknown> | undefined> =>
+    (await feed.ask<{ feeds: { id: string }[] }>('getPotusFeeds', asOf === undefined ? {} : { asOf })).feeds.find(
       ({ id }) => id === 'wh.news',
     )
 
@@ -28,13 +28,13 @@ describe('the health of the sources', () => {
       consecutive_failures: 1,
       status: 'failing',
     }
-    expect(await told()).to.include({ ...expected, items_24h: 1 })
-    room.time += 30 * DAY
-    expect(await told()).to.include({ ...expected, items_24h: 0, http_304_share: null })
+    expect(await health()).to.include({ ...expected, items_24h: 1 })
+    feed.time += 30 * DAY
+    expect(await health()).to.include({ ...expected, items_24h: 0, http_304_share: null })
   })
 
   it('shows nothing from before the first poll', async () => {
-    expect(await told(START - 1)).to.include({ last_attempt: null, last_success: null, consecutive_failures: 0 })
-    expect(await told(START)).to.include({ last_attempt: '2026-05-01T12:00:00Z', consecutive_failures: 0 })
+    expect(await health(START - 1)).to.include({ last_attempt: null, last_success: null, consecutive_failures: 0 })
+    expect(await health(START)).to.include({ last_attempt: '2026-05-01T12:00:00Z', consecutive_failures: 0 })
   })
 })

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { freePort } from '../../../support/gateway.ts'
-import { follow, listed, newest, sampleWritten } from './stream-client.ts'
-import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
+import { follow, listEvents, newestEvent, untilSampleWritten } from './stream-client.ts'
+import { feedCatalog, openFeedGateway, type FeedGateway } from '../feed-gateway.ts'
 
 const HOUR = 3600
 
 describe('a follower of the live feed', function () {
   this.timeout(90_000)
   let dataDir: string
-  let stall: Stall | null = null
+  let gateway: FeedGateway | null = null
   before(() => (dataDir = mkdtempSync(join(tmpdir(), 'tollgate-resumed-'))))
   after(async () => {
-    await stall?.close()
+    await gateway?.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
 
@@ -23,25 +23,25 @@ describe('a follower of the live feed', function () {
     // A token is bound to the address of the gateway and to the keys in its data folder.
     const environment = { DATA_DIR: dataDir, PORT: String(await freePort()) }
     let hours = 0
-    const pass = (some: number): void => {
-      hours += some
-      stall?.advance(some * HOUR)
+    const advanceHours = (count: number): void => {
+      hours += count
+      gateway?.advance(count * HOUR)
     }
-    const open = async (): Promise<Stall> => {
-      stall = await openStall(feedCatalog(), { inMemory: false }, environment)
-      stall.advance(hours * HOUR)
-      return stall
+    const open = async (): Promise<FeedGateway> => {
+      gateway = await openFeedGateway(feedCatalog(), { inMemory: false }, environment)
+      gateway.advance(hours * HOUR)
+      return gateway
     }
     const { url } = await open()
-    const token = await (stall as unknown as Stall).token('live/30d')
-    const start = await newest({ url, token })
+    const token = await (gateway as unknown as FeedGateway).token('live/30d')
+    const start = await newestEvent({ url, token })
     const ids: string[] = []
     for (let round = 0; round < 2; round += 1) {
       const follower = await follow({ url, token, after: ids.at(-1) ?? start })
       expect(follower.status).to.equal(200)
-      pass(10)
+      advanceHours(10)
       await follower.until(2)
-      await (stall as unknown as Stall).close()
+      await (gateway as unknown as FeedGateway).close()
       await follower.ended
       ids.push(...follower.ids)
       // The next start writes the events that appear while the gateway is down.
@@ -49,12 +49,12 @@ describe('a follower of the live feed', function () {
       await open()
     }
     const last = await follow({ url, token, after: ids.at(-1) })
-    pass(10)
+    advanceHours(10)
     await last.until(2)
-    await sampleWritten({ url, token })
-    const all = await listed({ url, token }, start)
+    await untilSampleWritten({ url, token })
+    const all = await listEvents({ url, token }, start)
     await last.until(all.length - ids.length)
-    last.leave()
+    last.disconnect()
     expect([...ids, ...last.ids]).to.deep.equal(all)
     expect(all.length).to.be.greaterThan(10)
   })

@@ -10,46 +10,46 @@ interface Row {
 describe('the tail of the live feed', () => {
   it('checks the store once for a hundred followers, and reads only when there is something new', async () => {
     const rows: Row[] = [{ seq: 1 }]
-    let [looks, reads] = [0, 0]
+    let [checkCount, readCount] = [0, 0]
     const checks = new EventEmitter()
     const tail = createTail(async () => {
-      looks += 1
+      checkCount += 1
       checks.emit('check')
       return rows.at(-1)?.seq ?? 0
     }, 10)
     const follower = {
       async read(after: number, limit: number) {
-        reads += 1
+        readCount += 1
         return rows.filter(({ seq }) => seq > after).slice(0, limit)
       },
       show: async (shown: readonly Row[]) => shown.map(({ seq }): ServerEvent => ({ id: String(seq), data: seq })),
     }
-    const heard = Array.from({ length: 100 }, (): string[] => [])
-    const ended = heard.map(async (ids) => {
+    const receivedIds = Array.from({ length: 100 }, (): string[] => [])
+    const ended = receivedIds.map(async (ids) => {
       for await (const { id } of tail.follow<Row>(0, follower)) {
         ids.push(id)
         if (id === '5') return
       }
     })
-    while (looks < 3) await once(checks, 'check')
+    while (checkCount < 3) await once(checks, 'check')
     // Three checks without anything new: each follower has read once, and not again.
-    expect(reads).to.equal(100)
+    expect(readCount).to.equal(100)
     rows.push({ seq: 2 }, { seq: 3 }, { seq: 4 }, { seq: 5 })
     await Promise.all(ended)
-    expect(new Set(heard.map((ids) => ids.join(' ')))).to.deep.equal(new Set(['1 2 3 4 5']))
-    expect(reads).to.equal(200)
-    expect(looks).to.be.below(20)
+    expect(new Set(receivedIds.map((ids) => ids.join(' ')))).to.deep.equal(new Set(['1 2 3 4 5']))
+    expect(readCount).to.equal(200)
+    expect(checkCount).to.be.below(20)
   })
 
   it('reads in batches until it has caught up, and skips rows that are not shown', async () => {
     const rows = Array.from({ length: 250 }, (_, at): Row => ({ seq: at + 1 }))
-    const portions: number[] = []
+    const batchSizes: number[] = []
     const tail = createTail(async () => 250)
     const follower = {
       async read(after: number, limit: number) {
-        const portion = rows.filter(({ seq }) => seq > after).slice(0, limit)
-        portions.push(portion.length)
-        return portion
+        const batch = rows.filter(({ seq }) => seq > after).slice(0, limit)
+        batchSizes.push(batch.length)
+        return batch
       },
       show: async (shown: readonly Row[]) =>
         shown.map(({ seq }): ServerEvent | null => (seq % 50 === 0 ? { id: String(seq), data: seq } : null)),
@@ -60,7 +60,7 @@ describe('the tail of the live feed', () => {
       if (id === '250') break
     }
     expect(ids).to.deep.equal(['50', '100', '150', '200', '250'])
-    expect(portions).to.deep.equal([100, 100, 50])
+    expect(batchSizes).to.deep.equal([100, 100, 50])
   })
 
   it('ends with the error when the store cannot be read', async () => {

@@ -3,12 +3,12 @@ import { expect } from 'chai'
 import { proves } from '../../../requirements.ts'
 import { ask, json, payment, send } from '../../../support/agent.ts'
 import { openSchema, type Schema } from '../../../contracts/postgres.ts'
-import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
+import { feedCatalog, openFeedGateway, type FeedGateway } from '../feed-gateway.ts'
 
 /** Invalid queries and a valid one for every priced route. */
-const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; readonly right: string }>> = {
+const QUERIES: Readonly<Record<string, { readonly invalid: readonly string[]; readonly valid: string }>> = {
   live: {
-    wrong: [
+    invalid: [
       'plan=live-24h',
       'limit=0',
       'limit=101',
@@ -21,18 +21,18 @@ const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; re
       'min_relevance=1.1',
       'min_relevance=NaN',
     ],
-    right: 'limit=1&since_seq=0&kinds=social,action&topics=trade&min_relevance=0.1',
+    valid: 'limit=1&since_seq=0&kinds=social,action&topics=trade&min_relevance=0.1',
   },
   'events/1m': {
-    wrong: ['from=yesterday', 'to=1e300', 'limit=1441', 'include_empty=maybe', 'cursor=zz', 'from=0', 'kinds=social'],
-    right: 'limit=1440&include_empty=true',
+    invalid: ['from=yesterday', 'to=1e300', 'limit=1441', 'include_empty=maybe', 'cursor=zz', 'from=0', 'kinds=social'],
+    valid: 'limit=1440&include_empty=true',
   },
   'events/15m': {
-    wrong: ['from=2026-02-30', 'limit=673', 'limit=x', 'cursor=%00', 'from=0'],
-    right: 'limit=672',
+    invalid: ['from=2026-02-30', 'limit=673', 'limit=x', 'cursor=%00', 'from=0'],
+    valid: 'limit=672',
   },
   archive: {
-    wrong: [
+    invalid: [
       'from=-1',
       'from=2026-03-01&to=2026-02-01',
       'limit=501',
@@ -45,19 +45,19 @@ const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; re
       'cursor=bm90IG91cnM',
       'price=0',
     ],
-    right: 'limit=500&order=desc&kinds=social&source=truth.mirror&topics=trade&q=sample',
+    valid: 'limit=500&order=desc&kinds=social&source=truth.mirror&topics=trade&q=sample',
   },
   entities: {
-    wrong: ['from=2026-01-01&to=2026-02-02', 'type=thing', 'limit=0', 'min_count=0', `q=${'x'.repeat(101)}`, 'q=%00'],
-    right: 'type=place&limit=2&min_count=1&q=a',
+    invalid: ['from=2026-01-01&to=2026-02-02', 'type=thing', 'limit=0', 'min_count=0', `q=${'x'.repeat(101)}`, 'q=%00'],
+    valid: 'type=place&limit=2&min_count=1&q=a',
   },
-  feeds: { wrong: ['status=fine', 'token=1'], right: 'status=disabled' },
+  feeds: { invalid: ['status=fine', 'token=1'], valid: 'status=disabled' },
 }
 
 for (const database of ['SQLite', 'PostgreSQL'] as const)
   describe(`the feed on ${database}`, () => {
     let schema: Schema | null = null
-    let stall: Stall
+    let gateway: FeedGateway
     before(async function () {
       if (database === 'PostgreSQL') {
         schema = await openSchema()
@@ -66,21 +66,21 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
           this.skip()
         }
       }
-      stall = await openStall(feedCatalog(), {}, schema ? { DATABASE_URL: schema.url } : {})
+      gateway = await openFeedGateway(feedCatalog(), {}, schema ? { DATABASE_URL: schema.url } : {})
     })
     after(async () => {
-      await stall?.close()
+      await gateway?.close()
       await schema?.drop()
     })
-    const sold = (): number => stall.settler.transfers.length
+    const saleCount = (): number => gateway.settler.transfers.length
 
-    for (const [route, { wrong, right }] of Object.entries(QUESTIONS))
+    for (const [route, { invalid, valid }] of Object.entries(QUERIES))
       it(`refuses an invalid query of ${route}, names the field and charges nothing`, async () => {
         proves('invalid-422')
-        const url = `${stall.url}/v1/potus/${route}`
-        const before = sold()
-        const header = await payment(url, stall.wallet)
-        for (const query of wrong) {
+        const url = `${gateway.url}/v1/potus/${route}`
+        const before = saleCount()
+        const header = await payment(url, gateway.wallet)
+        for (const query of invalid) {
           const response = await send(`${url}?${query}`, header)
           const body = await json(response)
           expect(response.status, `${query}: ${JSON.stringify(body)}`).to.equal(422)
@@ -89,37 +89,37 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
           expect(loc[0], query).to.equal('query')
           expect([...named, 'cursor'], query).to.include(loc[1])
         }
-        expect(sold()).to.equal(before)
-        const response = await send(`${url}?${right}`, header)
+        expect(saleCount()).to.equal(before)
+        const response = await send(`${url}?${valid}`, header)
         expect(response.status, await response.clone().text()).to.equal(200)
         expect(await json(response)).to.include({ schema: 'potus/1', data_mode: 'sample' })
-        expect(sold()).to.equal(before + 1)
+        expect(saleCount()).to.equal(before + 1)
       })
 
     it('shows free statistics that are a day old, like the index', async () => {
-      const { products } = await json(await ask(`${stall.url}/v1/stats`))
+      const { products } = await json(await ask(`${gateway.url}/v1/stats`))
       const { newest } = (products as Record<string, { newest: string }>)['potus'] ?? { newest: '' }
-      const index = await json(await ask(`${stall.url}/v1/potus`))
+      const index = await json(await ask(`${gateway.url}/v1/potus`))
       expect(newest).to.equal(index['newest_available_at'])
-      expect(Date.parse(newest)).to.be.at.most(stall.now().getTime() - 86_400_000)
+      expect(Date.parse(newest)).to.be.at.most(gateway.now().getTime() - 86_400_000)
     })
 
     it('answers 404 for an unknown event without charging, and the same payment then buys a known one', async () => {
-      const url = `${stall.url}/v1/potus/event`
-      const before = sold()
-      const header = await payment(`${url}/latest`, stall.wallet)
+      const url = `${gateway.url}/v1/potus/event`
+      const before = saleCount()
+      const header = await payment(`${url}/latest`, gateway.wallet)
       const unknown = ['evt_0000000000000000', 'seq:999999999999999', 'seq:99999999999999999999', 'EVT', "' or 1=1 --"]
       for (const selector of unknown) {
         const response = await send(`${url}/${encodeURIComponent(selector)}`, header)
         expect(response.status, selector).to.equal(404)
         expect((await json(response))['code'], selector).to.equal('not_found')
       }
-      expect(sold()).to.equal(before)
+      expect(saleCount()).to.equal(before)
       const response = await send(`${url}/latest`, header)
       expect(response.status).to.equal(200)
-      expect(sold()).to.equal(before + 1)
+      expect(saleCount()).to.equal(before + 1)
       const { event } = (await response.json()) as { event: { id: string; seq: number } }
-      const token = await stall.token('live/24h')
+      const token = await gateway.token('live/24h')
       for (const selector of [event.id, `seq:${event.seq}`]) {
         const same = await ask(`${url}/${selector}`, { headers: { 'x-service-token': token } })
         expect(((await same.json()) as { event: object }).event, selector).to.deep.equal(event)

@@ -5,37 +5,37 @@ import { expect } from 'chai'
 import { ask, json } from '../../../support/agent.ts'
 
 export interface Follower {
-  /** Numbers of the events that came, in order. */
+  /** Sequence numbers of the received events, in order. */
   readonly ids: string[]
   readonly status: number
   readonly ended: Promise<void>
-  /** Waits until so many ids have come, or the stream ended. */
+  /** Waits until `count` events have been received, or the stream has ended. */
   until(count: number): Promise<void>
-  leave(): void
+  disconnect(): void
 }
 
-export interface Following {
+export interface StreamOptions {
   /** Address of the gateway. */
   readonly url: string
   readonly token: string
-  /** With its question mark. */
+  /** Query string, with its question mark. */
   readonly query?: string
   /** Last-Event-ID. */
   readonly after?: string | undefined
 }
 
-export async function follow({ url, token, query = '', after }: Following): Promise<Follower> {
-  const leaving = new AbortController()
+export async function follow({ url, token, query = '', after }: StreamOptions): Promise<Follower> {
+  const controller = new AbortController()
   const last = after === undefined ? {} : { 'last-event-id': after }
   const headers = { accept: 'text/event-stream', 'x-service-token': token, ...last }
-  // A connection of its own: fetch may queue a request behind a response that never ends.
+  // Opens a connection of its own, because fetch may queue a request behind a response that never ends.
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const options = { headers, agent: false, signal: leaving.signal }
+    const options = { headers, agent: false, signal: controller.signal }
     get(`${url}/v1/potus/live${query}`, options, resolve).on('error', reject)
   })
   const ids: string[] = []
   let wake = (): void => {}
-  let isOver = false
+  let hasEnded = false
   const ended = (async () => {
     let text = ''
     for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
@@ -54,7 +54,7 @@ export async function follow({ url, token, query = '', after }: Following): Prom
   })()
     .catch(() => {})
     .finally(() => {
-      isOver = true
+      hasEnded = true
       wake()
     })
   return {
@@ -62,47 +62,42 @@ export async function follow({ url, token, query = '', after }: Following): Prom
     status: response.statusCode ?? 0,
     ended,
     async until(count) {
-      while (ids.length < count && !isOver) await new Promise<void>((resolve) => (wake = resolve))
+      while (ids.length < count && !hasEnded) await new Promise<void>((resolve) => (wake = resolve))
     },
-    leave: () => leaving.abort(),
+    disconnect: () => controller.abort(),
   }
 }
 
-/** Numbers of all live events after one, by asking again and again. */
-export async function listed({ url, token }: Following, since: string): Promise<string[]> {
+/** Sequence numbers of all live events after one, read page by page. */
+export async function listEvents({ url, token }: StreamOptions, since: string): Promise<string[]> {
   const seqs: string[] = []
   let next = Number(since)
-  for (let more = true; more;) {
+  for (let hasMore = true; hasMore;) {
     const page = (await json(
       await ask(`${url}/v1/potus/live?limit=100&since_seq=${next}`, { headers: { 'x-service-token': token } }),
     )) as { items: { seq: number }[]; next_since_seq: number }
     seqs.push(...page.items.map(({ seq }) => String(seq)).reverse())
-    more = page.items.length > 0
+    hasMore = page.items.length > 0
     next = page.next_since_seq
   }
   return seqs
 }
 
-/** The number of the newest live event. */
-export async function newest({ url, token }: Following): Promise<string> {
+/** The sequence number of the newest live event. */
+export async function newestEvent({ url, token }: StreamOptions): Promise<string> {
   const { next_since_seq: seq } = (await json(
     await ask(`${url}/v1/potus/live?limit=1`, { headers: { 'x-service-token': token } }),
   )) as { next_since_seq: number }
   return String(seq)
 }
 
-/** Waits until the sample has written everything that was due at the time of the call. Each step of it logs a poll. */
-export async function sampleWritten({ url, token }: Following): Promise<void> {
+/** Waits until the sample has written everything that was due at the time of the call. Each of its steps logs a poll. */
+export async function untilSampleWritten({ url, token }: StreamOptions): Promise<void> {
   let due: number | null = null
   for (;;) {
     const { as_of: asOf, feeds } = (await json(
       await ask(`${url}/v1/potus/feeds`, { headers: { 'x-service-token': token } }),
-    )) as { as_of: string; feeds?: { last_attempt: string | null }[] }
-    // Until the sample is open the route answers 503.
-    if (!feeds) {
-      await sleep(200)
-      continue
-    }
+    )) as { as_of: string; feeds: { last_attempt: string | null }[] }
     due ??= Math.floor(Date.parse(asOf) / 60_000) * 60_000
     const last = Math.max(...feeds.map(({ last_attempt: at }) => (at === null ? 0 : Date.parse(at))))
     if (last >= due) return

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { recogniseEntities } from '../../../../plugins/potus/entities/entity-recognition.ts'
 import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../../scripts/bench/potus/entity-scores.ts'
-import { SHARED } from '../newsroom.ts'
+import { SHARED } from '../test-feed.ts'
 
 const ids = (text: string): string[] => recogniseEntities(text).map(({ id }) => id)
 
@@ -128,8 +128,8 @@ describe('the rules that recognise entities', () => {
       ['person:wilhelmina-starling'],
     ],
   ]
-  for (const [what, text, wanted] of cases)
-    it(what, () => {
-      expect(ids(text)).to.have.members([...wanted])
+  for (const [behaviour, text, expected] of cases)
+    it(behaviour, () => {
+      expect(ids(text)).to.have.members([...expected])
     })
 })

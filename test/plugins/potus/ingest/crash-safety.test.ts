@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
-import { root } from '../newsroom.ts'
+import { root } from '../test-feed.ts'
 
 const POLLS = 40
 
@@ -44,13 +44,13 @@ describe('an ingest process that is killed', () => {
       key: string
     }[]
     const versions = (await db('potus_versions').count('* as n').first()) as { n: number }
-    const whole = (await db.raw('pragma integrity_check')) as { integrity_check: string }[]
+    const integrity = (await db.raw('pragma integrity_check')) as { integrity_check: string }[]
     await db.destroy()
     expect(rows.map(({ key }) => Number(key.split('=')[1])).toSorted((a, b) => a - b)).to.deep.equal(
       Array.from({ length: POLLS + 4 }, (_, n) => n),
     )
     expect(rows.map(({ seq }) => seq)).to.deep.equal(rows.map((_, at) => at + 1))
     expect(versions.n).to.equal(rows.length)
-    expect(whole[0]?.integrity_check).to.equal('ok')
+    expect(integrity[0]?.integrity_check).to.equal('ok')
   })
 })

@@ -1,10 +1,10 @@
 /** Presidential documents at each stage: on the White House site, on public inspection, in the Federal Register. */
 import { expect } from 'chai'
-import { feedOf, type Newsroom, OLD, openRunningNewsroom } from '../newsroom.ts'
+import { rssOf, type TestFeed, OLD_RELEASE, openPolledTestFeed } from '../test-feed.ts'
 
 const DAY = 86_400_000
 
-interface Shown {
+interface FeedItem {
   readonly source: string
   readonly source_key: string
   readonly occurred_at: string | null
@@ -12,51 +12,54 @@ interface Shown {
 }
 
 describe('a presidential document', () => {
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
-    room = await openRunningNewsroom()
-    await room.poll('fr.pi', '{"count":0}')
-    await room.poll('fr.docs', '{"count":0}')
+    feed = await openPolledTestFeed()
+    await feed.poll('fr.pi', '{"count":0}')
+    await feed.poll('fr.docs', '{"count":0}')
   })
-  afterEach(() => room.close())
+  afterEach(() => feed.close())
 
-  const paper = (number: string, fields: object = {}): object => ({
+  const documentWith = (number: string, fields: object = {}): object => ({
     document_number: number,
     type: 'Presidential Document',
     title: `Paper ${number} ordered`,
     html_url: `https://example.org/${number}`,
     ...fields,
   })
-  const show = (source: string, ...results: object[]): Promise<unknown> =>
-    room.poll(source, JSON.stringify({ count: results.length, results }))
+  const publish = (source: string, ...results: object[]): Promise<unknown> =>
+    feed.poll(source, JSON.stringify({ count: results.length, results }))
   const clusters = async (): Promise<string[][]> => {
-    const { items } = await room.ask<{ items: Shown[] }>('getPotusLive', { query: { limit: 100 } })
-    const together = new Map<string, string[]>()
+    const { items } = await feed.ask<{ items: FeedItem[] }>('getPotusLive', { query: { limit: 100 } })
+    const byCluster = new Map<string, string[]>()
     for (const { source, source_key: key, cluster } of items)
-      together.set(cluster.id, [...(together.get(cluster.id) ?? []), `${source} ${key.replace(/.*=/, '')}`])
-    const before = ['truth.mirror', 'wh.news old']
-    return [...together.values()]
+      byCluster.set(cluster.id, [...(byCluster.get(cluster.id) ?? []), `${source} ${key.replace(/.*=/, '')}`])
+    const earlierItems = ['truth.mirror', 'wh.news old']
+    return [...byCluster.values()]
       .map((one) => one.toSorted())
-      .filter(([first = '']) => !before.some((start) => first.startsWith(start)))
+      .filter(([first = '']) => !earlierItems.some((start) => first.startsWith(start)))
       .toSorted((a, b) => (a.join() < b.join() ? -1 : 1))
   }
   const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
   it('has its own cluster, although the Federal Register describes all documents of a day in the same phrases', async () => {
-    const facts = { signing_date: day(room.time - DAY), publication_date: day(room.time) }
-    await show(
+    const facts = { signing_date: day(feed.time - DAY), publication_date: day(feed.time) }
+    await publish(
       'fr.docs',
-      paper('2026-1', facts),
-      paper('2026-2', facts),
-      paper('2026-3', { ...facts, citation: '91 FR 1' }),
+      documentWith('2026-1', facts),
+      documentWith('2026-2', facts),
+      documentWith('2026-3', { ...facts, citation: '91 FR 1' }),
     )
     expect(await clusters()).to.deep.equal([['fr.docs 2026-1'], ['fr.docs 2026-2'], ['fr.docs 2026-3']])
   })
 
   it('stays one document by its number, on inspection and in print, even if its title changes', async () => {
-    await show('fr.pi', paper('2026-1', { filed_at: new Date(room.time - 60_000).toISOString() }))
-    room.time += 2 * DAY
-    await show('fr.docs', paper('2026-1', { title: 'Ordered, and corrected', publication_date: day(room.time) }))
+    await publish('fr.pi', documentWith('2026-1', { filed_at: new Date(feed.time - 60_000).toISOString() }))
+    feed.time += 2 * DAY
+    await publish(
+      'fr.docs',
+      documentWith('2026-1', { title: 'Ordered, and corrected', publication_date: day(feed.time) }),
+    )
     expect(await clusters()).to.deep.equal([['fr.docs 2026-1', 'fr.pi 2026-1']])
   })
 
@@ -65,11 +68,11 @@ describe('a presidential document', () => {
       key: 'a',
       title: 'Facilitating Recovery in Arizona',
       text: 'MEMORANDUM FOR the Secretary.',
-      at: room.time - 60_000,
+      at: feed.time - 60_000,
       path: 'presidential-actions',
     }
-    await room.poll('wh.news', feedOf([page, OLD]))
-    const filed = (days: number): object => ({ filed_at: new Date(room.time - 60_000 + days * DAY).toISOString() })
+    await feed.poll('wh.news', rssOf([page, OLD_RELEASE]))
+    const filed = (days: number): object => ({ filed_at: new Date(feed.time - 60_000 + days * DAY).toISOString() })
     const { title } = page
     for (const [days, number, fields] of [
       // As the Federal Register sends it: without a signing date, and with the kind of document after the title.
@@ -79,18 +82,18 @@ describe('a presidential document', () => {
       [5, '2026-4', { title: `${title} (Memorandum of May 4, 2026)`, ...filed(5) }],
       [5, '2026-5', { title: `${title} (Memorandum of April 20, 2026)`, ...filed(5) }],
     ] as const) {
-      const now = room.time
-      room.time += days * DAY
-      await show('fr.pi', paper(number, fields))
-      room.time = now
+      const now = feed.time
+      feed.time += days * DAY
+      await publish('fr.pi', documentWith(number, fields))
+      feed.time = now
     }
-    room.time += 6 * DAY
+    feed.time += 6 * DAY
     expect(await clusters()).to.deep.equal([
       ['fr.pi 2026-1', 'fr.pi 2026-2', 'fr.pi 2026-4', 'wh.news a'],
       ['fr.pi 2026-3'],
       ['fr.pi 2026-5'],
     ])
-    const { event } = await room.ask<{ event: Shown }>('getPotusEvent', { params: { selector: 'latest' } })
+    const { event } = await feed.ask<{ event: FeedItem }>('getPotusEvent', { params: { selector: 'latest' } })
     expect(event.occurred_at).to.equal('2026-04-20T00:00:00Z')
   })
 })

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fetch.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
 import { readSources } from '../../../../plugins/potus/sources/source.ts'
-import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 type Behaviour = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -19,15 +19,15 @@ const xml =
   }
 
 describe('the poller', () => {
-  let room: Newsroom
+  let feed: TestFeed
   let fetcher: Fetcher
   const servers: Server[] = []
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const release = [{ key: 'r', text: 'A release about copper.', at: START - MINUTE }]
 
   async function serve(
     behaviour: Behaviour,
-  ): Promise<{ url: string; seen: IncomingMessage[]; act(next: Behaviour): void }> {
+  ): Promise<{ url: string; seen: IncomingMessage[]; setBehaviour(next: Behaviour): void }> {
     const seen: IncomingMessage[] = []
     let current = behaviour
     const server = createServer((request, response) => {
@@ -37,38 +37,38 @@ describe('the poller', () => {
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
     const { port } = server.address() as AddressInfo
-    return { url: `http://127.0.0.1:${port}/feed`, seen, act: (next) => void (current = next) }
+    return { url: `http://127.0.0.1:${port}/feed`, seen, setBehaviour: (next) => void (current = next) }
   }
   async function open(urls: Readonly<Record<string, string>>) {
-    const off = Object.fromEntries(
+    const settings = Object.fromEntries(
       readSources().map(({ id }) => [id, { enabled: id in urls, ...(urls[id] ? { url: urls[id] } : {}) }]),
     )
-    room = await openNewsroom({ time: START, settings: off })
+    feed = await openTestFeed({ time: START, settings })
     fetcher = createFetcher()
-    const sources = [...room.sources.values()]
+    const sources = [...feed.sources.values()]
     const jobs = pollJobs({
-      db: room.db,
-      writer: room,
+      db: feed.db,
+      writer: feed,
       fetcher,
       sources,
       log: pino({ level: 'silent' }),
-      now: () => room.time,
+      now: () => feed.time,
     })
     const run = (id?: string) =>
       Promise.all(
         jobs
           .filter(({ name }) => id === undefined || name === `poll ${id}`)
-          .map((job) => job.run({ signal: leaving.signal, ask: (async () => ({})) as never })),
+          .map((job) => job.run({ signal: controller.signal, ask: (async () => ({})) as never })),
       )
-    const feed = async (id: string) =>
-      (await room.ask<{ feeds: Record<string, unknown>[] }>('getPotusFeeds')).feeds.find(
+    const healthOf = async (id: string) =>
+      (await feed.ask<{ feeds: Record<string, unknown>[] }>('getPotusFeeds')).feeds.find(
         (one) => one['id'] === id,
       ) as Record<string, unknown>
-    return { run, feed, jobs }
+    return { run, healthOf, jobs }
   }
   afterEach(async () => {
     await fetcher.close()
-    await room.close()
+    await feed.close()
     for (const server of servers.splice(0)) {
       server.closeAllConnections()
       server.close()
@@ -76,15 +76,15 @@ describe('the poller', () => {
   })
 
   it('keeps polling the other sources when one sends a web page, one hangs, one refuses and one reports a wrong time', async function () {
-    const good = await serve(xml(feedOf(release)))
+    const good = await serve(xml(rssOf(release)))
     const page = await serve(
       (_, response) =>
         void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Just a moment...</html>'),
     )
     const hanging = await serve(() => {})
     const busy = await serve((_, response) => void response.writeHead(503, { 'retry-after': '120' }).end('busy'))
-    const future = await serve(xml(feedOf([{ key: 'f', text: 'x', at: START + 3_600_000 }])))
-    const { run, feed } = await open({
+    const future = await serve(xml(rssOf([{ key: 'f', text: 'x', at: START + 3_600_000 }])))
+    const { run, healthOf } = await open({
       'wh.news': good.url,
       'wh.actions': page.url,
       'truth.mirror': hanging.url,
@@ -92,8 +92,8 @@ describe('the poller', () => {
       'state.press': future.url,
     })
     await run()
-    expect(await feed('wh.news')).to.include({ status: 'ok', consecutive_failures: 0, items_24h: 1 })
-    const failures = await Promise.all(['wh.actions', 'truth.mirror', 'fed.press', 'state.press'].map(feed))
+    expect(await healthOf('wh.news')).to.include({ status: 'ok', consecutive_failures: 0, items_24h: 1 })
+    const failures = await Promise.all(['wh.actions', 'truth.mirror', 'fed.press', 'state.press'].map(healthOf))
     expect(failures.map(({ status, consecutive_failures: count }) => [status, count])).to.deep.equal(
       Array.from({ length: 4 }, () => ['failing', 1]),
     )
@@ -104,17 +104,17 @@ describe('the poller', () => {
         c === 'The source answered 503.' &&
         d?.startsWith('future_date'),
     )
-    const { items, state } = await room.ask<{ items: object[]; state: object }>('getPotusLive')
+    const { items, state } = await feed.ask<{ items: object[]; state: object }>('getPotusLive')
     expect(items).to.have.length(1)
     expect(state).to.include({ sources_ok: 1, sources_late: 4 })
     // The source that sent Retry-After is not polled before that time is over.
-    room.time += 119_000
+    feed.time += 119_000
     await run('fed.press')
     expect(busy.seen).to.have.length(1)
-    room.time += 2_000
-    busy.act(xml(feedOf(release)))
+    feed.time += 2_000
+    busy.setBehaviour(xml(rssOf(release)))
     await run('fed.press')
-    expect(await feed('fed.press')).to.include({ status: 'ok', consecutive_failures: 0, last_failure: null })
+    expect(await healthOf('fed.press')).to.include({ status: 'ok', consecutive_failures: 0, last_failure: null })
   })
 
   it('sends validators, and stores nothing for a 304', async () => {
@@ -122,16 +122,16 @@ describe('the poller', () => {
     const source = await serve((request, response) =>
       request.headers['if-none-match'] === etag
         ? void response.writeHead(304).end()
-        : xml(feedOf(release), { etag, 'last-modified': 'Fri, 01 May 2026 11:59:00 GMT' })(request, response),
+        : xml(rssOf(release), { etag, 'last-modified': 'Fri, 01 May 2026 11:59:00 GMT' })(request, response),
     )
-    const { run, feed } = await open({ 'wh.news': source.url })
+    const { run, healthOf } = await open({ 'wh.news': source.url })
     for (let n = 0; n < 4; n += 1) {
       await run()
-      room.time += MINUTE
+      feed.time += MINUTE
     }
     expect(source.seen.map(({ headers }) => headers['if-none-match'])).to.deep.equal([undefined, etag, etag, etag])
     expect(source.seen[1]?.headers['if-modified-since']).to.equal('Fri, 01 May 2026 11:59:00 GMT')
-    expect(await feed('wh.news')).to.include({ http_304_share: 0.75, status: 'ok' })
+    expect(await healthOf('wh.news')).to.include({ http_304_share: 0.75, status: 'ok' })
   })
 
   it('marks the items of a source’s first poll as backfill and later ones as live', async () => {
@@ -140,11 +140,11 @@ describe('the poller', () => {
     )
     const { run } = await open({ 'truth.mirror': source.url })
     await run()
-    room.time += MINUTE
-    const at = room.time - 5000
-    source.act(xml(postsOf([{ id: postId(at), text: 'After.', at }])))
+    feed.time += MINUTE
+    const at = feed.time - 5000
+    source.setBehaviour(xml(postsOf([{ id: postId(at), text: 'After.', at }])))
     await run()
-    const { items } = await room.ask<{
+    const { items } = await feed.ask<{
       items: { text: string; available_at: string; latency_ms: number | null; provenance: { ingest: string } }[]
     }>('getPotusLive')
     expect(items.map(({ text, latency_ms, provenance }) => [text, latency_ms, provenance.ingest])).to.deep.equal([
@@ -158,7 +158,7 @@ describe('the poller', () => {
     const source = await serve((request, response) =>
       request.url?.startsWith('/feed')
         ? void response.writeHead(301, { location: '/moved' }).end()
-        : xml(feedOf(release))(request, response),
+        : xml(rssOf(release))(request, response),
     )
     const elsewhere = await serve(
       (_, response) => void response.writeHead(302, { location: 'http://example.invalid/feed' }).end(),
@@ -171,20 +171,20 @@ describe('the poller', () => {
       response.on('drain', more)
       more()
     })
-    const { run, feed } = await open({
+    const { run, healthOf } = await open({
       'wh.news': source.url,
       'wh.actions': elsewhere.url,
       'wh.briefings': endless.url,
     })
     await run()
-    expect(await feed('wh.news')).to.include({ status: 'ok' })
-    expect((await feed('wh.actions'))['last_failure']).to.match(/another host/)
-    expect((await feed('wh.briefings'))['last_failure']).to.match(/longer than/)
+    expect(await healthOf('wh.news')).to.include({ status: 'ok' })
+    expect((await healthOf('wh.actions'))['last_failure']).to.match(/another host/)
+    expect((await healthOf('wh.briefings'))['last_failure']).to.match(/longer than/)
   })
 
   it('bypasses caches for sources without validators, and identifies itself', async () => {
     const source = await serve((_, response) => void response.writeHead(200).end('{"count":0,"results":[]}'))
-    const state = await serve(xml(feedOf(release)))
+    const state = await serve(xml(rssOf(release)))
     const { run } = await open({ 'fr.pi': source.url, 'state.press': state.url })
     await run()
     expect(source.seen[0]?.url).to.equal(`/feed?_=${START}`)
@@ -193,17 +193,17 @@ describe('the poller', () => {
   })
 
   it('sends one request per host at a time', async () => {
-    let [now, most] = [0, 0]
+    let [openRequests, peak] = [0, 0]
     const source = await serve((request, response) => {
-      now += 1
-      most = Math.max(most, now)
+      openRequests += 1
+      peak = Math.max(peak, openRequests)
       setTimeout(() => {
-        now -= 1
-        xml(feedOf(release))(request, response)
+        openRequests -= 1
+        xml(rssOf(release))(request, response)
       }, 50)
     })
     const { run } = await open({ 'wh.news': source.url, 'wh.actions': source.url, 'wh.briefings': source.url })
     await run()
-    expect([source.seen.length, most]).to.deep.equal([3, 1])
+    expect([source.seen.length, peak]).to.deep.equal([3, 1])
   })
 })

@@ -16,7 +16,7 @@ import { readSources, type Source } from '../../../../plugins/potus/sources/sour
 import { createReader } from '../../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../../plugins/potus/store/tables.ts'
 import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
-import { feedOf, openNewsroom, postId, postsOf, SHARED } from '../newsroom.ts'
+import { rssOf, openTestFeed, postId, postsOf, SHARED } from '../test-feed.ts'
 
 const MINUTE = 60_000
 const TIME = Date.UTC(2026, 6, 7, 15)
@@ -26,7 +26,7 @@ const sources = new Map(readSources().map((source) => [source.id, source]))
  * Checks that every key and every version exists once and that the records of a source form one chain. Returns the ids
  * of the events.
  */
-async function isWhole(db: OpenDatabase): Promise<string[]> {
+async function consistentIds(db: OpenDatabase): Promise<string[]> {
   const events = (await db('potus_events').orderBy('seq').select('seq', 'id', 'source', 'source_key')) as {
     seq: number
     id: string
@@ -41,14 +41,16 @@ async function isWhole(db: OpenDatabase): Promise<string[]> {
   }[]
   expect(versions.length).to.be.at.least(events.length)
   for (const source of new Set(versions.map((row) => row.source))) {
-    const prevs = versions.filter((row) => row.source === source).map(({ prev }) => prev)
-    const hashes = new Set(prevs.filter((prev) => prev !== null))
-    expect(hashes.size, `records of ${source} follow each other`).to.equal(prevs.filter((prev) => prev !== null).length)
+    const predecessors = versions.filter((row) => row.source === source).map(({ prev }) => prev)
+    const hashes = new Set(predecessors.filter((prev) => prev !== null))
+    expect(hashes.size, `records of ${source} follow each other`).to.equal(
+      predecessors.filter((prev) => prev !== null).length,
+    )
   }
   return events.map(({ id }) => id).sort()
 }
 
-interface Line {
+interface VersionRow {
   readonly seq: number
   readonly available_at: number
   readonly known_at: number
@@ -56,17 +58,17 @@ interface Line {
 }
 
 /** A process that writes the items of a feed. */
-interface Shown {
+interface WritingProcess {
   readonly db: OpenDatabase
-  show(...items: Parameters<typeof feedOf>[0]): Promise<WriteResult>
+  write(...items: Parameters<typeof rssOf>[0]): Promise<WriteResult>
 }
 
-function shown(source: Source, body: string): Parameters<Writer['write']>[0] {
+function fetched(source: Source, body: string): Parameters<Writer['write']>[0] {
   return { source, at: TIME, url: source.url, status: 200, headers: {}, body: Buffer.from(body) }
 }
 
 /** Waits until a replay is ready. A process that does not play reads this from the database, when it is asked. */
-async function readiness(replay: Replay): Promise<void> {
+async function untilReady(replay: Replay): Promise<void> {
   for (;;)
     try {
       return replay.assertReady()
@@ -94,7 +96,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
     })
     afterEach(() => store?.drop())
 
-    const opened = (now = (): number => TIME): { db: OpenDatabase; writer: Writer } => {
+    const openProcess = (now = (): number => TIME): { db: OpenDatabase; writer: Writer } => {
       const db = store!.open!()
       return {
         db,
@@ -103,7 +105,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
     }
 
     it('inserts each item once when two processes poll a source at the same moment', async () => {
-      const body = feedOf(
+      const body = rssOf(
         Array.from({ length: 30 }, (_, n) => ({
           key: `k${n}`,
           text: `Release ${n} on copper.`,
@@ -111,24 +113,24 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
         })),
       )
       const source = sources.get('wh.news')!
-      await Promise.all([1, 2, 3].map(() => opened().writer.write(shown(source, body))))
-      expect(await isWhole(store!.db)).to.have.length(30)
+      await Promise.all([1, 2, 3].map(() => openProcess().writer.write(fetched(source, body))))
+      expect(await consistentIds(store!.db)).to.have.length(30)
     })
 
     it('numbers events consecutively when processes write different sources at the same time', async () => {
-      const [a, b] = [opened(), opened()]
+      const [a, b] = [openProcess(), openProcess()]
       const write = ({ writer }: typeof a, id: string, body: string, at: number) =>
-        writer.write({ ...shown(sources.get(id)!, body), at })
+        writer.write({ ...fetched(sources.get(id)!, body), at })
       for (let n = 0; n < 8; n += 1) {
         const at = TIME + n * MINUTE
         const text = `Release number ${n} about copper and steel.`
         const post = { id: postId(at - MINUTE, n), text: `Post number ${n} about oil and gas.`, at: at - MINUTE }
         await Promise.all([
-          write(a, 'wh.news', feedOf([{ key: `r${n}`, text, at: at - MINUTE }]), at),
+          write(a, 'wh.news', rssOf([{ key: `r${n}`, text, at: at - MINUTE }]), at),
           write(b, 'truth.mirror', postsOf([post]), at),
         ])
       }
-      expect(await isWhole(store!.db)).to.have.length(16)
+      expect(await consistentIds(store!.db)).to.have.length(16)
       const numbers = (await store!.db('potus_events').orderBy('seq').select('seq')) as { seq: number }[]
       expect(numbers.map(({ seq }) => seq)).to.deep.equal(numbers.map((_, at) => at + 1))
     })
@@ -136,45 +138,48 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
     it('keeps numbers and times rising together when clocks differ, so that a follower misses nothing', async () => {
       let time = TIME
       const source = sources.get('wh.news')!
-      const [ahead, behind] = [90_000, 0].map((apart) => {
-        const { db, writer } = opened(() => time + apart)
-        const show = (...items: Parameters<typeof feedOf>[0]) =>
-          writer.write({ ...shown(source, feedOf(items)), at: time + apart })
-        return { db, show }
-      }) as [Shown, Shown]
-      const item = (n: number, word = 'copper') => ({
+      const [ahead, behind] = [90_000, 0].map((offset) => {
+        const { db, writer } = openProcess(() => time + offset)
+        const write = (...items: Parameters<typeof rssOf>[0]) =>
+          writer.write({ ...fetched(source, rssOf(items)), at: time + offset })
+        return { db, write }
+      }) as [WritingProcess, WritingProcess]
+      const item = (n: number, metal = 'copper') => ({
         key: `k${n}`,
-        text: `Release ${n} on ${word}.`,
+        text: `Release ${n} on ${metal}.`,
         at: TIME - MINUTE,
       })
-      await ahead.show(item(0))
+      await ahead.write(item(0))
       for (let n = 1; n <= 8; n += 1, time += 5_000)
-        expect(await (n % 2 ? ahead : behind).show(item(n), item(n - 1))).to.include({ fresh: 1, repeated: 1 })
-      const rows = (await behind.db('potus_events').where({ ingest: 'live' }).orderBy('seq')) as Line[]
+        expect(await (n % 2 ? ahead : behind).write(item(n), item(n - 1))).to.include({ fresh: 1, repeated: 1 })
+      const rows = (await behind.db('potus_events').where({ ingest: 'live' }).orderBy('seq')) as VersionRow[]
       const times = rows.map(({ available_at: at }) => at)
       expect(times).to.deep.equal(times.toSorted((a, b) => a - b))
-      const heard: number[] = []
-      for (let moment = TIME; heard.length < rows.length; moment += 1_000)
-        heard.push(...(await createReader(behind.db).since(heard.at(-1) ?? 0, moment, 100)).map(({ seq }) => seq))
-      expect(heard).to.deep.equal(rows.map(({ seq }) => seq))
+      const followed: number[] = []
+      for (let moment = TIME; followed.length < rows.length; moment += 1_000)
+        followed.push(...(await createReader(behind.db).since(followed.at(-1) ?? 0, moment, 100)).map(({ seq }) => seq))
+      expect(followed).to.deep.equal(rows.map(({ seq }) => seq))
       // A revision by the process whose clock is behind is not known before the version it replaces.
-      expect(await behind.show(item(8), item(7, 'steel'))).to.include({ revised: 1 })
-      const [first, second] = (await behind.db('potus_versions').where({ seq: heard[6] }).orderBy('version')) as Line[]
+      expect(await behind.write(item(8), item(7, 'steel'))).to.include({ revised: 1 })
+      const [first, second] = (await behind
+        .db('potus_versions')
+        .where({ seq: followed[6] })
+        .orderBy('version')) as VersionRow[]
       expect(second?.known_at).to.equal(first?.superseded_at)
       expect(second?.known_at).to.be.at.least(first?.known_at ?? Infinity)
     })
 
     it('opens the sample together and writes what one process alone would write', async () => {
-      const alone = await openNewsroom({ time: TIME, dataMode: 'sample' })
-      await createSample(alone.db, alone, alone.sources, () => TIME).open()
-      const wanted = await isWhole(alone.db)
-      await alone.close()
-      const all = [1, 2, 3].map(() => {
-        const { db, writer } = opened()
+      const singleProcess = await openTestFeed({ time: TIME, dataMode: 'sample' })
+      await createSample(singleProcess.db, singleProcess, singleProcess.sources, () => TIME).open()
+      const expected = await consistentIds(singleProcess.db)
+      await singleProcess.close()
+      const samples = [1, 2, 3].map(() => {
+        const { db, writer } = openProcess()
         return createSample(db, writer, sources, () => TIME)
       })
-      await Promise.all(all.map((sample) => sample.open()))
-      expect(await isWhole(store!.db)).to.deep.equal(wanted)
+      await Promise.all(samples.map((sample) => sample.open()))
+      expect(await consistentIds(store!.db)).to.deep.equal(expected)
       const polls = (await store!.db('potus_polls').where({ outcome: 'not_modified' })) as object[]
       expect(polls).to.have.length(3)
     })
@@ -187,9 +192,9 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       cpSync(join(SHARED, 'whitehouse-briefings-rss'), join(folder, 'whitehouse-briefings-rss'), { recursive: true })
       const time = Date.UTC(2026, 2, 2, 12)
       const { signal } = new AbortController()
-      const all = await Promise.all(
+      const replays = await Promise.all(
         [1, 2, 3].map(async (n): Promise<{ replay: Replay; hold: () => Promise<boolean> }> => {
-          const { db, writer } = opened()
+          const { db, writer } = openProcess()
           const context = {
             db,
             deployment: { replay_dir: folder, replay_shift: 'none', replay_shift_seconds: '0' },
@@ -201,18 +206,18 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
           return { replay, hold: () => lease.hold('potus/replay', 60) }
         }),
       )
-      for (const { replay } of all) expect(() => replay.assertReady()).to.throw()
-      const played = await Promise.all(
-        all.map(async ({ replay, hold }) => ((await hold()) ? (await replay.step(signal), 1) : 0)),
+      for (const { replay } of replays) expect(() => replay.assertReady()).to.throw()
+      const outcomes = await Promise.all(
+        replays.map(async ({ replay, hold }) => ((await hold()) ? (await replay.step(signal), 1) : 0)),
       )
-      expect(played.filter((n) => n === 1)).to.have.length(1)
+      expect(outcomes.filter((n) => n === 1)).to.have.length(1)
       const polls = (await store!.db('potus_polls').select('outcome')) as { outcome: string }[]
-      const before = await isWhole(store!.db)
+      const before = await consistentIds(store!.db)
       expect(before).to.have.length(38)
-      for (const { replay } of all) await readiness(replay)
+      for (const { replay } of replays) await untilReady(replay)
       // Another process may continue, but polls that were played are not played again.
-      for (const { replay } of all) await replay.step(signal)
+      for (const { replay } of replays) await replay.step(signal)
       expect(await store!.db('potus_polls').select('outcome')).to.have.length(polls.length)
-      expect(await isWhole(store!.db)).to.deep.equal(before)
+      expect(await consistentIds(store!.db)).to.deep.equal(before)
     })
   })

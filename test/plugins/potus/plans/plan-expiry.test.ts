@@ -4,48 +4,48 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { proves } from '../../../requirements.ts'
 import { ask, buy, json } from '../../../support/agent.ts'
-import { feedCatalog, openStall } from '../feed-gateway.ts'
+import { feedCatalog, openFeedGateway } from '../feed-gateway.ts'
 
 describe('the plans of the feed', () => {
   it('expire to the second', async () => {
     proves('token-window')
-    const stall = await openStall(feedCatalog())
+    const gateway = await openFeedGateway(feedCatalog())
     try {
-      const token = await stall.token('live/24h')
-      const get = () => ask(`${stall.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
-      const left = (decodeJwt(token).exp as number) - stall.now().getTime() / 1000
-      stall.advance(left - 30)
+      const token = await gateway.token('live/24h')
+      const get = () => ask(`${gateway.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
+      const left = (decodeJwt(token).exp as number) - gateway.now().getTime() / 1000
+      gateway.advance(left - 30)
       expect((await get()).status).to.equal(200)
-      stall.advance(30)
+      gateway.advance(30)
       const response = await get()
       expect(response.status).to.equal(402)
       expect((await json(response))['code']).to.equal('token_expired')
     } finally {
-      await stall.close()
+      await gateway.close()
     }
   })
 
   it('keep their tokens valid after a plan is no longer sold', async () => {
     const catalog = feedCatalog()
-    const stall = await openStall(catalog)
+    const gateway = await openFeedGateway(catalog)
     try {
-      const token = await stall.token('archive/30d')
+      const token = await gateway.token('archive/30d')
       const plans = JSON.parse(readFileSync(`${catalog}/plans.json`, 'utf8')) as { plans: Record<string, unknown>[] }
       writeFileSync(
         `${catalog}/plans.json`,
         JSON.stringify({ ...plans, plans: plans.plans.map((plan) => ({ ...plan, enabled: false })) }),
       )
-      await stall.gateway.reload()
-      const list = await json(await ask(`${stall.url}/v1/potus/subscribe`))
+      await gateway.gateway.reload()
+      const list = await json(await ask(`${gateway.url}/v1/potus/subscribe`))
       expect(list).to.include({ enabled: false })
       expect(
-        (await ask(`${stall.url}/v1/potus/archive?limit=1`, { headers: { 'x-service-token': token } })).status,
+        (await ask(`${gateway.url}/v1/potus/archive?limit=1`, { headers: { 'x-service-token': token } })).status,
       ).to.equal(200)
-      const refused = await buy(`${stall.url}/v1/potus/subscribe/archive/30d`, stall.wallet, 2, { method: 'POST' })
+      const refused = await buy(`${gateway.url}/v1/potus/subscribe/archive/30d`, gateway.wallet, 2, { method: 'POST' })
       expect(refused.status).to.equal(503)
       expect((await json(refused))['code']).to.equal('product_suspended')
     } finally {
-      await stall.close()
+      await gateway.close()
     }
   })
 })

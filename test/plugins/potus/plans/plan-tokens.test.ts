@@ -7,7 +7,7 @@ import type { Operation } from '../../../../gateway/plugin/catalog.ts'
 import { createKey } from '../../../../gateway/tokens/key-set.ts'
 import { proves } from '../../../requirements.ts'
 import { ask, buy, json, offer } from '../../../support/agent.ts'
-import { openStall, type Stall, stallCatalog } from '../feed-gateway.ts'
+import { openFeedGateway, type FeedGateway, fullCatalog } from '../feed-gateway.ts'
 
 const PLANS = ['live/24h', 'live/30d', 'archive/30d'] as const
 const FEEDS = [
@@ -21,21 +21,23 @@ const FEEDS = [
 ]
 
 describe('the plans of the feed', () => {
-  let stall: Stall
+  let gateway: FeedGateway
   const tokens = new Map<string, string>()
   before(async () => {
-    const catalog = stallCatalog((name, document) => {
+    const catalog = fullCatalog((name, document) => {
       if (name !== 'potus.json') return
       for (const operation of Object.values(document['operations'] as Record<string, Record<string, unknown>>))
         if (operation['internal'] !== true) operation['tool'] = true
     })
-    stall = await openStall(catalog)
-    for (const plan of PLANS) tokens.set(plan, await stall.token(plan))
+    gateway = await openFeedGateway(catalog)
+    for (const plan of PLANS) tokens.set(plan, await gateway.token(plan))
   })
-  after(() => stall.close())
+  after(() => gateway.close())
 
   const priced = (): Operation[] =>
-    [...stall.gateway.current.catalog.operations.values()].filter(({ price, internal }) => price !== null && !internal)
+    [...gateway.gateway.current.catalog.operations.values()].filter(
+      ({ price, internal }) => price !== null && !internal,
+    )
   const address = ({ path, example }: Operation): string => {
     const filled = path.replace(
       /\{(\w+)\}/g,
@@ -44,28 +46,28 @@ describe('the plans of the feed', () => {
     const query = new URLSearchParams(
       Object.entries(example?.request.query ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
     )
-    return `${stall.url}${filled}${query.size > 0 ? `?${query.toString()}` : ''}`
+    return `${gateway.url}${filled}${query.size > 0 ? `?${query.toString()}` : ''}`
   }
-  const opens = (plan: string, { displayRoute }: Operation): boolean =>
+  const isOpenTo = (plan: string, { displayRoute }: Operation): boolean =>
     plan.startsWith('live') ? FEEDS.includes(displayRoute) : displayRoute === 'GET /v1/potus/archive'
   const call = (operation: Operation, token: string): Promise<Response> => {
     const { method, body, example } = operation
-    const sent = body === null ? {} : { body: example?.request.body ?? {} }
-    return ask(address(operation), { method, ...sent, headers: { 'x-service-token': token } })
+    const request = body === null ? {} : { body: example?.request.body ?? {} }
+    return ask(address(operation), { method, ...request, headers: { 'x-service-token': token } })
   }
 
   it('are three, with the promised prices and durations', async () => {
     proves('plan-table', 'feeds-family')
-    const list = (await json(await ask(`${stall.url}/v1/potus/subscribe`))) as { plans: Record<string, unknown>[] }
+    const list = (await json(await ask(`${gateway.url}/v1/potus/subscribe`))) as { plans: Record<string, unknown>[] }
     const rows = list.plans.map(
-      ({ plan, tier, max_freshness_seconds: late, duration_seconds: time, route, price_usd: price }) => [
+      ({
         plan,
         tier,
-        late,
-        time,
+        max_freshness_seconds: delaySeconds,
+        duration_seconds: durationSeconds,
         route,
-        price,
-      ],
+        price_usd: price,
+      }) => [plan, tier, delaySeconds, durationSeconds, route, price],
     )
     expect(rows).to.deep.equal([
       ['live-24h', 'live', 0, 86_400, 'POST /v1/potus/subscribe/live/24h', 50],
@@ -77,7 +79,7 @@ describe('the plans of the feed', () => {
       FEEDS,
       ['GET /v1/potus/archive'],
     ])
-    const { prices_usd: prices } = (await json(await ask(`${stall.url}/pricing.json`))) as {
+    const { prices_usd: prices } = (await json(await ask(`${gateway.url}/pricing.json`))) as {
       prices_usd: Record<string, number>
     }
     expect(Object.fromEntries(FEEDS.map((route) => [route, prices[route]]))).to.deep.equal({
@@ -89,7 +91,11 @@ describe('the plans of the feed', () => {
       'GET /v1/potus/entities': 0.25,
       'GET /v1/potus/feeds': 0.25,
     })
-    expect(stall.settler.transfers.map(({ amount }) => amount)).to.deep.equal([50_000_000n, 750_000_000n, 100_000_000n])
+    expect(gateway.settler.transfers.map(({ amount }) => amount)).to.deep.equal([
+      50_000_000n,
+      750_000_000n,
+      100_000_000n,
+    ])
   })
 
   it('last exactly as long as they state', () => {
@@ -100,46 +106,46 @@ describe('the plans of the feed', () => {
   })
 
   it('open exactly the routes they name over HTTP, and are refused with the code token_route on the others', async () => {
-    const wrong: string[] = []
+    const mismatches: string[] = []
     for (const [plan, token] of tokens)
       for (const operation of priced()) {
         const response = await call(operation, token)
         const code = response.status === 402 ? (await json(response))['code'] : null
-        const fits = opens(plan, operation)
+        const isExpected = isOpenTo(plan, operation)
           ? response.status === 200
           : response.status === 402 && code === 'token_route'
-        if (!fits) wrong.push(`${plan} ${operation.route}: ${response.status} ${String(code)}`)
+        if (!isExpected) mismatches.push(`${plan} ${operation.route}: ${response.status} ${String(code)}`)
       }
     expect(priced().length).to.be.greaterThan(14)
-    expect(wrong).to.deep.equal([])
+    expect(mismatches).to.deep.equal([])
   })
 
   it('open exactly the same routes over MCP, with the token as a header', async () => {
-    const wrong: string[] = []
+    const mismatches: string[] = []
     for (const [plan, token] of tokens) {
       const client = new Client({ name: 'test', version: '1' })
       await client.connect(
-        new StreamableHTTPClientTransport(new URL(`${stall.url}/mcp`), {
+        new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), {
           requestInit: { headers: { 'x-service-token': token } },
         }),
       )
-      const named = new Set((await client.listTools()).tools.map(({ name }) => name))
-      for (const operation of priced().filter(({ tool }) => tool !== null && named.has(tool))) {
+      const toolNames = new Set((await client.listTools()).tools.map(({ name }) => name))
+      for (const operation of priced().filter(({ tool }) => tool !== null && toolNames.has(tool))) {
         const { params, query, body } = operation.example?.request ?? {}
         const args = { ...params, ...query, ...(typeof body === 'object' ? body : {}) }
         const result = await client.callTool({ name: operation.tool as string, arguments: args })
         const code = (result.structuredContent as { code?: string } | undefined)?.code
-        const fits = opens(plan, operation) ? !result.isError : result.isError && code === 'token_route'
-        if (!fits) wrong.push(`${plan} ${operation.tool}: ${JSON.stringify(result).slice(0, 200)}`)
+        const isExpected = isOpenTo(plan, operation) ? !result.isError : result.isError && code === 'token_route'
+        if (!isExpected) mismatches.push(`${plan} ${operation.tool}: ${JSON.stringify(result).slice(0, 200)}`)
       }
       await client.close()
-      expect([...named].filter((name) => name.includes('potus')).length).to.equal(8)
+      expect([...toolNames].filter((name) => name.includes('potus')).length).to.equal(8)
     }
-    expect(wrong).to.deep.equal([])
+    expect(mismatches).to.deep.equal([])
   })
 
   it('appear as MCP tools only if the catalog says so', async () => {
-    const { catalog } = await import('../newsroom.ts')
+    const { catalog } = await import('../test-feed.ts')
     expect(
       [...catalog.operations.values()].filter(({ product, tool }) => product === 'potus' && tool !== null),
     ).to.deep.equal([])
@@ -147,11 +153,11 @@ describe('the plans of the feed', () => {
 
   it('are chosen by the route alone, not by body or query', async () => {
     proves('plan-by-route')
-    const sent = { method: 'POST', body: { plan: 'live-30d', price_usd: 0.01, duration_seconds: 9e9 } }
-    const { v2 } = await offer(`${stall.url}/v1/potus/subscribe/archive/30d?plan=live-24h&price=0`, sent)
+    const request = { method: 'POST', body: { plan: 'live-30d', price_usd: 0.01, duration_seconds: 9e9 } }
+    const { v2 } = await offer(`${gateway.url}/v1/potus/subscribe/archive/30d?plan=live-24h&price=0`, request)
     expect(v2.accepts[0]).to.include({ amount: '100000000' })
     const bought = await json(
-      await buy(`${stall.url}/v1/potus/subscribe/archive/30d?plan=live-24h`, stall.wallet, 2, sent),
+      await buy(`${gateway.url}/v1/potus/subscribe/archive/30d?plan=live-24h`, gateway.wallet, 2, request),
     )
     expect(bought).to.include({
       plan: 'archive-30d',
@@ -168,12 +174,14 @@ describe('the plans of the feed', () => {
     const { kid } = decodeProtectedHeader(token)
     const [, payload, signature] = token.split('.') as [string, string, string]
     const encode = (value: object): string => base64url.encode(JSON.stringify(value))
-    const { keys } = (await json(await ask(`${stall.url}/.well-known/jwks.json`))) as { keys: Record<string, string>[] }
+    const { keys } = (await json(await ask(`${gateway.url}/.well-known/jwks.json`))) as {
+      keys: Record<string, string>[]
+    }
     const publicKey = Buffer.from(JSON.stringify(keys[0]))
-    const own = await createKey()
-    const ownKey = await importJWK(own, 'EdDSA')
+    const otherKey = await createKey()
+    const otherPrivateKey = await importJWK(otherKey, 'EdDSA')
     const signed = (change: object, header: object = { kid }): Promise<string> =>
-      new SignJWT({ ...claims, ...change }).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(ownKey)
+      new SignJWT({ ...claims, ...change }).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(otherPrivateKey)
     const confused = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: String(kid) }).sign(publicKey)
     const raw = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'HS256', kid: String(kid) })
@@ -183,30 +191,33 @@ describe('the plans of the feed', () => {
       'the public key as a secret': confused,
       'its raw bytes as a secret': raw,
       'another key under our name': await signed({}),
-      'a key of its own': await signed({}, { kid: own.kid, jwk: { kty: own.kty, crv: own.crv, x: own.x } }),
+      'a key of its own': await signed(
+        {},
+        { kid: otherKey.kid, jwk: { kty: otherKey.kty, crv: otherKey.crv, x: otherKey.x } },
+      ),
       'a longer window': `${token.split('.')[0]}.${encode({ ...claims, exp: 9e9 })}.${signature}`,
       'another plan': `${token.split('.')[0]}.${encode({ ...claims, plan: 'live-30d' })}.${signature}`,
       'no token': 'abc',
       nothing: '..',
     }
-    for (const [what, value] of Object.entries(forged)) {
-      const response = await ask(`${stall.url}/v1/potus/live`, { headers: { 'x-service-token': value } })
-      expect(response.status, what).to.equal(402)
-      expect((await json(response))['code'], what).to.equal('token_invalid')
+    for (const [forgery, value] of Object.entries(forged)) {
+      const response = await ask(`${gateway.url}/v1/potus/live`, { headers: { 'x-service-token': value } })
+      expect(response.status, forgery).to.equal(402)
+      expect((await json(response))['code'], forgery).to.equal('token_invalid')
     }
     // A token of another service, valid there.
-    const other = await openStall()
+    const other = await openFeedGateway()
     const foreign = await other.token('live/24h')
     await other.close()
-    const response = await ask(`${stall.url}/v1/potus/live`, { headers: { 'x-service-token': foreign } })
+    const response = await ask(`${gateway.url}/v1/potus/live`, { headers: { 'x-service-token': foreign } })
     expect((await json(response))['code']).to.equal('token_invalid')
   })
 
   it('refuse a revoked token on every route', async () => {
-    const token = await stall.token('live/24h')
-    const get = () => ask(`${stall.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
+    const token = await gateway.token('live/24h')
+    const get = () => ask(`${gateway.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
     expect((await get()).status).to.equal(200)
-    await stall.gateway.revocations.revoke(String(decodeJwt(token).jti), 'a test')
+    await gateway.gateway.revocations.revoke(String(decodeJwt(token).jti), 'a test')
     const response = await get()
     expect(response.status).to.equal(402)
     expect((await json(response))['code']).to.equal('token_invalid')

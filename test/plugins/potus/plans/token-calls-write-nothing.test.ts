@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
 import { openDatabase, type OpenDatabase } from '../../../../gateway/stores/database.ts'
 import { ask } from '../../../support/agent.ts'
-import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
+import { feedCatalog, openFeedGateway, type FeedGateway } from '../feed-gateway.ts'
 
 const FEEDS = ['live', 'events/1m', 'events/15m', 'archive', 'event/latest', 'entities', 'feeds']
 const FOREVER = 8.64e15
@@ -16,27 +16,27 @@ const FOREVER = 8.64e15
 describe('1,000 calls with a token', function () {
   this.timeout(180_000)
   let dataDir: string
-  let stall: Stall
+  let gateway: FeedGateway
   /** The databases as another process sees them. */
   let products: OpenDatabase
   let ledger: OpenDatabase
-  let asked = 0
+  let journalQueries = 0
   /** Counts every query of the journal. */
-  const counted = (journal: Journal): Journal =>
+  const countQueries = (journal: Journal): Journal =>
     new Proxy(journal, {
       get(target, name, self) {
         const value: unknown = Reflect.get(target, name, self)
         if (typeof value !== 'function') return value
         return (...args: unknown[]): unknown => {
-          asked += 1
+          journalQueries += 1
           return (value as (...args: unknown[]) => unknown).apply(target, args)
         }
       },
     })
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-unmetered-'))
-    const overrides = { journal: counted, reconcileSeconds: 3600, inMemory: false }
-    stall = await openStall(feedCatalog(), overrides, { DATA_DIR: dataDir })
+    const overrides = { journal: countQueries, reconcileSeconds: 3600, inMemory: false }
+    gateway = await openFeedGateway(feedCatalog(), overrides, { DATA_DIR: dataDir })
     const [journalFile, productsFile] = ['journal', 'products'].map((name) =>
       files().find((file) => file.endsWith(`${name}.sqlite`)),
     ) as [string, string]
@@ -45,7 +45,7 @@ describe('1,000 calls with a token', function () {
   })
   after(async () => {
     await Promise.all([ledger.destroy(), products.destroy()])
-    await stall.close()
+    await gateway.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
 
@@ -62,8 +62,8 @@ describe('1,000 calls with a token', function () {
       .map((file) => `${file} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`)
   async function entries(): Promise<Record<string, unknown>> {
     const tables = (await ledger('sqlite_master').where({ type: 'table' }).pluck('name')) as string[]
-    const kept = tables.filter((name) => name !== 'payment_instances')
-    return Object.fromEntries(await Promise.all(kept.map(async (name) => [name, (await ledger(name)) as unknown])))
+    const compared = tables.filter((name) => name !== 'payment_instances')
+    return Object.fromEntries(await Promise.all(compared.map(async (name) => [name, (await ledger(name)) as unknown])))
   }
   /**
    * Stops everything that writes without a call: jobs, and work for which another process now holds the lease. Waits
@@ -71,16 +71,21 @@ describe('1,000 calls with a token', function () {
    */
   async function stopBackgroundWork(purchases: number): Promise<void> {
     await products('leases').update({ holder: 'elsewhere/1/other', ends_at: FOREVER })
-    const successor = { ...stall.gateway.current }
-    await stall.gateway.current.stopJobs(successor)
+    const successor = { ...gateway.gateway.current }
+    await gateway.gateway.current.stopJobs(successor)
     while ((await ledger('payments').whereNull('delivered_at')).length > 0) await sleep(10)
     while ((await products('funnel_counts').where({ kind: 'delivered' })).length < purchases) await sleep(10)
   }
 
   it('query neither the journal nor the settler, and write nothing to any database file', async () => {
-    const tokens = [await stall.token('live/30d'), await stall.token('archive/30d')] as const
+    const tokens = [await gateway.token('live/30d'), await gateway.token('archive/30d')] as const
     await stopBackgroundWork(tokens.length)
-    const [kept, booked, questions, settled] = [bytes(), await entries(), asked, stall.settler.calls.length]
+    const [digests, rows, queries, settlements] = [
+      bytes(),
+      await entries(),
+      journalQueries,
+      gateway.settler.calls.length,
+    ]
     const statuses = new Map<string, number>()
     for (let round = 0; round < 100; round += 1)
       await Promise.all(
@@ -88,7 +93,7 @@ describe('1,000 calls with a token', function () {
           const path = FEEDS[at] ?? 'archive'
           const headers = { 'x-service-token': tokens[at < FEEDS.length ? 0 : 1] }
           const query = path.startsWith('event/') || path === 'feeds' ? '' : '?limit=1'
-          const response = await ask(`${stall.url}/v1/potus/${path}${query}`, { headers })
+          const response = await ask(`${gateway.url}/v1/potus/${path}${query}`, { headers })
           await response.arrayBuffer()
           statuses.set(`${path} ${response.status}`, (statuses.get(`${path} ${response.status}`) ?? 0) + 1)
         }),
@@ -96,13 +101,13 @@ describe('1,000 calls with a token', function () {
     expect(Object.fromEntries(statuses)).to.deep.equal(
       Object.fromEntries(FEEDS.map((path) => [`${path} 200`, path === 'archive' ? 400 : 100])),
     )
-    expect([asked, stall.settler.calls.length]).to.deep.equal([questions, settled])
-    expect(bytes()).to.deep.equal(kept)
-    expect(await entries()).to.deep.equal(booked)
+    expect([journalQueries, gateway.settler.calls.length]).to.deep.equal([queries, settlements])
+    expect(bytes()).to.deep.equal(digests)
+    expect(await entries()).to.deep.equal(rows)
     // A payment does write, so the comparison above can fail.
-    await stall.token('archive/30d')
-    while (bytes().join() === kept.join()) await sleep(10)
-    expect(bytes()).not.to.deep.equal(kept)
-    expect(await entries()).not.to.deep.equal(booked)
+    await gateway.token('archive/30d')
+    while (bytes().join() === digests.join()) await sleep(10)
+    expect(bytes()).not.to.deep.equal(digests)
+    expect(await entries()).not.to.deep.equal(rows)
   })
 })

@@ -9,7 +9,7 @@ import { openDatabase } from '../../../../gateway/stores/database.ts'
 import { logLines } from '../../../../plugins/potus/replay/poll-log.ts'
 import { readRecordings } from '../../../../plugins/potus/replay/recordings.ts'
 import { playEntries } from '../../../../plugins/potus/replay/replay-feed.ts'
-import { feedOf, type Newsroom, openNewsroom, postId, postsOf, root } from '../newsroom.ts'
+import { rssOf, type TestFeed, openTestFeed, postId, postsOf, root } from '../test-feed.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 4, 1, 12)
@@ -17,17 +17,17 @@ const LONG = 'The delegations met and agreed on the schedule for the next round 
 const TABLES = ['events', 'versions', 'mentions', 'polls', 'feeds', 'held', 'missing']
 
 /** Ten polls of two sources: news, an edit, a stub that two polls confirm, errors, a web page, a 304. */
-async function lived(room: Newsroom): Promise<void> {
+async function pollTenTimes(feed: TestFeed): Promise<void> {
   const old = { key: 'old', text: 'An old release.', at: START - 30 * 24 * 60 * MINUTE }
-  const show = (text: string) => feedOf([{ key: 'new', text, at: START + MINUTE }, old])
-  const stub = show('A stub.')
+  const rssWith = (text: string) => rssOf([{ key: 'new', text, at: START + MINUTE }, old])
+  const stub = rssWith('A stub.')
   const post = postsOf([{ id: postId(START), text: 'Tariffs on copper start Monday.', at: START }])
   const headers = { etag: '"1"', 'content-type': 'application/rss+xml' }
   for (const [source, body, more] of [
-    ['wh.news', feedOf([old]), { headers }],
+    ['wh.news', rssOf([old]), { headers }],
     ['truth.mirror', post, {}],
-    ['wh.news', show(LONG), { headers }],
-    ['wh.news', show(`${LONG} And more.`), {}],
+    ['wh.news', rssWith(LONG), { headers }],
+    ['wh.news', rssWith(`${LONG} And more.`), {}],
     ['wh.news', '<html>Not found</html>', {}],
     ['wh.news', null, { status: 503, headers: { 'retry-after': '30' } }],
     ['wh.news', null, { status: null, failure: 'It did not answer in time.' }],
@@ -35,12 +35,12 @@ async function lived(room: Newsroom): Promise<void> {
     ['wh.news', null, { status: 304 }],
     ['wh.news', stub, {}],
   ] as const) {
-    await room.poll(source, body, more)
-    room.time += MINUTE
+    await feed.poll(source, body, more)
+    feed.time += MINUTE
   }
 }
 
-async function kept({ db }: Newsroom): Promise<Record<string, object[]>> {
+async function rowsOf({ db }: TestFeed): Promise<Record<string, object[]>> {
   const tables = TABLES.map(async (name) => [name, await db(`potus_${name}`)] as const)
   return Object.fromEntries(await Promise.all(tables))
 }
@@ -53,29 +53,29 @@ describe('the log of polls', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('can be replayed as a recording, which produces the same rows in every table', async () => {
-    const room = await openNewsroom({ time: START })
-    await lived(room)
+    const feed = await openTestFeed({ time: START })
+    await pollTenTimes(feed)
     const lines: string[] = []
-    for await (const line of logLines(room.db)) lines.push(line)
+    for await (const line of logLines(feed.db)) lines.push(line)
     writeFileSync(join(folder, 'news.jsonl'), `${lines.join('\n')}\n`)
-    const replayed = await openNewsroom({ time: START, dataMode: 'replay', shift: 0 })
+    const replayed = await openTestFeed({ time: START, dataMode: 'replay', shift: 0 })
     const recorded = await readRecordings(folder, replayed.sources)
     expect(recorded).to.have.length(10)
     for (const entry of recorded) await playEntries(replayed, replayed.sources, [entry], { shift: 0 })
-    const before = await kept(room)
+    const before = await rowsOf(feed)
     expect(before['versions']).to.have.length(5)
-    expect(await kept(replayed)).to.deep.equal(before)
-    await room.close()
+    expect(await rowsOf(replayed)).to.deep.equal(before)
+    await feed.close()
     await replayed.close()
   })
 
   it('is exported from the database of the service by a command', async () => {
-    const room = await openNewsroom({
+    const feed = await openTestFeed({
       time: START,
       db: openDatabase({ file: join(folder, 'sandbox-online/products.sqlite') }),
     })
-    await lived(room)
-    await room.db.destroy()
+    await pollTenTimes(feed)
+    await feed.db.destroy()
     const { stdout } = await promisify(execFile)('node', ['--import', 'tsx/esm', 'scripts/polls.ts'], {
       cwd: root,
       env: { ...process.env, DATA_DIR: folder, DATA_MODE: 'online' },
@@ -105,10 +105,10 @@ describe('the log of polls', () => {
       }),
     )
     writeFileSync(join(folder, 'news.jsonl'), rest.join('\n'))
-    const room = await openNewsroom()
-    expect(await readRecordings(folder, room.sources)).to.have.length(1)
+    const feed = await openTestFeed()
+    expect(await readRecordings(folder, feed.sources)).to.have.length(1)
     writeFileSync(join(folder, 'news.jsonl'), [first, ...rest].join('\n'))
-    expect(await readRecordings(folder, room.sources)).to.have.length(3)
-    await room.close()
+    expect(await readRecordings(folder, feed.sources)).to.have.length(3)
+    await feed.close()
   })
 })

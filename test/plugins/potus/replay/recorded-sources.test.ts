@@ -7,7 +7,7 @@ import { type Item, readSources } from '../../../../plugins/potus/sources/source
 import { type RecordedEntry, readRecordings } from '../../../../plugins/potus/replay/recordings.ts'
 import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
 import { snowflakeTime } from '../../../../plugins/potus/sources/truth-social.ts'
-import { SHARED } from '../newsroom.ts'
+import { SHARED } from '../test-feed.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))
 

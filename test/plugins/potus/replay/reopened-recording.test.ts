@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import type { Writer } from '../../../../plugins/potus/ingest/event-writer.ts'
 import { openReplay } from '../../../../plugins/potus/replay/replay-feed.ts'
-import { feedOf, type Newsroom, openNewsroom } from '../newsroom.ts'
+import { rssOf, type TestFeed, openTestFeed } from '../test-feed.ts'
 
 const AT = Date.UTC(2026, 9, 2, 14)
 const HOUR = 3_600_000
@@ -15,14 +15,14 @@ const SHIFTED = { replay_shift: '+1h', replay_shift_seconds: '3600' }
 
 describe('a recording that is opened again', () => {
   let folder: string
-  let room: Newsroom
+  let feed: TestFeed
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-reopened-'))
     mkdirSync(join(folder, 'wh.news'))
-    room = await openNewsroom({ time: AT + 10 * HOUR, dataMode: 'replay', shift: 0 })
+    feed = await openTestFeed({ time: AT + 10 * HOUR, dataMode: 'replay', shift: 0 })
   })
   afterEach(async () => {
-    await room.close()
+    await feed.close()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -35,30 +35,30 @@ describe('a recording that is opened again', () => {
         at: AT + n * HOUR,
       }))
       const stamp = new Date(AT + hour * HOUR).toISOString().replace(/[-:]|\.\d+/g, '')
-      writeFileSync(join(folder, 'wh.news', `${stamp}_x.xml`), feedOf(items))
+      writeFileSync(join(folder, 'wh.news', `${stamp}_x.xml`), rssOf(items))
     }
   }
-  const played = async (
-    writer: Writer = room,
+  const play = async (
+    writer: Writer = feed,
     shift: { readonly replay_shift: string; readonly replay_shift_seconds: string } = NOT_SHIFTED,
   ): Promise<{ events: number; polls: number }> => {
     const context = {
-      db: room.db,
+      db: feed.db,
       deployment: { replay_dir: folder, ...shift },
       log: pino({ level: 'silent' }),
       progress: () => ({ advance() {}, end() {} }),
     }
-    const replay = await openReplay({ context, writer, sources: room.sources, now: () => room.time })
+    const replay = await openReplay({ context, writer, sources: feed.sources, now: () => feed.time })
     await replay.step(new AbortController().signal)
     replay.assertReady()
-    const [events, polls] = [await room.db('potus_events'), await room.db('potus_polls')]
+    const [events, polls] = [await feed.db('potus_events'), await feed.db('potus_polls')]
     return { events: events.length, polls: polls.length }
   }
 
   it('is not played twice', async () => {
     record(0, 1, 2)
-    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
-    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+    expect(await play()).to.deep.equal({ events: 3, polls: 3 })
+    expect(await play()).to.deep.equal({ events: 3, polls: 3 })
   })
 
   it('continues after the last stored poll if a process stopped halfway', async () => {
@@ -67,27 +67,27 @@ describe('a recording that is opened again', () => {
     const stopping: Writer = {
       write: (poll, options) => {
         writes += 1
-        return writes > 2 ? Promise.reject(new Error('stopped')) : room.write(poll, options)
+        return writes > 2 ? Promise.reject(new Error('stopped')) : feed.write(poll, options)
       },
-      add: (poll, items, options) => room.add(poll, items, options),
+      add: (poll, items, options) => feed.add(poll, items, options),
     }
-    expect(await played(stopping).catch(({ message }: Error) => message)).to.equal('stopped')
-    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+    expect(await play(stopping).catch(({ message }: Error) => message)).to.equal('stopped')
+    expect(await play()).to.deep.equal({ events: 3, polls: 3 })
   })
 
-  it('has new events in every round', async () => {
+  it('has new events each time it is repeated', async () => {
     record(0, 1, 2)
-    expect(await played(room, SHIFTED)).to.deep.equal({ events: 3, polls: 3 })
-    room.time += 7 * 24 * HOUR
-    expect(await played(room, SHIFTED)).to.deep.equal({ events: 6, polls: 6 })
+    expect(await play(feed, SHIFTED)).to.deep.equal({ events: 3, polls: 3 })
+    feed.time += 7 * 24 * HOUR
+    expect(await play(feed, SHIFTED)).to.deep.equal({ events: 6, polls: 6 })
   })
 
   it('is played from the beginning when a file is added, whatever its time', async () => {
     record(1, 3)
-    expect(await played()).to.deep.equal({ events: 4, polls: 2 })
+    expect(await play()).to.deep.equal({ events: 4, polls: 2 })
     record(0)
-    expect(await played()).to.deep.equal({ events: 4, polls: 3 })
-    const kinds = (await room.db('potus_events').orderBy('seq').pluck('ingest')) as string[]
+    expect(await play()).to.deep.equal({ events: 4, polls: 3 })
+    const kinds = (await feed.db('potus_events').orderBy('seq').pluck('ingest')) as string[]
     expect(kinds).to.deep.equal(['backfill', 'live', 'live', 'live'])
   })
 })

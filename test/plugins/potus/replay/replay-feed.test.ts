@@ -7,7 +7,7 @@ import { parseReplayShift } from '../../../../gateway/config/config.ts'
 import { readRecordings } from '../../../../plugins/potus/replay/recordings.ts'
 import { playEntries, replayShiftMs } from '../../../../plugins/potus/replay/replay-feed.ts'
 import type { WriteResult } from '../../../../plugins/potus/ingest/new-events.ts'
-import { LIVE, type Newsroom, openNewsroom, SHARED } from '../newsroom.ts'
+import { LIVE, type TestFeed, openTestFeed, SHARED } from '../test-feed.ts'
 
 const DAY = 86_400_000
 
@@ -26,31 +26,31 @@ describe('a recording', function () {
   after(() => folder && rmSync(folder, { recursive: true, force: true }))
 
   function copyOf(name: string, ...paths: readonly string[]): string {
-    const home = join(folder, name)
+    const target = join(folder, name)
     for (const path of paths) {
-      mkdirSync(join(home, 'data'), { recursive: true })
-      cpSync(join(SHARED, path), join(home, path.includes('.') ? join('data', basename(path)) : path), {
+      mkdirSync(join(target, 'data'), { recursive: true })
+      cpSync(join(SHARED, path), join(target, path.includes('.') ? join('data', basename(path)) : path), {
         recursive: true,
       })
     }
-    return home
+    return target
   }
-  async function played(
+  async function play(
     path: string,
     until = Infinity,
-  ): Promise<{ room: Newsroom; sum: Record<string, number>; polls: Record<string, number> }> {
-    const room = await openNewsroom({ time: 0, dataMode: 'replay', shift: 0 })
-    const recorded = (await readRecordings(path, room.sources)).filter(({ at }) => at <= until)
+  ): Promise<{ feed: TestFeed; sum: Record<string, number>; polls: Record<string, number> }> {
+    const feed = await openTestFeed({ time: 0, dataMode: 'replay', shift: 0 })
+    const recorded = (await readRecordings(path, feed.sources)).filter(({ at }) => at <= until)
     const sum: Record<string, number> = {}
     const polls: Record<string, number> = {}
     for (const entry of recorded) {
-      const written: WriteResult = await playEntries(room, room.sources, [entry])
+      const written: WriteResult = await playEntries(feed, feed.sources, [entry])
       const { outcome, ...figures } = written
       for (const [name, figure] of Object.entries(figures)) sum[name] = (sum[name] ?? 0) + figure
       if (entry.body) polls[outcome] = (polls[outcome] ?? 0) + 1
     }
-    room.time = Math.min(until, (recorded.at(-1)?.at ?? 0) + DAY)
-    return { room, sum, polls }
+    feed.time = Math.min(until, (recorded.at(-1)?.at ?? 0) + DAY)
+    return { feed, sum, polls }
   }
 
   it('of 38 polls and 1,298 posts produces the published figures', async () => {
@@ -60,25 +60,25 @@ describe('a recording', function () {
       'truthsocial/posts_2026-01-26_2026-03-14.jsonl',
       'truthsocial/trumpstruth_2026-02-28_2026-03-14.jsonl',
     )
-    const { room, sum, polls } = await played(path)
+    const { feed, sum, polls } = await play(path)
     expect(polls).to.deep.equal({ new: 22, unchanged: 16 })
     expect(sum).to.include({ items: 1520, fresh: 1338, revised: 13, held: 11, repeated: 158 })
     // By their second, 190 posts with text are in both recordings, and 188 of these pairs are found by their text. The
     // recorded mirror has no ids, so its 116 posts without text are not joined with those of the archive.
-    const rows = (await room.db('potus_events').groupBy('cluster').select('cluster').countDistinct('source as n')) as {
+    const rows = (await feed.db('potus_events').groupBy('cluster').select('cluster').countDistinct('source as n')) as {
       n: number
     }[]
     expect(rows.filter(({ n }) => n > 1).length).to.equal(178)
     expect(sum['joined']).to.equal(239)
     // Pictures never share a cluster, because nothing shows that two of them are the same.
-    const pictures = (await room
+    const pictures = (await feed
       .db('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')
       .where({ 'v.version': 1, 'v.kind': 'social.media' })
       .select('e.cluster')) as { cluster: string }[]
     expect(pictures.length).to.be.greaterThan(400)
     expect(new Set(pictures.map(({ cluster }) => cluster)).size).to.equal(pictures.length)
-    const states = (await room.db('potus_versions').groupBy('status').select('status').count('* as n')) as {
+    const states = (await feed.db('potus_versions').groupBy('status').select('status').count('* as n')) as {
       status: string
       n: number
     }[]
@@ -87,7 +87,7 @@ describe('a recording', function () {
       corrected: 13,
       retracted: 1,
     })
-    await room.close()
+    await feed.close()
   })
 
   it('gives identical answers while the clock stands still', async () => {
@@ -100,7 +100,7 @@ describe('a recording', function () {
       'federalregister/documents_executive_orders_2026-10-02.json',
     )
     const answers = async (): Promise<string> => {
-      const { room } = await played(path)
+      const { feed } = await play(path)
       const questions = [
         'getPotus',
         'getPotusLive',
@@ -111,10 +111,10 @@ describe('a recording', function () {
         'getPotusFeeds',
       ]
       const all = await Promise.all(
-        questions.map((id) => room.ask(id, { access: LIVE, query: id === 'getPotusArchive' ? { limit: 500 } : {} })),
+        questions.map((id) => feed.ask(id, { access: LIVE, query: id === 'getPotusArchive' ? { limit: 500 } : {} })),
       )
-      const latest = await room.ask('getPotusEvent', { params: { selector: 'latest' } })
-      await room.close()
+      const latest = await feed.ask('getPotusEvent', { params: { selector: 'latest' } })
+      await feed.close()
       return JSON.stringify([...all, latest])
     }
     const first = await answers()
@@ -123,8 +123,8 @@ describe('a recording', function () {
   })
 
   it('contains every file of the folder, and every body can be parsed', async () => {
-    const room = await openNewsroom()
-    const recorded = await readRecordings(SHARED, room.sources)
+    const feed = await openTestFeed()
+    const recorded = await readRecordings(SHARED, feed.sources)
     const counts: Record<string, number> = {}
     for (const { source } of recorded) counts[source] = (counts[source] ?? 0) + 1
     expect(counts).to.deep.equal({
@@ -136,8 +136,8 @@ describe('a recording', function () {
       'fr.pi': 1,
     })
     for (const entry of recorded.filter(({ body }) => body !== null))
-      expect(['new', 'unchanged']).to.include((await playEntries(room, room.sources, [entry])).outcome)
-    await room.close()
+      expect(['new', 'unchanged']).to.include((await playEntries(feed, feed.sources, [entry])).outcome)
+    await feed.close()
   })
 
   it('is shifted by whole weeks so that four fifths are in the past, or as REPLAY_SHIFT says', () => {

@@ -4,23 +4,23 @@ import { expect } from 'chai'
 import { createWriter } from '../../../../plugins/potus/ingest/event-writer.ts'
 import { sampleDay } from '../../../../plugins/potus/sample/sample-day.ts'
 import { createSample, SAMPLE_START } from '../../../../plugins/potus/sample/sample-feed.ts'
-import { LIVE, openNewsroom } from '../newsroom.ts'
+import { LIVE, openTestFeed } from '../test-feed.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
 
 describe('the sample of the feed', () => {
   async function open(time: number) {
-    const room = await openNewsroom({ time, dataMode: 'sample' })
+    const feed = await openTestFeed({ time, dataMode: 'sample' })
     const writer = createWriter(
-      room.db,
-      () => room.time,
-      (source) => room.sources.get(source)?.publisher ?? source,
+      feed.db,
+      () => feed.time,
+      (source) => feed.sources.get(source)?.publisher ?? source,
     )
-    return { room, sample: createSample(room.db, writer, room.sources, () => room.time) }
+    return { room: feed, sample: createSample(feed.db, writer, feed.sources, () => feed.time) }
   }
-  const week = (room: Awaited<ReturnType<typeof open>>['room'], from: number, to: number) =>
-    room.ask<{ items: { text: string; seq: number; data_mode: string; url: string }[] }>('getPotusArchive', {
+  const week = (feed: Awaited<ReturnType<typeof open>>['room'], from: number, to: number) =>
+    feed.ask<{ items: { text: string; seq: number; data_mode: string; url: string }[] }>('getPotusArchive', {
       access: LIVE,
       query: { from, to, limit: 500 },
     })
@@ -57,17 +57,17 @@ describe('the sample of the feed', () => {
   })
 
   it('continues in real time, and reaches back to its first day and no further', async () => {
-    const { room, sample } = await open(SAMPLE_START + 4 * DAY)
+    const { room: feed, sample } = await open(SAMPLE_START + 4 * DAY)
     await sample.open()
-    const seq = async () => (await room.ask<{ next_since_seq: number }>('getPotusLive')).next_since_seq
+    const seq = async () => (await feed.ask<{ next_since_seq: number }>('getPotusLive')).next_since_seq
     const before = await seq()
-    room.time += 20 * HOUR
+    feed.time += 20 * HOUR
     await sample.step()
     expect(await seq()).to.be.greaterThan(before)
     for (let n = 0; n < 4; n += 1) await sample.step()
-    const row = (await room.db('potus_events').min('available_at as first').first()) as { first: number }
+    const row = (await feed.db('potus_events').min('available_at as first').first()) as { first: number }
     expect(row.first).to.be.within(SAMPLE_START, SAMPLE_START + DAY)
-    await room.close()
+    await feed.close()
   })
 
   it('stops between two items when aborted, and continues from there', async () => {
@@ -86,50 +86,50 @@ describe('the sample of the feed', () => {
     await whole.room.close()
   })
 
-  for (const isAnother of [false, true])
-    it(`numbers new items above all earlier ones after the clock jumps four days${isAnother ? ', in a new process' : ''}`, async () => {
-      const { room, sample } = await open(SAMPLE_START + 5 * DAY + 9 * HOUR)
+  for (const isNewProcess of [false, true])
+    it(`numbers new items above all earlier ones after the clock jumps four days${isNewProcess ? ', in a new process' : ''}`, async () => {
+      const { room: feed, sample } = await open(SAMPLE_START + 5 * DAY + 9 * HOUR)
       await sample.step()
       const live = async (since?: number) =>
-        room.ask<{ items: { seq: number }[]; next_since_seq: number }>('getPotusLive', {
+        feed.ask<{ items: { seq: number }[]; next_since_seq: number }>('getPotusLive', {
           access: LIVE,
           query: since === undefined ? {} : { since_seq: since, limit: 100 },
         })
       const before = (await live()).next_since_seq
-      room.time += 93 * HOUR
-      const writer = createWriter(room.db, () => room.time, String)
-      const next = isAnother ? createSample(room.db, writer, room.sources, () => room.time) : sample
+      feed.time += 93 * HOUR
+      const writer = createWriter(feed.db, () => feed.time, String)
+      const next = isNewProcess ? createSample(feed.db, writer, feed.sources, () => feed.time) : sample
       const stopping = new AbortController()
       const step = next.step(stopping.signal).catch(() => undefined)
       while ((await live(before)).items.length === 0) await setImmediate()
       stopping.abort()
       await step
-      const had = (await live(before)).items.map(({ seq }) => seq).toReversed()
+      const firstItems = (await live(before)).items.map(({ seq }) => seq).toReversed()
       await next.step()
       const all = (await live(before)).items.map(({ seq }) => seq).toReversed()
-      expect(all.length).to.be.greaterThan(had.length)
-      expect(all.slice(0, had.length)).to.deep.equal(had)
-      await room.close()
+      expect(all.length).to.be.greaterThan(firstItems.length)
+      expect(all.slice(0, firstItems.length)).to.deep.equal(firstItems)
+      await feed.close()
     })
 
   it('continues after a restart without storing anything twice', async () => {
     const time = Date.UTC(2026, 6, 7, 15)
-    const { room, sample } = await open(time)
+    const { room: feed, sample } = await open(time)
     await sample.open()
-    const count = async () => ((await room.db('potus_events').count('* as n').first()) as { n: number }).n
+    const count = async () => ((await feed.db('potus_events').count('* as n').first()) as { n: number }).n
     const before = await count()
     const writer = createWriter(
-      room.db,
-      () => room.time,
-      (source) => room.sources.get(source)?.publisher ?? source,
+      feed.db,
+      () => feed.time,
+      (source) => feed.sources.get(source)?.publisher ?? source,
     )
-    const again = createSample(room.db, writer, room.sources, () => room.time)
-    await again.open()
+    const reopened = createSample(feed.db, writer, feed.sources, () => feed.time)
+    await reopened.open()
     expect(await count()).to.equal(before)
     // If the note of a finished day is lost, the day is written again and stays the same.
-    await room.db('potus_notes').where('name', 'like', 'sample:%').delete()
-    await createSample(room.db, writer, room.sources, () => room.time).open()
+    await feed.db('potus_notes').where('name', 'like', 'sample:%').delete()
+    await createSample(feed.db, writer, feed.sources, () => feed.time).open()
     expect(await count()).to.equal(before)
-    await room.close()
+    await feed.close()
   })
 })

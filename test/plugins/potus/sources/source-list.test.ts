@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
-import { feedOf } from '../newsroom.ts'
+import { rssOf } from '../test-feed.ts'
 
 /** Addresses of which a payload was recorded. */
 const RECORDED = [
@@ -47,9 +47,9 @@ describe('the list of sources', () => {
       const source = at(url)
       expect(source, url).to.not.equal(undefined)
       const { id, enabled } = source as Source
-      const turned = readSources({ [id]: { enabled: !enabled } })
-      expect(turned.find((one) => one.id === id)?.enabled, id).to.equal(!enabled)
-      expect(turned.filter((one, n) => one.enabled !== sources[n]?.enabled).map((one) => one.id)).to.deep.equal([id])
+      const switched = readSources({ [id]: { enabled: !enabled } })
+      expect(switched.find((one) => one.id === id)?.enabled, id).to.equal(!enabled)
+      expect(switched.filter((one, n) => one.enabled !== sources[n]?.enabled).map((one) => one.id)).to.deep.equal([id])
     }
     expect(sources.filter(({ url }) => url.startsWith('https://www.state.gov/rss-feed/'))).to.have.length(15)
     expect(new Set(sources.map(({ id }) => id))).to.have.length(sources.length)
@@ -79,7 +79,7 @@ describe('the list of sources', () => {
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
       const {
         items: [item],
-      } = parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
+      } = parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
       expect(item, source.id).to.include({ text: 'Words.', publishedAt: noon })
     }
   })
@@ -88,7 +88,7 @@ describe('the list of sources', () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
     const precisionAt = (at: number): string | undefined =>
-      parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
+      parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
     expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 

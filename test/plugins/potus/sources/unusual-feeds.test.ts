@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Item, readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
 import { type ParsedBody, parseBody } from '../../../../plugins/potus/sources/parsers.ts'
-import { feedOf, openNewsroom, postId } from '../newsroom.ts'
+import { rssOf, openTestFeed, postId } from '../test-feed.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))
 const NOW = Date.UTC(2026, 9, 3)
@@ -14,7 +14,7 @@ const read = (id: string, body: string | Buffer | object): ParsedBody => {
     typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
   return parseBody(sources.get(id) as Source, bytes, NOW)
 }
-const one = (id: string, body: string | Buffer | object): Item => {
+const singleItem = (id: string, body: string | Buffer | object): Item => {
   const { items } = read(id, body)
   expect(items).to.have.length(1)
   return items[0] as Item
@@ -39,7 +39,7 @@ const post = {
   'truth:originalId': ID,
 }
 const row = { id: ID, created_at: new Date(AT).toISOString(), content: '<p>Words.</p>', url: 'https://example.org/1' }
-const paper = {
+const registerDocument = {
   document_number: '2026-1',
   type: 'Presidential Document',
   title: 'On Copper ',
@@ -62,14 +62,14 @@ describe('a feed in an unusual form', () => {
       Buffer.from(rss(elements({ ...release, title }), '<?xml version="1.0" encoding="x-none"?>')),
   }
   for (const [name, write] of Object.entries(encodings))
-    it(`is read in ${name}`, () => expect(one('wh.news', write('Café § one')).title).to.equal('Café § one'))
+    it(`is read in ${name}`, () => expect(singleItem('wh.news', write('Café § one')).title).to.equal('Café § one'))
 
   it('may use characters 145 to 151 for quotes, as bytes and as entities', () => {
     const body = Buffer.from(
       rss(elements({ ...release, title: 'It\u0092s \u0093so\u0094 &#151; &amp;#146;' }), ''),
       'latin1',
     )
-    expect(one('wh.news', body).title).to.equal('It’s “so” — ’')
+    expect(singleItem('wh.news', body).title).to.equal('It’s “so” — ’')
   })
 
   it('may have one invalid byte; the rest is kept as written', () => {
@@ -78,7 +78,7 @@ describe('a feed in an unusual form', () => {
       Buffer.from([0xe2]),
       Buffer.from(rss(elements({ ...release, title: '#' })).replace(/^[\s\S]*?#/, '')),
     ])
-    expect(one('wh.news', body).title).to.match(/^Café — “one”/)
+    expect(singleItem('wh.news', body).title).to.match(/^Café — “one”/)
   })
 
   it('may write dates in several forms; a date without a zone is UTC in every process time zone', () => {
@@ -98,7 +98,7 @@ describe('a feed in an unusual form', () => {
     process.env['TZ'] = 'America/New_York'
     try {
       for (const [pubDate, time] of Object.entries(dates))
-        expect(one('wh.news', rss(elements({ ...release, pubDate }))).publishedAt, pubDate).to.equal(time)
+        expect(singleItem('wh.news', rss(elements({ ...release, pubDate }))).publishedAt, pubDate).to.equal(time)
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
@@ -117,10 +117,20 @@ describe('a feed in an unusual form', () => {
   it('may be RSS 1.0 or Atom, with the page linked after an enclosure', () => {
     const rdf =
       '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="x"><title>News</title></channel><item rdf:about="u1"><title>T</title><link>https://example.org/1</link><dc:date>2026-10-02T14:00:00Z</dc:date><description>D</description></item></rdf:RDF>'
-    expect(one('state.press', rdf)).to.include({ key: 'u1', url: 'https://example.org/1', text: 'D', publishedAt: AT })
+    expect(singleItem('state.press', rdf)).to.include({
+      key: 'u1',
+      url: 'https://example.org/1',
+      text: 'D',
+      publishedAt: AT,
+    })
     const atom =
       '<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><id>a1</id><title>T</title><link rel="enclosure" href="https://example.org/film"/><link href="https://example.org/1"/><updated>2026-10-02T14:00:00Z</updated><summary>D</summary></entry></feed>'
-    expect(one('state.press', atom)).to.include({ key: 'a1', url: 'https://example.org/1', text: 'D', publishedAt: AT })
+    expect(singleItem('state.press', atom)).to.include({
+      key: 'a1',
+      url: 'https://example.org/1',
+      text: 'D',
+      publishedAt: AT,
+    })
   })
 
   it('may escape its HTML with thousands of entities', () => {
@@ -135,41 +145,45 @@ describe('a feed in an unusual form', () => {
 describe('a post in an unusual form', () => {
   it('is dated by its id if its date is missing or invalid', () => {
     const { pubDate: _, ...undated } = post
-    expect(one('truth.mirror', rss(elements(undated)))).to.include({ publishedAt: AT, text: 'Words.' })
+    expect(singleItem('truth.mirror', rss(elements(undated)))).to.include({ publishedAt: AT, text: 'Words.' })
     for (const created_at of [null, undefined, 'yesterday', 1790949600])
-      expect(one('truth.archive', [{ ...row, created_at }]).publishedAt, String(created_at)).to.equal(AT)
+      expect(singleItem('truth.archive', [{ ...row, created_at }]).publishedAt, String(created_at)).to.equal(AT)
   })
 
   it('uses its address as key if it has no id, and is skipped without either', () => {
     const { 'truth:originalId': _, ...plain } = post
     const guid = 'https://trumpstruth.org/statuses/9'
-    expect(one('truth.mirror', rss(elements({ ...plain, guid })))).to.include({ key: guid, url: guid, post: null })
+    expect(singleItem('truth.mirror', rss(elements({ ...plain, guid })))).to.include({
+      key: guid,
+      url: guid,
+      post: null,
+    })
     const { items, leftOut } = read('truth.mirror', rss(elements(plain) + elements(post)))
     expect([items.length, leftOut]).to.deep.equal([1, 1])
   })
 
   it('may be a repost that the platform nests', () => {
     const reblog = { id: '1', content: '<p>Their words.</p>', account: { acct: 'someone' } }
-    expect(one('truth.api', [{ ...row, content: '', reblog }])).to.include({
+    expect(singleItem('truth.api', [{ ...row, content: '', reblog }])).to.include({
       kind: 'social.repost',
       text: 'RT @someone\n\nTheir words.',
     })
-    expect(one('truth.api', [{ ...row, reblog: null, content: null, text: null }]).kind).to.equal('social.media')
+    expect(singleItem('truth.api', [{ ...row, reblog: null, content: null, text: null }]).kind).to.equal('social.media')
   })
 
   it('may show pictures in its text or attach videos with unusual names', () => {
     const description = '<![CDATA[<p><img class="x" src="https://example.org/a.jpg?b=1&amp;c=2"></p>]]>'
-    const shown = one('truth.mirror', rss(elements({ ...post, description })))
+    const shown = singleItem('truth.mirror', rss(elements({ ...post, description })))
     expect([shown.kind, shown.media]).to.deep.equal([
       'social.media',
       [{ type: 'image', url: 'https://example.org/a.jpg?b=1&c=2' }],
     ])
     const media_attachments = [{ type: 'gifv', url: 'https://example.org/b.mp4' }]
-    expect(one('truth.archive', [{ ...row, media: null, media_attachments }]).media[0]?.type).to.equal('video')
+    expect(singleItem('truth.archive', [{ ...row, media: null, media_attachments }]).media[0]?.type).to.equal('video')
   })
 
   it('is read from a list that also has invalid rows', () => {
-    expect(one('truth.archive', [null, 'x', [], row]).key).to.equal(ID)
+    expect(singleItem('truth.archive', [null, 'x', [], row]).key).to.equal(ID)
   })
 })
 
@@ -178,18 +192,18 @@ describe('a document of the Federal Register', () => {
 
   it('is presidential by its type, whichever agency filed it', () => {
     const agencies = [null, { slug: 'executive-office-of-the-president' }]
-    const papers = [
-      paper,
-      { ...paper, document_number: '2026-2', type: 'PRESDOCU' },
-      { ...paper, document_number: '2026-3', type: 'Notice', agencies },
-      { ...paper, document_number: '2026-4', type: null, agencies },
-      { ...paper, document_number: '2026-5', type: null },
+    const registerDocuments = [
+      registerDocument,
+      { ...registerDocument, document_number: '2026-2', type: 'PRESDOCU' },
+      { ...registerDocument, document_number: '2026-3', type: 'Notice', agencies },
+      { ...registerDocument, document_number: '2026-4', type: null, agencies },
+      { ...registerDocument, document_number: '2026-5', type: null },
       null,
     ]
     const keys = (body: object, id: string): string[] => read(id, body).items.map(({ key }) => key)
-    const all = { count: papers.length, results: papers }
+    const all = { count: registerDocuments.length, results: registerDocuments }
     expect(keys(all, 'fr.pi')).to.deep.equal(['2026-1', '2026-2', '2026-4'])
-    expect(keys({ count: 2, results: papers.slice(0, 3) }, 'fr.docs')).to.deep.equal(['2026-1', '2026-2'])
+    expect(keys({ count: 2, results: registerDocuments.slice(0, 3) }, 'fr.docs')).to.deep.equal(['2026-1', '2026-2'])
   })
 
   it('may have numeric numbers, American dates, and a title in two halves', () => {
@@ -197,14 +211,14 @@ describe('a document of the Federal Register', () => {
       'fr.docs',
       listed(
         {
-          ...paper,
+          ...registerDocument,
           executive_order_number: 14999,
           signing_date: '10/01/2026',
           title: null,
           toc_subject: 'Copper:',
           toc_doc: 'Duties',
         },
-        { ...paper, document_number: '2026-2', proclamation_number: '10999', signing_date: null },
+        { ...registerDocument, document_number: '2026-2', proclamation_number: '10999', signing_date: null },
       ),
     )
     expect(items[0]).to.include({
@@ -217,30 +231,33 @@ describe('a document of the Federal Register', () => {
   })
 
   it('is skipped without a date or number, and others are kept', () => {
-    const undated = { ...paper, document_number: '2026-2', filed_at: null, publication_date: null }
-    const { items, leftOut } = read('fr.pi', listed(paper, undated, { ...paper, document_number: null }))
+    const undated = { ...registerDocument, document_number: '2026-2', filed_at: null, publication_date: null }
+    const { items, leftOut } = read(
+      'fr.pi',
+      listed(registerDocument, undated, { ...registerDocument, document_number: null }),
+    )
     expect([items.map(({ key }) => key), leftOut]).to.deep.equal([['2026-1'], 2])
   })
 })
 
 describe('an entry that lost its date', () => {
   it('does not count as withdrawn', async () => {
-    const room = await openNewsroom({ time: NOW })
+    const feed = await openTestFeed({ time: NOW })
     const [a, b] = [
       { key: 'a', text: 'The first of two.', at: AT },
       { key: 'b', text: 'Another one altogether.', at: AT + 60_000 },
     ]
-    await room.poll('wh.news', feedOf([b, a]))
+    await feed.poll('wh.news', rssOf([b, a]))
     for (let n = 0; n < 4; n += 1) {
-      room.time += 60_000
-      const built = new Date(room.time).toUTCString()
-      const body = feedOf([b, { ...a, text: `${a.text} ${n}` }], built).replace(/<pubDate>.*?<\/pubDate>/, '')
-      expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 0 })
+      feed.time += 60_000
+      const built = new Date(feed.time).toUTCString()
+      const body = rssOf([b, { ...a, text: `${a.text} ${n}` }], built).replace(/<pubDate>.*?<\/pubDate>/, '')
+      expect(await feed.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 0 })
     }
-    const { detail } = (await room.db('potus_polls').orderBy('id', 'desc').first()) as { detail: string }
+    const { detail } = (await feed.db('potus_polls').orderBy('id', 'desc').first()) as { detail: string }
     expect(detail).to.equal('1 skipped: without a key or a date')
-    const { event } = await room.ask<{ event: { status: string } }>('getPotusEvent', { params: { selector: 'seq:2' } })
+    const { event } = await feed.ask<{ event: { status: string } }>('getPotusEvent', { params: { selector: 'seq:2' } })
     expect(event.status).to.equal('active')
-    await room.close()
+    await feed.close()
   })
 })

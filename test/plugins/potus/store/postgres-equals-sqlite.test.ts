@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
 import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
-import { type Asked, feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+import { type AskOptions, rssOf, LIVE, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -24,15 +24,15 @@ describe('the feed on PostgreSQL', function () {
   after(() => store?.drop())
 
   /** Two days of polls: new items, a silent edit, a stub, a retraction, one post in two places, pages that are not feeds. */
-  async function fill(room: Newsroom): Promise<void> {
-    await insertMadeUpEvents(room.db, 900, START - 3 * DAY)
-    room.time = START - 2 * DAY
+  async function fill(feed: TestFeed): Promise<void> {
+    await insertMadeUpEvents(feed.db, 900, START - 3 * DAY)
+    feed.time = START - 2 * DAY
     const old = { key: 'old', text: 'An old release.', at: START - 30 * DAY }
-    await room.poll('wh.news', feedOf([old]))
-    await room.poll('truth.mirror', postsOf([{ id: postId(START - 40 * DAY), text: 'Old.', at: START - 40 * DAY }]))
+    await feed.poll('wh.news', rssOf([old]))
+    await feed.poll('truth.mirror', postsOf([{ id: postId(START - 40 * DAY), text: 'Old.', at: START - 40 * DAY }]))
     for (let n = 0; n < 14; n += 1) {
-      room.time = START - 2 * DAY + n * 170 * MINUTE
-      const at = room.time - 3 * MINUTE
+      feed.time = START - 2 * DAY + n * 170 * MINUTE
+      const at = feed.time - 3 * MINUTE
       const item = (k: number) => ({
         key: `k${k}`,
         text: `${LONG} Number ${k}.`,
@@ -42,25 +42,25 @@ describe('the feed on PostgreSQL', function () {
       const edited = shown.map((one) =>
         one.key === 'k3' && n === 5 ? { ...one, text: `${one.text} Corrected.` } : one,
       )
-      await room.poll('wh.news', feedOf([...edited.map((one) => (n === 11 ? { ...one, text: 'A stub.' } : one)), old]))
+      await feed.poll('wh.news', rssOf([...edited.map((one) => (n === 11 ? { ...one, text: 'A stub.' } : one)), old]))
       const id = postId(at, n)
-      await room.poll('truth.mirror', postsOf([{ id, text: `Tariffs of ${n} percent on Canada!`, at }]))
+      await feed.poll('truth.mirror', postsOf([{ id, text: `Tariffs of ${n} percent on Canada!`, at }]))
       const row = {
         id,
         created_at: new Date(at).toISOString(),
         content: `<p>Tariffs of ${n} percent on Canada!</p>`,
         media: [],
       }
-      await room.poll(
+      await feed.poll(
         'truth.archive',
         JSON.stringify([{ ...row, replies_count: n, reblogs_count: 2 ** 40, favourites_count: 3 }]),
       )
-      if (n % 6 === 0) await room.poll('wh.actions', '<html>Just a moment...</html>')
+      if (n % 6 === 0) await feed.poll('wh.actions', '<html>Just a moment...</html>')
     }
-    room.time = START + HOUR
+    feed.time = START + HOUR
   }
 
-  const questions: readonly (readonly [string, Asked])[] = [
+  const questions: readonly (readonly [string, AskOptions])[] = [
     ['getPotus', {}],
     ['getPotusLive', { query: { limit: 100 } }],
     ['getPotusLive', { query: { since_seq: 910, limit: 7, kinds: 'social', topics: 'trade' } }],
@@ -77,17 +77,18 @@ describe('the feed on PostgreSQL', function () {
   ]
 
   it('gives the same answers as SQLite, byte for byte, now and as of yesterday', async () => {
-    const rooms = [await openNewsroom({ time: START }), await openNewsroom({ time: START, db: store!.db })] as const
-    for (const room of rooms) await fill(room)
-    for (const [operation, asked] of questions)
+    const feeds = [await openTestFeed({ time: START }), await openTestFeed({ time: START, db: store!.db })] as const
+    for (const feed of feeds) await fill(feed)
+    for (const [operation, options] of questions)
       for (const asOf of [undefined, START - DAY]) {
-        const of = (room: Newsroom) => room.ask(operation, { ...asked, ...(asOf === undefined ? {} : { asOf }) })
-        const [wanted, found] = [JSON.stringify(await of(rooms[0])), JSON.stringify(await of(rooms[1]))]
-        expect(found, `${operation} ${JSON.stringify(asked.query)} ${asOf}`).to.equal(wanted)
-        expect(wanted.length).to.be.greaterThan(200)
+        const answerOf = (feed: TestFeed) =>
+          feed.ask(operation, { ...options, ...(asOf === undefined ? {} : { asOf }) })
+        const [expected, found] = [JSON.stringify(await answerOf(feeds[0])), JSON.stringify(await answerOf(feeds[1]))]
+        expect(found, `${operation} ${JSON.stringify(options.query)} ${asOf}`).to.equal(expected)
+        expect(expected.length).to.be.greaterThan(200)
       }
-    const held = await rooms[1].db('potus_versions').where({ status: 'corrected' })
+    const held = await feeds[1].db('potus_versions').where({ status: 'corrected' })
     expect(held.length).to.be.greaterThan(0)
-    await rooms[0].close()
+    await feeds[0].close()
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { dollarsOf, networkOf, pricesOf, termsOf } from '../../../plugins/directory/payment-terms.ts'
 import { sourceTime, textOf } from '../../../plugins/directory/listing-fields.ts'
-import { PAYEE, USDC, V1, V2 } from './offers.ts'
+import { PAYEE, USDC, V1, V2 } from './payment-requirements.ts'
 
 describe('a price', () => {
   it('is converted exactly to dollars, but only for dollar tokens with a known contract', () => {

@@ -1,4 +1,4 @@
-/** A local server that answers as Coinbase and Binance do, from one made-up market, with faults on demand. */
+/** A local server that answers as Coinbase and Binance do, from one invented market, with faults on demand. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -13,14 +13,16 @@ export interface FakeVenue {
   readonly requests: string[]
   /** Minutes (epoch seconds) that the venue leaves out. */
   readonly missing: Set<number>
-  /** Closes that differ from the made-up market. */
+  /** Closes that differ from the invented market. */
   readonly closes: Map<number, number>
   /** Answers of the next requests, in order, instead of bars. */
   readonly faults: Fault[]
+  /** Called after each request is recorded, before its answer. */
+  onRequest: () => void
   close(): Promise<void>
 }
 
-/** Close of the made-up market in the minute that opens at `time`. */
+/** Close of the invented market in the minute that opens at `time`. */
 export function closeAt(time: number): number {
   return Math.round(10_000 * (1 + 0.0004 * Math.sin(time / 60) + 0.01 * Math.sin(time / 40_000)) * 100) / 100
 }
@@ -32,6 +34,7 @@ export async function openVenue(): Promise<FakeVenue> {
     missing: new Set<number>(),
     closes: new Map<number, number>(),
     faults: [] as Fault[],
+    onRequest: () => {},
   }
   const bar = (time: number) => {
     const close = venue.closes.get(time) ?? closeAt(time)
@@ -46,6 +49,7 @@ export async function openVenue(): Promise<FakeVenue> {
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', 'http://venue')
     venue.requests.push(`${url.pathname}${url.search}`)
+    venue.onRequest()
     const fault = venue.faults.shift()
     if (fault) return void response.writeHead(fault.status, fault.headers).end('{"message":"no"}')
     const query = (name: string): string => url.searchParams.get(name) ?? ''
@@ -78,5 +82,5 @@ export async function openVenue(): Promise<FakeVenue> {
   const server: Server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   venue.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { ...venue, close: () => new Promise((resolve) => server.close(() => resolve())) }
+  return Object.assign(venue, { close: () => new Promise<void>((resolve) => server.close(() => resolve())) })
 }

@@ -8,7 +8,7 @@ import { deploymentSettings, runWork } from '../../gateway/editions/plugin-conte
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 
-export interface Setting {
+export interface PluginHostOptions {
   readonly now: () => Date
   readonly dataMode?: DataMode
   readonly replayDir?: string
@@ -19,12 +19,12 @@ export interface Setting {
   readonly log?: Logger
 }
 
-export interface Placed {
+export interface HostedPlugin {
   readonly plugin: Plugin
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-export interface Stand {
+export interface PluginHost {
   readonly db: OpenDatabase
   readonly registrations: readonly Registration[]
   /** Calls an operation as of `asOf`. Default: `maxFreshnessSeconds` before now. */
@@ -39,39 +39,42 @@ export interface Stand {
 }
 
 /** Sets up the plugins in this order. Each of them may ask for every operation of all of them. */
-export async function stand(placed: readonly Placed[], setting: Setting): Promise<Stand> {
-  const db = setting.db ?? openDatabase(setting.database ?? { file: ':memory:' })
+export async function openPluginHost(
+  plugins: readonly HostedPlugin[],
+  options: PluginHostOptions,
+): Promise<PluginHost> {
+  const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
   const registrations: Registration[] = []
   const ask =
     (asOf: Date, signal: AbortSignal): Ask =>
     async (id, input) =>
       dispatch(id, input, asOf, signal, 0) as never
-  const dispatch = async (id: string, input: object, asOf: Date, signal: AbortSignal, late: number) => {
+  const dispatch = async (id: string, input: object, asOf: Date, signal: AbortSignal, delaySeconds: number) => {
     const handlers = registrations.map(
       (registration) => registration.handlers as Record<string, (call: Call) => unknown>,
     )
-    const handler = handlers.find((own) => id in own)?.[id]
+    const handler = handlers.find((candidate) => id in candidate)?.[id]
     if (!handler) throw new Error(`no handler ${id}`)
-    const operation = { id, maxFreshnessSeconds: late }
+    const operation = { id, maxFreshnessSeconds: delaySeconds }
     return handler({ id: 'test', operation, input, asOf, signal, ask: ask(asOf, signal) } as unknown as Call)
   }
-  for (const { plugin, settings } of placed) {
+  for (const { plugin, settings } of plugins) {
     await migrate(db, plugin.name, plugin.migrations ?? [])
     const context: PluginContext = {
       product: plugin.name,
       settings,
       db,
       kv: new Keyv(),
-      fetch: setting.fetch ?? fetch,
-      log: setting.log ?? pino({ level: 'silent' }),
+      fetch: options.fetch ?? fetch,
+      log: options.log ?? pino({ level: 'silent' }),
       deployment: deploymentSettings({
-        dataMode: setting.dataMode ?? 'sample',
-        replayDir: setting.replayDir ?? null,
-        replayShift: parseReplayShift(setting.replayShift ?? 'auto'),
+        dataMode: options.dataMode ?? 'sample',
+        replayDir: options.replayDir ?? null,
+        replayShift: parseReplayShift(options.replayShift ?? 'auto'),
       }),
       work: runWork,
       progress: () => ({ advance: () => undefined, end: () => undefined }),
-      now: setting.now,
+      now: options.now,
     }
     registrations.push(await plugin.setup(context))
   }
@@ -79,17 +82,17 @@ export async function stand(placed: readonly Placed[], setting: Setting): Promis
     db,
     registrations,
     async call(operation, query = {}, { asOf, maxFreshnessSeconds = 0 } = {}) {
-      const at = asOf ?? new Date(setting.now().getTime() - maxFreshnessSeconds * 1000)
+      const at = asOf ?? new Date(options.now().getTime() - maxFreshnessSeconds * 1000)
       const input = { params: {}, query, body: undefined }
       return dispatch(operation, input, at, new AbortController().signal, maxFreshnessSeconds) as never
     },
     async run(name, signal = new AbortController().signal) {
       for (const job of registrations.flatMap((registration) => registration.jobs ?? []))
-        if (job.name === name) await job.run({ signal, ask: ask(setting.now(), signal) })
+        if (job.name === name) await job.run({ signal, ask: ask(options.now(), signal) })
     },
     async stop() {
       for (const registration of registrations) await registration.stop?.()
-      if (!setting.db) await db.destroy()
+      if (!options.db) await db.destroy()
     },
   }
 }

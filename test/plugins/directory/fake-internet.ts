@@ -1,14 +1,14 @@
 /**
- * A small internet: names that resolve to public addresses, and real local servers that answer at them. The visitor
- * under test believes it connects to the public address; only the last step leads to the loopback.
+ * A fake internet: names resolve to public addresses, but connections to them lead to one local server. Code under test
+ * sees only the public addresses.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { World } from '../../../plugins/directory/visits.ts'
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+export type Responder = (request: IncomingMessage, response: ServerResponse) => unknown
 
-export interface Internet {
+export interface FakeInternet {
   readonly world: World
   /** Names that were resolved, in order. */
   readonly resolved: string[]
@@ -16,39 +16,39 @@ export interface Internet {
   readonly dialled: string[]
   /** Requests in order: "GET http://shop.example.org/path". */
   readonly requests: string[]
-  /** Maximum number of requests open at once, in total and per neighbourhood. */
-  readonly most: { all: number; near: Record<string, number> }
+  /** Maximum number of requests open at once, in total and per network (the first three bytes of an address). */
+  readonly peak: { total: number; byNetwork: Record<string, number> }
   /** Adds a site at an address. Several names may share it. */
-  site(host: string, address: string, answer?: Answer): void
+  site(host: string, address: string, answer?: Responder): void
   /** Sets what a name resolves to: one answer per lookup; the last one repeats. */
   name(host: string, ...answers: readonly (readonly string[])[]): void
   close(): Promise<void>
 }
 
-export const notHere: Answer = (_, response) => response.writeHead(404).end()
+export const notFound: Responder = (_, response) => response.writeHead(404).end()
 
-export async function openInternet(): Promise<Internet> {
+export async function openFakeInternet(): Promise<FakeInternet> {
   const names = new Map<string, (readonly string[])[]>()
-  const sites = new Map<string, Answer>()
+  const sites = new Map<string, Responder>()
   const [resolved, dialled, requests]: [string[], string[], string[]] = [[], [], []]
-  const most = { all: 0, near: {} as Record<string, number> }
+  const peak = { total: 0, byNetwork: {} as Record<string, number> }
   const open = new Map<string, number>()
   const sockets = new Set<Socket>()
-  let all = 0
+  let total = 0
 
   const server = createServer((request, response) => {
     const host = (request.headers.host ?? '').replace(/:\d+$/, '')
     requests.push(`${request.method} http://${request.headers.host}${request.url}`)
-    const near = (names.get(host)?.at(-1)?.[0] ?? '').split('.').slice(0, 3).join('.')
-    all += 1
-    open.set(near, (open.get(near) ?? 0) + 1)
-    most.all = Math.max(most.all, all)
-    most.near[near] = Math.max(most.near[near] ?? 0, open.get(near)!)
+    const network = (names.get(host)?.at(-1)?.[0] ?? '').split('.').slice(0, 3).join('.')
+    total += 1
+    open.set(network, (open.get(network) ?? 0) + 1)
+    peak.total = Math.max(peak.total, total)
+    peak.byNetwork[network] = Math.max(peak.byNetwork[network] ?? 0, open.get(network)!)
     response.on('close', () => {
-      all -= 1
-      open.set(near, open.get(near)! - 1)
+      total -= 1
+      open.set(network, open.get(network)! - 1)
     })
-    ;(sites.get(host) ?? notHere)(request, response)
+    ;(sites.get(host) ?? notFound)(request, response)
   })
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -61,7 +61,7 @@ export async function openInternet(): Promise<Internet> {
     resolved,
     dialled,
     requests,
-    most,
+    peak: peak,
     world: {
       async resolve(host) {
         resolved.push(host)
@@ -69,12 +69,12 @@ export async function openInternet(): Promise<Internet> {
         if (!answers) throw new Error(`getaddrinfo ENOTFOUND ${host}`)
         return answers.length > 1 ? answers.shift()! : answers[0]!
       },
-      dial(address, wanted) {
-        dialled.push(`${address}:${wanted}`)
+      dial(address, originalPort) {
+        dialled.push(`${address}:${originalPort}`)
         return { address: '127.0.0.1', port }
       },
     },
-    site(host, address, answer = notHere) {
+    site(host, address, answer = notFound) {
       names.set(host, [[address]])
       sites.set(host, answer)
     },
@@ -87,8 +87,8 @@ export async function openInternet(): Promise<Internet> {
 }
 
 /** A 402 of either version. */
-export const askFor =
-  (amount: string, payTo: string, version: 1 | 2 = 2): Answer =>
+export const paymentRequired =
+  (amount: string, payTo: string, version: 1 | 2 = 2): Responder =>
   (_, response) => {
     const asset = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
     const v2 = { x402Version: 2, accepts: [{ scheme: 'exact', network: 'eip155:8453', asset, amount, payTo }] }

@@ -1,4 +1,4 @@
-/** The directory in online mode, with a local server as every source, a small internet, and a clock that tests set. */
+/** The directory in online mode, with a local server as every source, a fake internet, and a clock that tests set. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { definePlugin } from 'tollgate/plugin'
@@ -6,16 +6,16 @@ import { openDatabase, type OpenDatabase } from '../../../gateway/stores/databas
 import { createDirectory } from '../../../plugins/directory/index.ts'
 import { createPace, createVisitor, LIMITS } from '../../../plugins/directory/visits.ts'
 import type { Directory, DirectoryRecord } from '../../../schemas/types.d.ts'
-import { stand, type Stand } from '../stand.ts'
-import { type Internet, openInternet } from './internet.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { type FakeInternet, openFakeInternet } from './fake-internet.ts'
 
 /** 2026-11-20T12:00:00Z, epoch seconds. */
 export const NOON = Date.UTC(2026, 10, 20, 12) / 1000
 export const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 export const PAYEE = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 
-export interface Scene {
-  readonly net: Internet
+export interface OnlineDirectory {
+  readonly internet: FakeInternet
   readonly db: OpenDatabase
   clock: number
   /** What the sources serve: listings of `bazaar` and `second`, servers of `registry`. */
@@ -32,12 +32,12 @@ export interface Scene {
 }
 
 /** An item of a listing, version 2. */
-export function item(url: string, more: object = {}): object {
+export function listingItem(url: string, fields: object = {}): object {
   const accepts = [{ scheme: 'exact', network: 'eip155:8453', asset: USDC, amount: '10000', payTo: PAYEE }]
-  return { resource: url, type: 'http', x402Version: 2, lastUpdated: NOON - 3600, accepts, ...more }
+  return { resource: url, type: 'http', x402Version: 2, lastUpdated: NOON - 3600, accepts, ...fields }
 }
 
-/** Our own discovery document, as the gateway's own product would answer it. */
+/** Our own discovery document, as the gateway would answer it. */
 const documents = definePlugin({
   name: 'documents',
   setup: () => ({
@@ -53,14 +53,14 @@ const documents = definePlugin({
   }),
 })
 
-export async function openScene(
+export async function openOnlineDirectory(
   db: OpenDatabase = openDatabase({ file: ':memory:' }),
   settings: object = {},
-): Promise<Scene> {
-  const net = await openInternet()
+): Promise<OnlineDirectory> {
+  const internet = await openFakeInternet()
   const pages: string[] = []
-  const faults: Scene['faults'] = new Map()
-  const sources: Scene['sources'] = { bazaar: [], second: [], registry: [] }
+  const faults: OnlineDirectory['faults'] = new Map()
+  const sources: OnlineDirectory['sources'] = { bazaar: [], second: [], registry: [] }
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://source')
     const name = url.pathname.slice(1) as keyof typeof sources
@@ -70,20 +70,20 @@ export async function openScene(
     const fault = faults.get(name)?.(offset / 100) ?? null
     if (fault) return void response.writeHead(fault.status, { location: '/registry' }).end(fault.text)
     const rows = sources[name].slice(offset, offset + limit)
-    const more = offset + limit < sources[name].length
+    const hasMore = offset + limit < sources[name].length
     const page =
       name === 'registry'
         ? {
             servers: rows.map((one) => ({ server: one })),
-            metadata: more ? { nextCursor: String(offset + limit) } : {},
+            metadata: hasMore ? { nextCursor: String(offset + limit) } : {},
           }
         : { x402Version: 2, items: rows, pagination: { limit, offset, total: sources[name].length } }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(page))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const visit = createVisitor(net.world, { ...LIMITS, milliseconds: 2000 }, createPace({ apartMs: 0 }))
-  const placed: Stand = await stand(
+  const visit = createVisitor(internet.world, { ...LIMITS, milliseconds: 2000 }, createPace({ apartMs: 0 }))
+  const host: PluginHost = await openPluginHost(
     [
       { plugin: documents, settings: {} },
       {
@@ -105,32 +105,32 @@ export async function openScene(
         },
       },
     ],
-    { dataMode: 'online', now: () => new Date(scene.clock * 1000), db },
+    { dataMode: 'online', now: () => new Date(directory.clock * 1000), db },
   )
-  const scene: Scene = {
-    net,
+  const directory: OnlineDirectory = {
+    internet,
     db,
     clock: NOON,
     sources,
     faults,
     pages,
     async run(...jobs) {
-      for (const job of jobs) await placed.run(job)
+      for (const job of jobs) await host.run(job)
     },
-    find: (query = {}, asOf = scene.clock) =>
-      placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, { asOf: new Date(asOf * 1000) }),
+    find: (query = {}, asOf = directory.clock) =>
+      host.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, { asOf: new Date(asOf * 1000) }),
     async record(url, query) {
-      const found = (await scene.find(query)).records.filter((record) => record.url === url)
+      const found = (await directory.find(query)).records.filter((record) => record.url === url)
       if (found.length !== 1) throw new Error(`${found.length} records of ${url}`)
       return found[0]!
     },
     async close() {
-      await placed.stop()
+      await host.stop()
       await db.destroy()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      await net.close()
+      await internet.close()
     },
   }
-  return scene
+  return directory
 }

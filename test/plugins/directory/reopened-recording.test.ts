@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import directory from '../../../plugins/directory/index.ts'
 import type { Directory } from '../../../schemas/types.d.ts'
-import { stand } from '../stand.ts'
+import { openPluginHost } from '../plugin-host.ts'
 
 const AT = Date.UTC(2026, 9, 2, 14)
 const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
@@ -25,23 +25,33 @@ describe('a folder of recorded listings', () => {
 
   it('may be empty, is loaded only once, and is loaded again when a file is added', async () => {
     const db = openDatabase({ file: ':memory:' })
-    const opened = async (hours: number): Promise<{ hosts: (string | null)[]; first: string[]; shift: unknown }> => {
+    const openAfter = async (
+      hours: number,
+    ): Promise<{ hosts: (string | null)[]; firstSeen: string[]; shift: unknown }> => {
       const now = (): Date => new Date(AT + hours * 3_600_000)
-      const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift: 'auto', now, db }
-      const placed = await stand([{ plugin: directory, settings }], setting)
-      const answer: Directory = await placed.call('getAgentDirectory', { sort: 'name', limit: 10 })
+      const options = { dataMode: 'replay' as const, replayDir: folder, replayShift: 'auto', now, db }
+      const host = await openPluginHost([{ plugin: directory, settings }], options)
+      const answer: Directory = await host.call('getAgentDirectory', { sort: 'name', limit: 10 })
       return {
         hosts: answer.records.map(({ provider }) => provider.host),
-        first: answer.records.map(({ first_seen: seen }) => seen),
+        firstSeen: answer.records.map(({ first_seen: seen }) => seen),
         shift: answer.replay?.shift_seconds,
       }
     }
-    expect(await opened(0)).to.deep.equal({ hosts: [], first: [], shift: 0 })
+    expect(await openAfter(0)).to.deep.equal({ hosts: [], firstSeen: [], shift: 0 })
     record('bazaar_one.json', 'one.example.com')
-    expect(await opened(1)).to.deep.equal({ hosts: ['one.example.com'], first: ['2026-10-02T15:00:00Z'], shift: 3600 })
-    expect(await opened(2)).to.deep.equal({ hosts: ['one.example.com'], first: ['2026-10-02T15:00:00Z'], shift: 3600 })
+    expect(await openAfter(1)).to.deep.equal({
+      hosts: ['one.example.com'],
+      firstSeen: ['2026-10-02T15:00:00Z'],
+      shift: 3600,
+    })
+    expect(await openAfter(2)).to.deep.equal({
+      hosts: ['one.example.com'],
+      firstSeen: ['2026-10-02T15:00:00Z'],
+      shift: 3600,
+    })
     record('bazaar_two.json', 'two.example.com')
-    expect((await opened(3)).hosts).to.deep.equal(['one.example.com', 'two.example.com'])
+    expect((await openAfter(3)).hosts).to.deep.equal(['one.example.com', 'two.example.com'])
     await db.destroy()
   })
 })

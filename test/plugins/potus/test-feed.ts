@@ -1,4 +1,4 @@
-/** A database of its own with the real writer and the real handlers, called as the gateway calls them. */
+/** The feed on a database of its own: the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Access, Handler } from 'tollgate/plugin'
@@ -16,7 +16,7 @@ import { createReader } from '../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
 
 export const root = resolve(import.meta.dirname, '../../..')
-/** Recorded payloads; absent outside the place where they are kept. */
+/** Recorded payloads, which are not part of the repository. */
 export const SHARED = resolve(root, '../shared/data/potus')
 
 export const fixture = (name: string): Buffer => readFileSync(join(root, 'test/fixtures/potus', name))
@@ -29,7 +29,7 @@ const validatorsOf = createValidators(schemas)
 export const LIVE: Access = { kind: 'token', plan: 'live-24h', subject: '0xb2', expiresAt: new Date(8.64e15) }
 export const PAID: Access = { kind: 'payment', payer: '0xb2', amount: 1n }
 
-export interface Asked {
+export interface AskOptions {
   readonly params?: object
   readonly query?: object
   /** Default: the clock, minus the delay of the operation for a payer. */
@@ -39,25 +39,25 @@ export interface Asked {
   readonly unchecked?: boolean
 }
 
-export interface Newsroom {
+export interface TestFeed {
   readonly db: OpenDatabase
   readonly sources: ReadonlyMap<string, Source>
-  /** The clock, which tests set. */
+  /** Milliseconds since the epoch; tests set it. */
   time: number
   /** Writes a body as if it was fetched from the source now. */
   poll(
     source: string,
     body: Buffer | string | null,
-    more?: Partial<Parameters<Newsroom['write']>[0]>,
+    fields?: Partial<Parameters<TestFeed['write']>[0]>,
   ): Promise<WriteResult>
   readonly write: Writer['write']
   readonly add: Writer['add']
   /** Calls an operation and checks the answer against its schema. */
-  ask<Answer = Record<string, never>>(operation: string, asked?: Asked): Promise<Answer>
+  ask<Answer = Record<string, never>>(operation: string, options?: AskOptions): Promise<Answer>
   close(): Promise<void>
 }
 
-export interface Setting {
+export interface TestFeedOptions {
   readonly time?: number
   readonly settings?: Readonly<Record<string, SourceSettings>>
   readonly dataMode?: 'sample' | 'replay' | 'online'
@@ -65,22 +65,22 @@ export interface Setting {
   readonly db?: OpenDatabase
 }
 
-export async function openNewsroom({
+export async function openTestFeed({
   time = Date.UTC(2026, 4, 1),
   settings,
   dataMode = 'online',
   shift = null,
   db,
-}: Setting = {}): Promise<Newsroom> {
+}: TestFeedOptions = {}): Promise<TestFeed> {
   const store = db ?? openDatabase({ file: ':memory:' })
   await migrate(store, 'potus', migrations)
   const list = readSources(settings)
   const sources = new Map(list.map((source) => [source.id, source]))
   const reader = createReader(store)
-  const room = { time }
+  const feed = { time }
   const writer = createWriter(
     store,
-    () => room.time,
+    () => feed.time,
     (source) => sources.get(source)?.publisher ?? source,
   )
   const handlers = createHandlers({
@@ -89,40 +89,40 @@ export async function openNewsroom({
     context: { dataMode, shift: () => shift, sources },
     sources: list,
     product: 'potus',
-    now: () => new Date(room.time),
+    now: () => new Date(feed.time),
     assertReady: () => {},
   }) as unknown as Record<string, Handler>
 
-  return Object.assign(room, {
+  return Object.assign(feed, {
     db: store,
     sources,
     write: writer.write,
     add: writer.add,
-    poll(id: string, body: Buffer | string | null, more: object = {}) {
+    poll(id: string, body: Buffer | string | null, fields: object = {}) {
       const source = sources.get(id) as Source
       const bytes = body === null ? null : Buffer.from(body)
-      return writer.write({ source, at: room.time, url: source.url, status: 200, headers: {}, body: bytes, ...more })
+      return writer.write({ source, at: feed.time, url: source.url, status: 200, headers: {}, body: bytes, ...fields })
     },
     async ask<Answer>(
       id: string,
-      { params = {}, query = {}, asOf, access = PAID, unchecked }: Asked = {},
+      { params = {}, query = {}, asOf, access = PAID, unchecked }: AskOptions = {},
     ): Promise<Answer> {
       const operation = catalog.operations.get(id)
       if (!operation) throw new Error(`the catalog has no ${id}`)
       const validators = validatorsOf(operation)
-      const moment = asOf ?? room.time - (access.kind === 'token' ? 0 : operation.maxFreshnessSeconds) * 1000
+      const time = asOf ?? feed.time - (access.kind === 'token' ? 0 : operation.maxFreshnessSeconds) * 1000
       const answer = await (handlers[id] as Handler)({
         id: 'test',
         operation,
         catalog,
         input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
         access,
-        asOf: new Date(moment),
+        asOf: new Date(time),
         signal: new AbortController().signal,
         ask: async () => ({ count: 0 }) as never,
       })
-      const wrong = unchecked ? null : validators.answer(answer)
-      if (wrong !== null) throw new Error(`${id} breaks its schema: ${wrong}`)
+      const violation = unchecked ? null : validators.answer(answer)
+      if (violation !== null) throw new Error(`${id} breaks its schema: ${violation}`)
       return answer as Answer
     },
     close: async () => {
@@ -132,21 +132,21 @@ export async function openNewsroom({
 }
 
 /** What a source already has at its first poll, which counts as backfill. */
-export const OLD = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }
+export const OLD_RELEASE = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }
 
-/** A newsroom that polled the White House and the mirror once, an hour ago. It is 1 May 2026, 13:00. */
-export async function openRunningNewsroom(): Promise<Newsroom> {
+/** A feed whose clock is at 1 May 2026, 13:00. It polled the White House and the mirror once, an hour ago. */
+export async function openPolledTestFeed(): Promise<TestFeed> {
   const time = Date.UTC(2026, 4, 1, 12)
-  const room = await openNewsroom({ time })
-  await room.poll('wh.news', feedOf([OLD]))
+  const feed = await openTestFeed({ time })
+  await feed.poll('wh.news', rssOf([OLD_RELEASE]))
   const at = time - 40 * 3_600_000
-  await room.poll('truth.mirror', postsOf([{ id: postId(at), text: 'An old post.', at }]))
-  room.time += 3_600_000
-  return room
+  await feed.poll('truth.mirror', postsOf([{ id: postId(at), text: 'An old post.', at }]))
+  feed.time += 3_600_000
+  return feed
 }
 
 /** An RSS feed in the format of the White House. */
-export function feedOf(
+export function rssOf(
   items: readonly { key: string; title?: string; text: string; at: number; path?: string; label?: string }[],
   built = 'Fri, 02 Oct 2026 13:40:11 +0000',
 ): string {

@@ -25,8 +25,8 @@ describe('a time in a source', () => {
       ])
         expect(sourceTime(time, NOW), String(time)).to.equal(AT)
       expect(sourceTime('2025-10-01', NOW)).to.equal(AT - 43_200)
-      for (const none of ['', 'soon', null, 0, -1, {}])
-        expect(sourceTime(none, NOW), JSON.stringify(none)).to.equal(null)
+      for (const invalid of ['', 'soon', null, 0, -1, {}])
+        expect(sourceTime(invalid, NOW), JSON.stringify(invalid)).to.equal(null)
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
@@ -41,8 +41,8 @@ describe('a time in a source', () => {
 
 describe('a network of x402 version 1', () => {
   it('is recognised by every known name of its chain', () => {
-    const named = ['base', 'Base-Sepolia', 'story', 'educhain', 'skale-base-sepolia', 'eip155:8453', 'unheard-of']
-    expect(named.map(networkOf)).to.deep.equal([
+    const names = ['base', 'Base-Sepolia', 'story', 'educhain', 'skale-base-sepolia', 'eip155:8453', 'unheard-of']
+    expect(names.map(networkOf)).to.deep.equal([
       'eip155:8453',
       'eip155:84532',
       'eip155:1514',
@@ -55,19 +55,22 @@ describe('a network of x402 version 1', () => {
 })
 
 describe('an agent with several addresses', () => {
-  const card = (fields: object): (string | null)[] | undefined =>
+  const urlsOf = (fields: object): (string | null)[] | undefined =>
     readCard({ name: 'A', ...fields }, null)?.listings.map(({ url }) => url)
-  const at = (url: string, protocolBinding: string): object => ({ url, protocolBinding })
+  const interfaceAt = (url: string, protocolBinding: string): object => ({ url, protocolBinding })
 
   it('is listed with the first public address, in the order in which clients try them', () => {
-    const [rest, rpc] = [at('https://a.example.com/rest', 'HTTP+JSON'), at('https://a.example.com/rpc', 'JSONRPC')]
-    const inside = at('http://localhost/rpc', 'JSONRPC')
-    expect(card({ supportedInterfaces: [rest, rpc] })).to.deep.equal(['https://a.example.com/rpc'])
-    expect(card({ supportedInterfaces: [inside, rest] })).to.deep.equal(['https://a.example.com/rest'])
-    expect(card({ supportedInterfaces: [inside], url: 'https://a.example.com/' })).to.deep.equal([
+    const [rest, rpc] = [
+      interfaceAt('https://a.example.com/rest', 'HTTP+JSON'),
+      interfaceAt('https://a.example.com/rpc', 'JSONRPC'),
+    ]
+    const local = interfaceAt('http://localhost/rpc', 'JSONRPC')
+    expect(urlsOf({ supportedInterfaces: [rest, rpc] })).to.deep.equal(['https://a.example.com/rpc'])
+    expect(urlsOf({ supportedInterfaces: [local, rest] })).to.deep.equal(['https://a.example.com/rest'])
+    expect(urlsOf({ supportedInterfaces: [local], url: 'https://a.example.com/' })).to.deep.equal([
       'https://a.example.com/',
     ])
-    expect(readCard({ name: 'A', supportedInterfaces: [inside] }, null)?.dropped).to.deep.equal({ private_host: 1 })
+    expect(readCard({ name: 'A', supportedInterfaces: [local] }, null)?.dropped).to.deep.equal({ private_host: 1 })
   })
 
   it('keeps its registry number even beyond the range of JavaScript numbers', () => {

@@ -4,12 +4,12 @@ import funding from '../../../plugins/funding/index.ts'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 import type { FundingRates, FundingVenue } from '../../../schemas/types.d.ts'
-import { stand, type Stand } from '../stand.ts'
-import { AT, type FakeVenues, openVenues } from './answers.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { AT, type FakeVenues, openVenues } from './fake-venues.ts'
 
-export const NAMES = Object.keys(VENUES) as VenueName[]
+export const VENUE_NAMES = Object.keys(VENUES) as VenueName[]
 
-export interface Scene {
+export interface OnlineFunding {
   readonly venues: FakeVenues
   readonly db: OpenDatabase
   /** Epoch seconds. */
@@ -22,39 +22,43 @@ export interface Scene {
   close(): Promise<void>
 }
 
-export async function openScene(): Promise<Scene> {
+export async function openOnlineFunding(): Promise<OnlineFunding> {
   const venues = await openVenues()
   const db = openDatabase({ file: ':memory:' })
-  const place = (off: readonly VenueName[] = []): Promise<Stand> => {
-    const switches = NAMES.map((name) => [name, { url: venues.urlOf(name), enabled: !off.includes(name) }])
+  const openHost = (off: readonly VenueName[] = []): Promise<PluginHost> => {
+    const switches = VENUE_NAMES.map((name) => [name, { url: venues.urlOf(name), enabled: !off.includes(name) }])
     const settings = { keep_hours: 6, venues: Object.fromEntries(switches) as object }
-    return stand([{ plugin: funding, settings }], { dataMode: 'online', now: () => new Date(scene.clock * 1000), db })
+    return openPluginHost([{ plugin: funding, settings }], {
+      dataMode: 'online',
+      now: () => new Date(service.clock * 1000),
+      db,
+    })
   }
-  const scene: Scene = {
+  const service: OnlineFunding = {
     venues,
     db,
     clock: AT,
-    poll: () => placed.run('poll'),
-    rates: (query = {}, asOf = scene.clock) =>
-      placed.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query }, { asOf: new Date(asOf * 1000) }),
-    venue: async (name) => (await scene.rates()).venues.find((one) => one.venue === name)!,
+    poll: () => host.run('poll'),
+    rates: (query = {}, asOf = service.clock) =>
+      host.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query }, { asOf: new Date(asOf * 1000) }),
+    venue: async (name) => (await service.rates()).venues.find((one) => one.venue === name)!,
     async restart(off) {
-      await placed.stop()
-      placed = await place(off)
+      await host.stop()
+      host = await openHost(off)
     },
     async close() {
-      await placed.stop()
+      await host.stop()
       await db.destroy()
       await venues.close()
     },
   }
-  let placed = await place()
-  return scene
+  let host = await openHost()
+  return service
 }
 
 /** The error of a call that must fail. */
-export function failure(asking: Promise<unknown>): Promise<Error> {
-  return asking.then(
+export function failure(call: Promise<unknown>): Promise<Error> {
+  return call.then(
     () => {
       throw new Error('it was answered')
     },

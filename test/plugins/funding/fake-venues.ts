@@ -200,7 +200,7 @@ export interface FakeVenues {
   readonly requests: string[]
   /** Answers that replace those of a venue until they are removed. */
   readonly faults: Map<VenueName, Fault>
-  /** Payloads that replace the usual ones, by "venue/word". */
+  /** Payloads that replace the usual ones, by "venue/request". */
   readonly payloads: Map<string, unknown>
   close(): Promise<void>
 }
@@ -221,7 +221,7 @@ export async function openVenues(): Promise<FakeVenues> {
     const fault = faults.get(venue)
     if (fault) return void response.writeHead(fault.status, fault.headers).end(fault.text ?? '{"message":"no"}')
     const found = Object.entries(VENUES[venue].requests).find(
-      ([, wanted]) => wanted.path === path && (wanted.body ? JSON.stringify(wanted.body) : '') === body,
+      ([, expected]) => expected.path === path && (expected.body ? JSON.stringify(expected.body) : '') === body,
     )
     if (!found) return void response.writeHead(404).end('{}')
     const payload = payloads.get(`${venue}/${found[0]}`) ?? ANSWERS[venue][found[0]]

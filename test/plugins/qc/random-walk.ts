@@ -1,4 +1,4 @@
-/** Bars of a made-up market: a random walk with sixteen steps per bar, and volume that grows with the range. */
+/** Bars of an invented market: a random walk with sixteen steps per bar, and volume that grows with the range. */
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 
 export interface WalkBar {
@@ -10,7 +10,7 @@ export interface WalkBar {
   v: number
 }
 
-export interface Walk {
+export interface RandomWalkOptions {
   readonly count: number
   /** Seconds per bar. Default: 60. */
   readonly interval?: number
@@ -23,7 +23,13 @@ export interface Walk {
 
 export const START = Date.UTC(2024, 0, 3) / 1000
 
-export function walk({ count, interval = 60, seed = 1, volatility = 0.001, times }: Walk): WalkBar[] {
+export function randomWalk({
+  count,
+  interval = 60,
+  seed = 1,
+  volatility = 0.001,
+  times,
+}: RandomWalkOptions): WalkBar[] {
   const random = seededRandom(seed)
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   let price = 100

@@ -68,8 +68,8 @@ const PLANS = {
   ],
 }
 
-/** A product that an operator adds as a file. */
-const another = (index: number): object => ({
+/** A product that an operator adds as a catalog file. */
+const extraProduct = (index: number): object => ({
   product: `more-${index}`,
   title: `Closing prices of market ${index}`,
   summary: 'Daily closing prices of one more market, cleaned, in one form, with the source and the time of each.',
@@ -89,13 +89,13 @@ const another = (index: number): object => ({
   },
 })
 
-export interface PageShop extends TestGateway {
+export interface PagesGateway extends TestGateway {
   /** Returns the page that a browser gets. */
   page(path: string): Promise<{ readonly status: number; readonly type: string; readonly html: string }>
 }
 
 /** Adds `more` products with one paid upstream route each. */
-export async function openPages({ down = false, more = 0 } = {}): Promise<PageShop> {
+export async function openPagesGateway({ down = false, more: extraProducts = 0 } = {}): Promise<PagesGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'pages-'))
   const catalog = join(folder, 'catalog')
   mkdirSync(catalog)
@@ -106,7 +106,7 @@ export async function openPages({ down = false, more = 0 } = {}): Promise<PageSh
   write('site.json', { ...site, uses })
   write('regime.json', { ...PRODUCT, settings: { down } })
   write('plans.json', PLANS)
-  for (let index = 0; index < more; index += 1) write(`more-${index}.json`, another(index))
+  for (let index = 0; index < extraProducts; index += 1) write(`more-${index}.json`, extraProduct(index))
   const gateway = await openGateway({
     CATALOG_DIR: catalog,
     PLUGIN_DIRS: [import.meta.dirname, join(root, 'plugins')].join(delimiter),
@@ -114,8 +114,8 @@ export async function openPages({ down = false, more = 0 } = {}): Promise<PageSh
   return {
     ...gateway,
     async page(path) {
-      const answer = await fetch(gateway.url + path, { headers: { accept: 'text/html' } })
-      return { status: answer.status, type: answer.headers.get('content-type') ?? '', html: await answer.text() }
+      const response = await fetch(gateway.url + path, { headers: { accept: 'text/html' } })
+      return { status: response.status, type: response.headers.get('content-type') ?? '', html: await response.text() }
     },
     async close() {
       await gateway.close()

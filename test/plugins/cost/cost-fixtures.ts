@@ -1,4 +1,4 @@
-/** Made-up market inputs for the tests of order cost. */
+/** Invented market inputs for the tests of order cost. */
 import type { CostRequest } from '../../../schemas/types.d.ts'
 import { costAnswer } from '../../../plugins/cost/cost-answer.ts'
 import type { MarketInputs } from '../../../plugins/cost/market-inputs.ts'
@@ -31,7 +31,7 @@ export const INPUTS: EstimateInputs = {
 }
 
 /** Returns the inputs of an estimate, with BOOK or without a book. */
-export function knownWith(book: typeof BOOK | null, inputs: Partial<EstimateInputs> = {}): MarketInputs {
+export function marketInputsWith(book: typeof BOOK | null, inputs: Partial<EstimateInputs> = {}): MarketInputs {
   return {
     symbol: 'BTC-USD',
     className: 'spot',
@@ -48,10 +48,10 @@ export function knownWith(book: typeof BOOK | null, inputs: Partial<EstimateInpu
   }
 }
 
-export function answer(request: Partial<CostRequest>, known: MarketInputs) {
+export function estimateCost(request: Partial<CostRequest>, market: MarketInputs) {
   return costAnswer(
     { symbol: 'BTC-USD', side: 'buy', notional_usd: 1e6, order_type: 'market', ...request },
-    known,
+    market,
     10,
     'sample',
   )
