@@ -1,9 +1,9 @@
 import { forms } from './forms.ts'
-import { hostile } from './hostile.ts'
+import { hostileInput } from './hostile-input.ts'
 import { keyboard } from './keyboard.ts'
-import { search } from './search.ts'
+import { pageChecks } from './page-checks.ts'
+import { searchEngines } from './search-engines.ts'
 import { hasChromium, openService, type Service } from './service.ts'
-import { walk } from './walk.ts'
 import { wallet } from './wallet.ts'
 
 /** All tests share one browser and one gateway, because starting them takes longer than most tests. */
@@ -18,10 +18,10 @@ describe('the pages in a browser', function () {
   })
   after(() => service?.close())
 
-  describe('a page', () => walk(running))
-  describe('a search engine', () => search(running))
+  describe('a page', () => pageChecks(running))
+  describe('a search engine', () => searchEngines(running))
   describe('the keyboard', () => keyboard(running))
-  describe('a form', () => forms(running))
-  describe('the wallet', () => wallet(running))
-  describe('a hostile input', () => hostile(running))
+  describe('a form or button', () => forms(running))
+  describe('a browser wallet', () => wallet(running))
+  describe('a hostile input', () => hostileInput(running))
 })

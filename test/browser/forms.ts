@@ -1,4 +1,4 @@
-/** Uses every form as a person would, with and without scripts. */
+/** Uses every form as a person would, with and without JavaScript. */
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ const CALCULATOR = '/tools/deflated-sharpe-calculator'
 
 export function forms(running: () => Service): void {
   for (const javaScriptEnabled of [true, false]) {
-    const how = javaScriptEnabled ? 'with scripts' : 'without scripts'
+    const how = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'
     const open = (path: string) => running().open(path, { javaScriptEnabled })
 
     it(`audits a ledger and deletes its report, ${how}`, async () => {
@@ -40,7 +40,9 @@ export function forms(running: () => Service): void {
       await page.getByRole('button', { name: 'Compute' }).click()
       await page.waitForURL('**/*sharpe=1.5*')
       expect(await page.locator('.result').innerText()).to.match(/^0\.\d{4}$/)
-      expect(new URL(page.url()).hash, 'the answer, which is below the form on a phone').to.equal('#result-title')
+      expect(new URL(page.url()).hash, 'jumps to the answer, which is below the form on a phone').to.equal(
+        '#result-title',
+      )
       expect(await page.getByLabel('Trials', { exact: true }).inputValue()).to.equal('20')
       await close()
     })
@@ -72,8 +74,8 @@ export function forms(running: () => Service): void {
     })
 
     it(`verifies a receipt, ${how}`, async () => {
-      const { places } = running()
-      const receipt = new URLSearchParams(places.find(({ name }) => name === 'receipt-valid')?.path.split('?')[1])
+      const { pages } = running()
+      const receipt = new URLSearchParams(pages.find(({ name }) => name === 'receipt-valid')?.path.split('?')[1])
       const { page, close } = await open('/receipt')
       await page.getByLabel('Signed receipt').fill(receipt.get('jws') ?? '')
       await page.getByRole('button', { name: 'Check' }).click()
@@ -83,11 +85,11 @@ export function forms(running: () => Service): void {
     })
   }
 
-  const notes = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
+  const notALedger = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
 
-  it('shows next to the form why a file is not a ledger, and keeps the input', async () => {
+  it('says next to it why a file is not a ledger, and keeps the input', async () => {
     const { page, close } = await running().open('/audit-tool')
-    await page.getByLabel('Trades, as CSV').setInputFiles(notes)
+    await page.getByLabel('Trades, as CSV').setInputFiles(notALedger)
     await page.getByLabel('Variants tried before this one').fill('25')
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.getByRole('alert').waitFor()
@@ -102,8 +104,8 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('does not send a file that is too large', async () => {
-    const { page, asked, close } = await running().open('/audit-tool')
+  it('does not upload a file that is too large', async () => {
+    const { page, requests, close } = await running().open('/audit-tool')
     // A file on disk, because the browser opens it without copying its content.
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-large-'))
     const large = join(folder, 'ticks.csv')
@@ -113,14 +115,14 @@ export function forms(running: () => Service): void {
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').innerText()).to.equal('ticks.csv is larger than 40 MB.')
-    expect(asked).not.to.include('/audit')
+    expect(requests).not.to.include('/audit')
     await close()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('shows an error for a file that is not a ledger, without scripts', async () => {
+  it('shows an error for a file that is not a ledger, without JavaScript', async () => {
     const { page, close } = await running().open('/audit-tool', { javaScriptEnabled: false })
-    await page.getByLabel('Trades, as CSV').setInputFiles(notes)
+    await page.getByLabel('Trades, as CSV').setInputFiles(notALedger)
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.waitForURL('**/audit-tool?err=validation_failed')
     expect(await page.getByRole('alert').innerText()).to.contain('could not be read as a ledger')
@@ -137,7 +139,7 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('calls a free route without scripts', async () => {
+  it('calls a free route without JavaScript', async () => {
     const { page, close } = await running().open('/docs', { javaScriptEnabled: false })
     await page.locator('form.trial[action="/v1/regime/sample"] button').click()
     await page.waitForURL('**/v1/regime/sample*')

@@ -17,17 +17,18 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const DAYS = 4
 
 export interface Service extends SandboxGateway {
-  readonly places: readonly PageRequest[]
-  /** Opens a page that records its requests and console errors. */
-  open(path: string, options?: BrowserContextOptions): Promise<Watched>
+  /** Every page of the service, with an address that shows it. */
+  readonly pages: readonly PageRequest[]
+  /** Opens a page in a new browser context and records its requests and console errors. An empty path opens none yet. */
+  open(path: string, options?: BrowserContextOptions): Promise<OpenPage>
 }
 
-export interface Watched {
+export interface OpenPage {
   readonly page: Page
   /** Requested URLs; those on our own host as paths. */
-  readonly asked: string[]
+  readonly requests: string[]
   /** Console errors and warnings, and script errors. */
-  readonly complaints: string[]
+  readonly consoleErrors: string[]
   close(): Promise<void>
 }
 
@@ -39,7 +40,7 @@ export async function openService(): Promise<Service> {
   await untilReady(gateway.url)
   return {
     ...gateway,
-    places: await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey),
+    pages: await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey),
     open: (path, options) => open(browser, gateway.url, path, options),
     async close() {
       await browser.close()
@@ -54,27 +55,27 @@ async function open(
   url: string,
   path: string,
   options: BrowserContextOptions = {},
-): Promise<Watched> {
+): Promise<OpenPage> {
   const context = await browser.newContext(options)
   const page = await context.newPage()
-  const [asked, complaints]: [string[], string[]] = [[], []]
+  const [requests, consoleErrors]: [string[], string[]] = [[], []]
   page.on('request', (request) => {
-    if (!request.url().startsWith('data:')) asked.push(request.url().replace(url, ''))
+    if (!request.url().startsWith('data:')) requests.push(request.url().replace(url, ''))
   })
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !isStatus(message.text())) complaints.push(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isStatus(message.text())) consoleErrors.push(message.text())
   })
-  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('pageerror', (error) => consoleErrors.push(error.message))
   if (path !== '') await page.goto(url + path)
-  return { page, asked, complaints, close: () => context.close() }
+  return { page, requests, consoleErrors, close: () => context.close() }
 }
 
-/** The browser's own message about an error status, which these tests expect. */
+/** True for the browser's own message about an error status, which these tests expect. */
 const isStatus = (text: string): boolean =>
   text.startsWith('Failed to load resource: the server responded with a status of ')
 
 /** Returns the accessibility violations that axe finds, one line each, for all rules or for some. */
-export async function barriers(page: Page, ...rules: readonly string[]): Promise<string[]> {
+export async function accessibilityViolations(page: Page, ...rules: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe)
   const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
   const options = { ...only, resultTypes: ['violations'] }

@@ -3,13 +3,13 @@ import type { Page } from 'playwright-core'
 import type { TypedDataDefinition } from 'viem'
 import type { Service } from './service.ts'
 
-/** Replaces a wallet in the browser. It passes every request to the test. */
+/** Takes the place of a wallet in the browser. It passes every request to the test. */
 const PROVIDER = `window.ethereum = { request: ({ method, params }) => window.walletRequest(method, params).then(({ error, result }) => {
   if (error) throw Object.assign(new Error(error.message), error)
   return result
 }) }`
 
-interface Asked {
+interface WalletRequest {
   readonly method: string
   readonly params: readonly unknown[] | undefined
 }
@@ -22,21 +22,21 @@ export function wallet(running: () => Service): void {
 
   /** Opens the price page with a scripted wallet that signs as the buyer of the sandbox. */
   async function openWithWallet({ chain = 84_532, declines = false } = {}) {
-    const { page, complaints, close } = await service.open('')
-    const asked: Asked[] = []
-    let current = chain
+    const { page, consoleErrors, close } = await service.open('')
+    const requests: WalletRequest[] = []
+    let currentChain = chain
     const answer = async (method: string, params?: readonly unknown[]): Promise<unknown> => {
-      asked.push({ method, params })
+      requests.push({ method, params })
       if (method === 'eth_requestAccounts') return [service.buyer.address]
-      if (method === 'eth_chainId') return `0x${current.toString(16)}`
+      if (method === 'eth_chainId') return `0x${currentChain.toString(16)}`
       if (method === 'wallet_switchEthereumChain') {
         const [{ chainId }] = params as readonly [{ chainId: string }]
-        current = Number(chainId)
+        currentChain = Number(chainId)
         return null
       }
       if (method !== 'eth_signTypedData_v4') throw new Error(`no ${method} here`)
       const typed = JSON.parse(params?.[1] as string) as TypedDataDefinition
-      if (Number(typed.domain?.chainId) !== current) throw new Error('the domain is of another chain')
+      if (Number(typed.domain?.chainId) !== currentChain) throw new Error('the domain is of another chain')
       return service.buyer.signTypedData(typed)
     }
     await page.exposeFunction('walletRequest', async (method: string, params?: readonly unknown[]) => {
@@ -45,12 +45,12 @@ export function wallet(running: () => Service): void {
     })
     await page.addInitScript(PROVIDER)
     await page.goto(`${service.url}/pricing`)
-    return { page, asked, complaints, close }
+    return { page, requests, consoleErrors, close }
   }
 
-  const till = (page: Page, address: string) => page.locator(`form.till[data-address="${address}"]`)
+  const buyForm = (page: Page, address: string) => page.locator(`form.till[data-address="${address}"]`)
 
-  it('has no button to buy if the browser has no wallet', async () => {
+  it('is needed for the buy buttons to appear', async () => {
     const { page, close } = await service.open('/pricing')
     expect(await page.locator('form.till:visible').count()).to.equal(0)
     expect(await page.locator('#wallet-none').isVisible()).to.equal(true)
@@ -58,28 +58,28 @@ export function wallet(running: () => Service): void {
   })
 
   it('buys a route with one signature, and the page shows the answer and the transaction', async () => {
-    const { page, asked, complaints, close } = await openWithWallet()
+    const { page, requests, consoleErrors, close } = await openWithWallet()
     await service.moved()
-    const one = till(page, '/v1/potus/feeds')
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'Paid in transaction 0x' }).waitFor()
-    expect(await one.locator('output').textContent()).to.contain('"feeds"')
-    expect(asked.map(({ method }) => method)).to.deep.equal([
+    const form = buyForm(page, '/v1/potus/feeds')
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'Paid in transaction 0x' }).waitFor()
+    expect(await form.locator('output').textContent()).to.contain('"feeds"')
+    expect(requests.map(({ method }) => method)).to.deep.equal([
       'eth_requestAccounts',
       'eth_chainId',
       'eth_signTypedData_v4',
     ])
     expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
-    expect(complaints.filter((text) => !text.includes('402'))).to.deep.equal([])
+    expect(consoleErrors.filter((text) => !text.includes('402'))).to.deep.equal([])
     await close()
   })
 
-  it('asks a wallet on another chain to switch before it signs', async () => {
-    const { page, asked, close } = await openWithWallet({ chain: 1 })
-    const one = till(page, '/v1/potus/archive')
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
-    expect(asked.find(({ method }) => method === 'wallet_switchEthereumChain')?.params).to.deep.equal([
+  it('is asked to switch if it is on another chain, before it signs', async () => {
+    const { page, requests, close } = await openWithWallet({ chain: 1 })
+    const form = buyForm(page, '/v1/potus/archive')
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    expect(requests.find(({ method }) => method === 'wallet_switchEthereumChain')?.params).to.deep.equal([
       { chainId: '0x14a34' },
     ])
     await close()
@@ -87,42 +87,42 @@ export function wallet(running: () => Service): void {
 
   it('buys a plan whose token gives access to its routes', async () => {
     const { page, close } = await openWithWallet()
-    const one = till(page, '/v1/potus/subscribe/archive/30d')
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
-    const text = (await one.locator('output').textContent()) ?? ''
+    const form = buyForm(page, '/v1/potus/subscribe/archive/30d')
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    const text = (await form.locator('output').textContent()) ?? ''
     const { token } = JSON.parse(text.slice(text.indexOf('{'))) as { token: string }
-    const opened = await fetch(`${service.url}/v1/potus/archive`, { headers: { 'x-service-token': token } })
-    expect(opened.status).to.equal(200)
+    const response = await fetch(`${service.url}/v1/potus/archive`, { headers: { 'x-service-token': token } })
+    expect(response.status).to.equal(200)
     await close()
   })
 
   it('pays nothing if the buyer declines to sign', async () => {
     const { page, close } = await openWithWallet({ declines: true })
     await service.moved()
-    const one = till(page, '/v1/potus/feeds')
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'You declined' }).waitFor()
+    const form = buyForm(page, '/v1/potus/feeds')
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'You declined' }).waitFor()
     expect(await service.moved()).to.deep.equal({ buyer: 0n, payee: 0n })
     await close()
   })
 
   it('repeats the same payment after a broken connection, and pays once', async () => {
-    const { page, asked, close } = await openWithWallet()
+    const { page, requests, close } = await openWithWallet()
     await service.moved()
-    let cut = 0
+    let broken = 0
     await page.route('**/v1/potus/entities', async (route) => {
-      if (route.request().headers()['payment-signature'] === undefined || cut > 0) return route.continue()
-      cut += 1
+      if (route.request().headers()['payment-signature'] === undefined || broken > 0) return route.continue()
+      broken += 1
       await route.fetch()
       await route.abort('connectionreset')
     })
-    const one = till(page, '/v1/potus/entities')
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'The connection broke' }).waitFor()
-    await one.getByRole('button').click()
-    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
-    expect(asked.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
+    const form = buyForm(page, '/v1/potus/entities')
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'The connection broke' }).waitFor()
+    await form.getByRole('button').click()
+    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    expect(requests.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
     expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
     await close()
   })

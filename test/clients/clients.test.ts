@@ -5,6 +5,7 @@ import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { expect } from 'chai'
 import { json, receipt } from '../support/agent.ts'
+import { until } from '../support/gateway.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
 import { proves } from '../requirements.ts'
 import { signPayment } from '../support/wallet.ts'
@@ -22,17 +23,12 @@ describe('an unmodified public client', function () {
   before(async () => {
     shop = await openSandboxGateway()
     route = `${shop.url}/v1/regime/current`
-    // The first start classifies ten months of minutes; until then the product answers 503 without charge.
-    for (let tries = 0; tries < 240; tries++) {
-      const { status } = await fetch(`${shop.url}/v1/regime/sample`)
-      if (status === 200) return
-      await new Promise((wake) => setTimeout(wake, 250))
-    }
-    throw new Error('the regime was not ready within a minute')
+    // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
+    await until(async () => (await fetch(`${shop.url}/v1/regime/sample`)).status === 200)
   })
   after(() => shop.close())
 
-  it('pays with @x402/fetch in version 2, and exactly the price is transferred', async () => {
+  it('pays through @x402/fetch with x402 version 2, and exactly the price is transferred', async () => {
     proves('pay-x-payment', 'usdc-to-payee', 'regime-snapshot')
     await shop.moved()
     const response = await wrapFetchWithPayment(fetch, client())(route)
@@ -45,7 +41,7 @@ describe('an unmodified public client', function () {
     expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
   })
 
-  it('pays with the same client in version 1', async () => {
+  it('pays through @x402/fetch with x402 version 1', async () => {
     await shop.moved()
     // Without the v2 header the client reads the v1 body and sends X-PAYMENT.
     let header: string | null = null
@@ -64,7 +60,7 @@ describe('an unmodified public client', function () {
     expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
   })
 
-  it('pays over MCP with the SDK client, by payment_signature and by _meta', async () => {
+  it('pays over MCP through the official SDK, by payment_signature and by _meta', async () => {
     proves('mcp-address', 'mcp-payment', 'mcp-tools')
     const mcp = new Client({ name: 'buyer', version: '1.0.0' })
     await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
@@ -74,12 +70,12 @@ describe('an unmodified public client', function () {
 
     const unpaid = await mcp.callTool({ name: 'get_regime_current', arguments: {} })
     expect(unpaid.isError).to.equal(true)
-    const asked = unpaid.structuredContent as { accepts: never[] }
+    const required = unpaid.structuredContent as { accepts: never[] }
     const [text] = unpaid.content as { text: string }[]
-    expect(JSON.parse(text?.text ?? '')).to.deep.equal(asked)
+    expect(JSON.parse(text?.text ?? '')).to.deep.equal(required)
 
     const sign = (): Promise<string> =>
-      signPayment({ account: shop.buyer, requirement: asked.accepts[0] as never, version: 2 })
+      signPayment({ account: shop.buyer, requirement: required.accepts[0] as never, version: 2 })
     await shop.moved()
     const byArgument = { name: 'get_regime_current', arguments: { payment_signature: await sign() } }
     const payload = JSON.parse(Buffer.from(await sign(), 'base64').toString()) as Record<string, unknown>
@@ -94,7 +90,7 @@ describe('an unmodified public client', function () {
     await mcp.close()
   })
 
-  it('replays the stored answer if the same payment is sent over HTTP and over MCP', async () => {
+  it('gets the stored answer over MCP, without a second charge, for a payment it used over HTTP', async () => {
     const offer = await fetch(route)
     const { accepts } = JSON.parse(Buffer.from(offer.headers.get('payment-required') ?? '', 'base64').toString()) as {
       accepts: never[]

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { openSandboxGateway, SHOP, type SandboxGateway } from '../support/sandbox.ts'
 import { payment, send } from '../support/agent.ts'
 
-describe('two hundred buyers at the same time, on a chain with a block per second', function () {
+describe('two hundred buyers who pay at the same time, on a chain with one block per second,', function () {
   this.timeout(120_000)
   let shop: SandboxGateway
   before(async () => {

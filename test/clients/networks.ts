@@ -14,13 +14,13 @@ import { SHOP } from '../support/sandbox.ts'
 
 export type Name = 'base' | 'base-sepolia'
 
-export interface Place {
+export interface TwoChainGateway {
   readonly gateway: Gateway
   readonly url: string
   readonly buyer: ReturnType<typeof privateKeyToAccount>
   readonly payees: Readonly<Record<Name, `0x${string}`>>
   readonly chains: Readonly<Record<Name, TestChain>>
-  /** A proxy in front of each chain, which can fail. */
+  /** A proxy in front of each chain, which a test can take down. */
   readonly proxies: Readonly<Record<Name, Proxy>>
   /** Returns what the payees received since the last call, in atomic units. */
   received(): Promise<Readonly<Record<Name, bigint>>>
@@ -29,10 +29,10 @@ export interface Place {
 
 const catalog = resolve(import.meta.dirname, '../../catalog')
 export const OPERATOR_TOKEN = 'two-chains-operator'
-/** Nothing listens here. */
-const NOWHERE = 'http://127.0.0.1:9'
+/** Nothing listens on this port. */
+const UNREACHABLE = 'http://127.0.0.1:9'
 
-export async function openPlace(context: Context): Promise<Place> {
+export async function openTwoChainGateway(context: Context): Promise<TwoChainGateway> {
   const chains = {
     base: await startChain(context, { network: NETWORKS.base }),
     'base-sepolia': await startChain(context, { network: NETWORKS['base-sepolia'] }),
@@ -62,7 +62,7 @@ export async function openPlace(context: Context): Promise<Place> {
     SETTLE_KEY: settleKey,
     SETTLE_RPC_URL: proxies.base.url,
     SETTLE_RPC_URL_BASE_SEPOLIA: proxies['base-sepolia'].url,
-    SETTLE_RPC_URL_ARBITRUM: NOWHERE,
+    SETTLE_RPC_URL_ARBITRUM: UNREACHABLE,
     ALLOW_SAMPLE_SALES: 'true',
     OPERATOR_TOKEN,
     PORT: String(await freePort()),
@@ -92,7 +92,7 @@ export async function openPlace(context: Context): Promise<Place> {
     },
     async close() {
       await gateway.close()
-      for (const each of Object.values(proxies)) await each.close()
+      for (const proxy of Object.values(proxies)) await proxy.close()
       for (const chain of Object.values(chains)) await chain.stop()
       rmSync(folder, { recursive: true, force: true })
     },
@@ -104,7 +104,7 @@ const NARROW = {
   product: 'narrow',
   title: 'Narrow',
   summary: 'Paid on one network only.',
-  upstream: { url: NOWHERE },
+  upstream: { url: UNREACHABLE },
   operations: {
     getNarrow: {
       route: 'GET /v1/narrow',

@@ -40,7 +40,7 @@ describe('a production gateway', () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('settles payments on a chain with id 8453, with the name and domain of Base', async () => {
+  it('settles payments on the chain with id 8453, under the name and token domain of Base', async () => {
     running = await start('gateway/main.ts', /is open at/, environment)
     const url = `http://127.0.0.1:${environment['PORT']}`
     const { v1, v2 } = await offer(`${url}/v1/echo/real`)
@@ -66,7 +66,7 @@ describe('a production gateway', () => {
       .and.match(/ALLOW_SAMPLE_SALES/)
   })
 
-  it('does not settle on another chain than configured', async () => {
+  it('does not start if the node serves another chain than the configured one', async () => {
     const failure = await start('gateway/main.ts', /is open at/, { ...environment, NETWORK: 'base-sepolia' }).catch(
       (error: Error) => error.message,
     )

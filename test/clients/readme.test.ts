@@ -11,7 +11,7 @@ import { start, type Started } from '../support/process.ts'
 const root = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-describe('the example programs', function () {
+describe('the example programs of the README', function () {
   this.timeout(90_000)
   let folder: string
   let gateway: Started
@@ -50,7 +50,7 @@ describe('the example programs', function () {
     expect(JSON.parse(Buffer.from(receipt, 'base64').toString())).to.include({ success: true, network: 'eip155:84532' })
   })
 
-  it('use the route that the gateway prints at the start', () => {
+  it('call the route that the gateway suggests when it starts', () => {
     expect(gateway.output()).to.contain('npm run pay -- GET /v1/regime/current')
   })
 })

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { ask, buy, json } from '../support/agent.ts'
-import { openGateway, type TestGateway } from '../support/gateway.ts'
+import { openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { proves } from '../requirements.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -11,42 +11,39 @@ const MINUTE = 60_000
 describe('our own catalog', () => {
   let shop: TestGateway
   const get = async (path: string): Promise<Record<string, unknown>> => json(await ask(`${shop.url}${path}`))
-  const bought = async (path: string): Promise<Record<string, unknown>> =>
+  const buyJson = async (path: string): Promise<Record<string, unknown>> =>
     json(await buy(`${shop.url}${path}`, shop.wallet))
   const time = (value: unknown): number => Date.parse(String(value))
 
   before(async () => {
     shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
-    // The first start computes ten months of minutes; until then the product answers 503 without charge.
-    for (let tries = 0; (await ask(`${shop.url}/v1/regime/sample`)).status !== 200; tries++) {
-      if (tries > 200) throw new Error('the regime was not ready within fifty seconds')
-      await new Promise((wake) => setTimeout(wake, 250))
-    }
+    // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
+    await until(async () => (await ask(`${shop.url}/v1/regime/sample`)).status === 200)
   })
   after(() => shop.close())
 
-  it('disables no product', async () => {
+  it('has no disabled product', async () => {
     expect((await get('/health'))['withheld']).to.deep.equal([])
   })
 
   it('sells the regime of this minute, and gives the one of 24 hours ago for free', async () => {
     proves('regime-sample', 'regime-snapshot')
-    const [current, sample] = [await bought('/v1/regime/current'), await get('/v1/regime/sample')]
+    const [current, sample] = [await buyJson('/v1/regime/current'), await get('/v1/regime/sample')]
     const now = shop.now().getTime()
     expect(now - time(current['as_of'])).to.be.within(0, 3 * MINUTE)
     expect(now - time(sample['as_of'])).to.be.within(DAY, DAY + 3 * MINUTE)
     expect(sample).to.include.keys('regime', 'confidence', 'position_scalar')
   })
 
-  it('shows no paid data on a free page', async () => {
+  it('shows the free, delayed regime on its home page, and not the paid one', async () => {
     const page = await (await ask(`${shop.url}/`, { headers: { accept: 'text/html' } })).text()
     const sample = await get('/v1/regime/sample')
     expect(page).to.contain(`datetime="${String(sample['as_of'])}"`)
   })
 
-  it('has a snapshot for every minute since February 2026', async () => {
+  it('sells a regime snapshot for every minute since February 2026', async () => {
     proves('regime-since', 'regime-history')
-    const first = await bought('/v1/regime/history?start=2026-02-01T00:00:00Z&limit=1000')
+    const first = await buyJson('/v1/regime/history?start=2026-02-01T00:00:00Z&limit=1000')
     const snapshots = first['snapshots'] as { as_of: string }[]
     expect(first['count']).to.equal(1000)
     expect(time(snapshots[0]?.as_of)).to.be.within(
@@ -55,11 +52,11 @@ describe('our own catalog', () => {
     )
     const steps = snapshots.slice(1).map((snapshot, at) => time(snapshot.as_of) - time(snapshots[at]?.as_of))
     expect(new Set(steps)).to.deep.equal(new Set([MINUTE]))
-    const next = await bought(`/v1/regime/history?start=${String(first['next_start'])}&limit=1`)
+    const next = await buyJson(`/v1/regime/history?start=${String(first['next_start'])}&limit=1`)
     expect(time((next['snapshots'] as { as_of: string }[])[0]?.as_of) - time(snapshots.at(-1)?.as_of)).to.equal(MINUTE)
   })
 
-  it('grades the regime live', async () => {
+  it('publishes live statistics that grade the regime', async () => {
     proves('regime-stats')
     const stats = await get('/v1/stats')
     expect(stats['snapshots']).to.be.greaterThan(400_000)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createLog } from '../../gateway/observe/log.ts'
 import { ask, buy, json } from '../support/agent.ts'
-import { openGateway } from '../support/gateway.ts'
+import { openGateway, until } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
@@ -23,7 +23,7 @@ describe('an alarm', () => {
     const alerts: SentAlert[] = []
     let received: () => void = () => {}
     const delivered = new Promise<void>((resolve) => (received = resolve))
-    const hook = createServer((request, response) => {
+    const webhook = createServer((request, response) => {
       let text = ''
       request.on('data', (chunk: Buffer) => (text += chunk.toString()))
       request.on('end', () => {
@@ -32,11 +32,11 @@ describe('an alarm', () => {
         received()
       })
     })
-    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
     const environment = {
       DATA_DIR: folder,
       OPERATOR_TOKEN: TOKEN,
-      ALERT_WEBHOOK_URL: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`,
+      ALERT_WEBHOOK_URL: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/`,
     }
     try {
       const first = await openGateway(environment, { inMemory: false })
@@ -60,10 +60,11 @@ describe('an alarm', () => {
       expect(await page.text()).to.contain('1 active alarm')
       const sample = 'tollgate_alarm{alarm="ledger.owed"} 1'
       // The gauge is set when the check is complete, shortly after the webhook received the alert.
-      while (!(await (await ask(`${second.url}/metrics`, { headers: bearer })).text()).includes(sample));
+      const metrics = async () => (await ask(`${second.url}/metrics`, { headers: bearer })).text()
+      await until(async () => (await metrics()).includes(sample))
       await second.close()
     } finally {
-      hook.close()
+      webhook.close()
       rmSync(folder, { recursive: true, force: true })
     }
   })

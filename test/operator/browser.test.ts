@@ -35,17 +35,17 @@ describe('the operator console in a browser', () => {
     ['light', 1280],
     ['dark', 360],
   ] as const)
-    it(`is accessible and fits ${width} pixels, from login to revocation and logout`, async () => {
+    it(`is accessible and fits a ${colorScheme} screen of ${width} pixels, from login to revocation and logout`, async () => {
       const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
       const page = await context.newPage()
       const check = async (): Promise<void> => {
-        const at = page.url()
-        expect(await page.evaluate('document.documentElement.scrollWidth'), at).to.be.at.most(width)
+        const url = page.url()
+        expect(await page.evaluate('document.documentElement.scrollWidth'), url).to.be.at.most(width)
         await page.evaluate(axe)
         const { violations } = (await page.evaluate('axe.run()')) as AxeResults
         expect(
           violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-          at,
+          url,
         ).to.deep.equal([])
       }
       await page.goto(`${shop.url}/operator`)

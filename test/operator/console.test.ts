@@ -25,30 +25,31 @@ describe('the operator console', () => {
       redirect: 'manual',
     })
 
-  async function session(): Promise<{ cookie: string; csrf_token: string }> {
+  /** Logs in as a browser does. */
+  async function logIn(): Promise<{ cookie: string; csrf_token: string }> {
     const login = await post('/operator/login', { token: TOKEN })
     expect(login.status).to.equal(303)
-    const set = login.headers.get('set-cookie') ?? ''
-    expect(set)
+    const setCookie = login.headers.get('set-cookie') ?? ''
+    expect(setCookie)
       .to.match(/HttpOnly/)
       .and.match(/SameSite=Strict/)
       .and.match(/Path=\/operator/)
-    expect(set).not.to.contain(TOKEN)
-    const cookie = set.split(';')[0] as string
+    expect(setCookie).not.to.contain(TOKEN)
+    const cookie = setCookie.split(';')[0] as string
     const page = await (await fetch(at('/operator/catalog'), { headers: { cookie, accept: 'text/html' } })).text()
     return { cookie, csrf_token: /name="csrf_token" value="([^"]+)"/.exec(page)?.[1] ?? '' }
   }
 
   it('does not exist if no token is configured', async () => {
-    const plain = await openGateway()
+    const withoutConsole = await openGateway()
     for (const path of ['/operator', '/operator/login', '/operator/products', '/metrics'])
-      expect((await ask(`${plain.url}${path}`, { headers: bearer })).status, path).to.equal(404)
-    await plain.close()
+      expect((await ask(`${withoutConsole.url}${path}`, { headers: bearer })).status, path).to.equal(404)
+    await withoutConsole.close()
   })
 
   it('answers 401 on every path without the token or with a wrong one', async () => {
-    const wrong = [{}, { authorization: 'Bearer wrong-horse-battery' }, { cookie: 'operator=9999999999999.abc' }]
-    for (const headers of wrong)
+    const unauthorized = [{}, { authorization: 'Bearer wrong-horse-battery' }, { cookie: 'operator=9999999999999.abc' }]
+    for (const headers of unauthorized)
       for (const path of [...SCREENS.map((screen) => `/operator${screen}`), '/metrics', '/operator/nothing']) {
         const response = await ask(at(path), { headers })
         expect(response.status, path).to.equal(401)
@@ -74,12 +75,12 @@ describe('the operator console', () => {
     const refused = await post('/operator/login', { token: 'wrong-horse-battery' })
     expect(refused.status).to.equal(401)
     expect(refused.headers.get('set-cookie')).to.equal(null)
-    const { cookie, csrf_token } = await session()
+    const { cookie, csrf_token } = await logIn()
     expect((await fetch(at('/operator'), { headers: { cookie } })).status).to.equal(200)
     const out = await post('/operator/logout', { csrf_token }, { cookie })
     expect(out.headers.get('set-cookie')).to.match(/Max-Age=0/)
-    const before = new Date(Date.now() - 13 * 3600_000)
-    const old = new OperatorSessions(TOKEN, shop.url, () => before).open().split(';')[0] as string
+    const thirteenHoursAgo = new Date(shop.now().getTime() - 13 * 3600_000)
+    const old = new OperatorSessions(TOKEN, shop.url, () => thirteenHoursAgo).open().split(';')[0] as string
     expect((await fetch(at('/operator'), { headers: { cookie: old } })).status, 'an old session').to.equal(401)
   })
 
@@ -102,10 +103,10 @@ describe('the operator console', () => {
         id: string
         state: string
       }[]
-    const [bought] = await listed()
-    expect(bought?.state).to.equal('active')
-    const id = bought?.id ?? ''
-    const { cookie, csrf_token } = await session()
+    const [subscription] = await listed()
+    expect(subscription?.state).to.equal('active')
+    const id = subscription?.id ?? ''
+    const { cookie, csrf_token } = await logIn()
     const revoke = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
       post('/operator/subscriptions/revoke', { id, ...fields }, { cookie, ...headers })
     expect((await revoke({})).status, 'without the CSRF token').to.equal(401)
@@ -121,27 +122,30 @@ describe('the operator console', () => {
     expect((await listed())[0]?.state).to.equal('revoked')
   })
 
-  it("shows revenue without the operator's own wallets, and the funnel with its reasons", async () => {
-    const own = await openGateway({ OPERATOR_TOKEN: TOKEN, OWN_WALLETS: `0x${'c1'.repeat(20)} ${shop.wallet.address}` })
+  it("shows revenue without payments from the operator's own wallets, and the funnel with its reasons", async () => {
+    const gateway = await openGateway({
+      OPERATOR_TOKEN: TOKEN,
+      OWN_WALLETS: `0x${'c1'.repeat(20)} ${shop.wallet.address}`,
+    })
     const stranger = newWallet()
-    await buy(`${own.url}/v1/echo/a`, shop.wallet)
-    const header = await payment(`${own.url}/v1/echo/b`, stranger)
-    for (let times = 0; times < 2; times++) await send(`${own.url}/v1/echo/b`, header)
-    await send(`${own.url}/v1/echo/c`, header)
+    await buy(`${gateway.url}/v1/echo/a`, shop.wallet)
+    const header = await payment(`${gateway.url}/v1/echo/b`, stranger)
+    for (let times = 0; times < 2; times++) await send(`${gateway.url}/v1/echo/b`, header)
+    await send(`${gateway.url}/v1/echo/c`, header)
     const failing = { method: 'POST', body: { text: 'a', fault: 'throw' } }
-    await buy(`${own.url}/v1/echo`, stranger, 2, failing)
-    const money = await json(await ask(`${own.url}/operator`, { headers: bearer }))
+    await buy(`${gateway.url}/v1/echo`, stranger, 2, failing)
+    const money = await json(await ask(`${gateway.url}/operator`, { headers: bearer }))
     const revenue = money['revenue'] as Record<string, { payments: number; amount: string }>
     expect(revenue['total']).to.deep.include({ payments: 1, amount: '5000' })
     expect(revenue['own']).to.deep.include({ payments: 1, amount: '5000' })
     const {
       refused_by_reason: refused,
-      not_charged_by_reason: spared,
+      not_charged_by_reason: notCharged,
       ...counts
     } = money['funnel'] as Record<string, unknown>
     expect(counts).to.include({ offered: 3, delivered: 2, repeated: 1, refused: 1, not_charged: 1 })
     expect(refused).to.deep.equal([{ reason: 'payment_conflict', count: 1 }])
-    expect(spared).to.deep.equal([{ reason: 'product_failed', count: 1 }])
-    await own.close()
+    expect(notCharged).to.deep.equal([{ reason: 'product_failed', count: 1 }])
+    await gateway.close()
   })
 })

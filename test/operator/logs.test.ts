@@ -19,8 +19,8 @@ describe('the log of a running gateway at the most verbose level', function () {
   let buyer: ReturnType<typeof privateKeyToAccount>
   const secrets = new Map([['the operator token', TOKEN]])
 
-  /** The parts of a payment that no line may contain: header, signature, and a long piece from the middle of the header. */
-  function keep(name: string, header: string): void {
+  /** Adds what no line may contain of a payment: the header, a long piece from its middle, and the signature. */
+  function addSecretsOf(name: string, header: string): void {
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: { signature: string } }
     secrets.set(`the header of ${name}`, header)
     secrets.set(`a piece of ${name}`, header.slice(200, 260))
@@ -55,29 +55,29 @@ describe('the log of a running gateway at the most verbose level', function () {
   it('names calls and payments, and contains no payment header, key, token or body', async () => {
     for (const version of [1, 2] as const) {
       const header = await payment(`${url}/v1/echo/quietly`, buyer, version)
-      keep(`a paid call of x402 v${version}`, header)
+      addSecretsOf(`a paid call of x402 v${version}`, header)
       expect((await send(`${url}/v1/echo/quietly`, header, version)).status).to.equal(200)
       expect((await send(`${url}/v1/late`, header, version)).status).to.equal(409)
     }
     const failing = { method: 'POST', body: { text: 'words of a buyer', fault: 'throw' } }
     secrets.set('a body', 'words of a buyer')
-    const failed = await payment(`${url}/v1/echo`, buyer, 2, failing)
-    keep('a call that failed', failed)
-    expect((await send(`${url}/v1/echo`, failed, 2, failing)).status).to.equal(502)
+    const failedPayment = await payment(`${url}/v1/echo`, buyer, 2, failing)
+    addSecretsOf('a call that failed', failedPayment)
+    expect((await send(`${url}/v1/echo`, failedPayment, 2, failing)).status).to.equal(502)
     secrets.set('a broken header', 'not-a-payment-at-all')
     await send(`${url}/v1/echo/quietly`, 'not-a-payment-at-all')
 
-    const bought = await json(await buy(`${url}/v1/passes/late/1h`, buyer, 2, { method: 'POST' }))
-    secrets.set('an access token', String(bought['token']))
-    expect((await ask(`${url}/v1/late`, { headers: { 'x-service-token': String(bought['token']) } })).status).to.equal(
+    const pass = await json(await buy(`${url}/v1/passes/late/1h`, buyer, 2, { method: 'POST' }))
+    secrets.set('an access token', String(pass['token']))
+    expect((await ask(`${url}/v1/late`, { headers: { 'x-service-token': String(pass['token']) } })).status).to.equal(
       200,
     )
     secrets.set('a wrong access token', 'a-token-of-nobody')
     await ask(`${url}/v1/late`, { headers: { 'x-service-token': 'a-token-of-nobody' } })
 
-    const paid = await payment(`${url}/v1/echo/tool`, buyer)
-    keep('a tool call', paid)
-    const call = { name: 'get_echo', arguments: { word: 'tool', payment_signature: paid } }
+    const toolPayment = await payment(`${url}/v1/echo/tool`, buyer)
+    addSecretsOf('a tool call', toolPayment)
+    const call = { name: 'get_echo', arguments: { word: 'tool', payment_signature: toolPayment } }
     await ask(`${url}/mcp`, {
       method: 'POST',
       body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call },
@@ -104,7 +104,7 @@ describe('the log of a running gateway at the most verbose level', function () {
     expect(lines.filter(({ call: id }) => typeof id === 'string').length).to.be.greaterThan(15)
     expect(lines.filter(({ payment: key }) => typeof key === 'string').length).to.be.greaterThan(5)
     expect(new Set(lines.map(({ level }) => level))).to.include.all.keys('info', 'warn', 'error')
-    const told = [...secrets].filter(([, secret]) => secret.length < 8 || running.output().includes(secret))
-    expect(told.map(([name]) => name)).to.deep.equal([])
+    const leaked = [...secrets].filter(([, secret]) => secret.length < 8 || running.output().includes(secret))
+    expect(leaked.map(([name]) => name)).to.deep.equal([])
   })
 })

@@ -10,13 +10,13 @@ import { openGateway } from '../support/gateway.ts'
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
 
-/** The value of a sample, by its full name with labels. */
+/** Returns the value of a sample, by its full name with labels. NaN if there is none. */
 function sample(text: string, name: string): number {
   const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1) ?? Number.NaN)
 }
 
-describe('the metrics and the log', () => {
+describe('the metrics', () => {
   it('count offers, refusals by reason, failures without charge, deliveries, pending payments and settlement times', async () => {
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     const { url, wallet } = shop
@@ -49,15 +49,15 @@ describe('the metrics and the log', () => {
     await shop.close()
   })
 
-  it('are valid in the text format 0.0.4, with a bounded number of series whatever reasons a settler invents', async () => {
+  it('are valid in the text format 0.0.4, with a bounded number of series whatever reasons a settler gives', async () => {
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     const { gateway } = shop
     const metrics = createMetrics({ journal: gateway.journal, edition: () => gateway.current })
     const bound = gateway.current.bound.get('getEcho') as BoundOperation
     const request = { credential: { payments: ['x'], token: null } } as unknown as CallRequest
-    for (let nth = 0; nth < 260; nth++) {
-      const error = new ServiceError('payment_invalid', 'No.', { reason: `invented_${nth}` })
+    for (let count = 0; count < 260; count++) {
+      const error = new ServiceError('payment_invalid', 'No.', { reason: `invented_${count}` })
       const answer = { status: 402, headers: {}, body: Buffer.alloc(0), error } as unknown as Answer
       await metrics.watch(async () => answer)(gateway.current, bound, request)
     }
@@ -82,8 +82,10 @@ describe('the metrics and the log', () => {
     expect(text).to.contain('reason="invented_0"').and.to.contain('reason="other"')
     await shop.close()
   })
+})
 
-  it('contain one line per sale, with call, operation, amount, payer and transaction', async () => {
+describe('the log', () => {
+  it('has one line per sale, with call, operation, amount, payer and transaction', async () => {
     const lines: string[] = []
     const log = createLog('info', { write: (line: string) => void lines.push(line) })
     const shop = await openGateway({}, { log })
@@ -108,7 +110,7 @@ describe('the metrics and the log', () => {
     ])
   })
 
-  it('name call and payment, and never contain a payment header, a token or a body', async () => {
+  it('names the call and the payment, and never contains a payment header, a token or a body', async () => {
     const lines: string[] = []
     const log = createLog('trace', { write: (line: string) => void lines.push(line) })
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN }, { log })
@@ -121,9 +123,11 @@ describe('the metrics and the log', () => {
       const paid = await send(`${url}/v1/echo/quietly?times=3`, header, version)
       expect(paid.status).to.equal(200)
       const call = paid.headers.get('x-call-id') ?? '?'
-      const own = lines.filter((line) => line.includes(call)).map((line) => JSON.parse(line) as Record<string, unknown>)
+      const linesOfCall = lines
+        .filter((line) => line.includes(call))
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
       const key = shop.settler.transfers.at(-1)?.key
-      expect(own.map((line) => line['payment']).filter(Boolean)).to.deep.equal([key])
+      expect(linesOfCall.map((line) => line['payment']).filter(Boolean)).to.deep.equal([key])
       await send(`${url}/v1/late`, header, version)
     }
     const failing = { method: 'POST', body: { text: 'words of a buyer', fault: 'throw' } }

@@ -13,12 +13,12 @@ describe('the operator console on the sandbox chain', () => {
   })
   after(() => shop?.close())
 
-  const act = async (path: string) =>
+  const post = async (path: string) =>
     json(await ask(`${shop.url}/operator${path}`, { method: 'POST', headers: bearer }))
 
   it('matches every sale with a transfer on the chain, and shows the same total', async () => {
     for (const word of ['a', 'b']) expect((await buy(`${shop.url}/v1/echo/${word}`, shop.buyer)).status).to.equal(200)
-    const { comparison } = (await act('/reconciliation/run')) as { comparison: { buckets: object; unreadable: null } }
+    const { comparison } = (await post('/reconciliation/run')) as { comparison: { buckets: object; unreadable: null } }
     expect(comparison.unreadable).to.equal(null)
     expect(comparison.buckets).to.deep.equal({
       matched: 2,
@@ -38,7 +38,7 @@ describe('the operator console on the sandbox chain', () => {
 
   it('checks the current files without affecting the running catalog', async () => {
     const before = shop.gateway.current
-    const { check, version } = (await act('/catalog/check')) as { check: object; version: string }
+    const { check, version } = (await post('/catalog/check')) as { check: object; version: string }
     expect(check).to.deep.equal({ ok: true, version, mistakes: [], operations: before.catalog.operations.size })
     expect(shop.gateway.current).to.equal(before)
   })

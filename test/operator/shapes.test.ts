@@ -9,6 +9,7 @@ import { openGateway, type TestGateway } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
+/** The definition in schemas/operator.json that each address answers with. */
 const SHAPES = {
   '': 'Money',
   '/ledger': 'Ledger',
@@ -23,8 +24,8 @@ const SHAPES = {
 describe('the JSON of the operator console', () => {
   let shop: TestGateway
   let shapes: (name: string) => ValidateFunction
-  const at = (path: string, sent: RequestOptions = {}) =>
-    ask(`${shop.url}/operator${path}`, { ...sent, headers: bearer })
+  const askConsole = (path: string, options: RequestOptions = {}) =>
+    ask(`${shop.url}/operator${path}`, { ...options, headers: bearer })
 
   before(async () => {
     const file = resolve(import.meta.dirname, '../../schemas/operator.json')
@@ -34,6 +35,9 @@ describe('the JSON of the operator console', () => {
     shapes = (name) => ajv.getSchema(`operator.json#/$defs/${name}`) as ValidateFunction
     shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     const { url, wallet, gateway } = shop
+    // The ledger is asked for the current month, so the purchases must not fall into an earlier one.
+    const inAMinute = new Date(shop.now().getTime() + 60_000)
+    if (inAMinute.getUTCMonth() !== shop.now().getUTCMonth()) shop.advance(60)
     for (const word of ['a', 'b', 'c']) await buy(`${url}/v1/echo/${word}`, wallet)
     await buy(`${url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' })
     await buy(`${url}/v1/echo`, wallet, 2, { method: 'POST', body: { text: 'a', fault: 'throw' } })
@@ -48,46 +52,51 @@ describe('the JSON of the operator console', () => {
   for (const [path, name] of Object.entries(SHAPES))
     it(`matches ${name} of schemas/operator.json at /operator${path}`, async () => {
       const validate = shapes(name)
-      const body = await json(await at(path))
+      const body = await json(await askConsole(path))
       expect(validate(body), JSON.stringify(validate.errors)).to.equal(true)
       expect(validate({ ...body, more: 1 }), 'allows no other fields').to.equal(false)
     })
 
-  it('shows the same sums as the ledger of the month and its export', async () => {
-    const money = (await json(await at(''))) as { revenue: { total: { amount: string }; owed: { amount: string } } }
-    const { totals, month } = (await json(await at('/ledger'))) as {
+  it('shows the same revenue as the ledger of the month and its export', async () => {
+    const money = (await json(await askConsole(''))) as {
+      revenue: { total: { amount: string }; owed: { amount: string } }
+    }
+    const { totals, month } = (await json(await askConsole('/ledger'))) as {
       month: string
       totals: { kind: string; amount_atomic: string }[]
     }
-    const of = (kind: string): bigint =>
-      totals.filter((total) => total.kind === kind).reduce((sum, total) => sum + BigInt(total.amount_atomic), 0n)
-    expect(of('sale') - of('debt')).to.equal(BigInt(money.revenue.total.amount))
-    expect(of('debt')).to.equal(BigInt(money.revenue.owed.amount))
-    const csv = await at(`/ledger/export?month=${month}&format=csv`)
+    const total = (kind: string): bigint =>
+      totals.filter((entry) => entry.kind === kind).reduce((sum, entry) => sum + BigInt(entry.amount_atomic), 0n)
+    expect(total('sale') - total('debt')).to.equal(BigInt(money.revenue.total.amount))
+    expect(total('debt')).to.equal(BigInt(money.revenue.owed.amount))
+    const csv = await askConsole(`/ledger/export?month=${month}&format=csv`)
     expect(csv.headers.get('content-type')).to.equal('text/csv; charset=utf-8')
     expect(csv.headers.get('content-disposition')).to.equal(`attachment; filename="ledger-${month}.csv"`)
     const lines = Papa.parse<Record<string, string>>(await csv.text(), { header: true, skipEmptyLines: true }).data
-    const { entries } = (await json(await at(`/ledger/export?month=${month}&format=json`))) as { entries: object[] }
+    const { entries } = (await json(await askConsole(`/ledger/export?month=${month}&format=json`))) as {
+      entries: object[]
+    }
     expect(lines).to.deep.equal(entries)
     expect(shop.settler.transfers).to.have.length(lines.filter(({ kind }) => kind === 'sale').length)
   })
 
-  it('refuses an invalid month or format', async () => {
+  it('refuses an invalid month or format, and a caller without the token', async () => {
     for (const query of ['?month=2026-13', '/export?month=x', '/export?format=xml'])
-      expect((await at(`/ledger${query}`)).status, query).to.equal(422)
+      expect((await askConsole(`/ledger${query}`)).status, query).to.equal(422)
     expect((await ask(`${shop.url}/operator/ledger/export`)).status).to.equal(401)
   })
 
-  it('marks a debt as repaid by its settlement, once, and refuses anything else', async () => {
-    const { debts } = (await json(await at('/ledger'))) as { debts: { transaction: string; payment: string }[] }
+  it('marks a debt as repaid once, by its settlement transaction, and refuses anything else', async () => {
+    const { debts } = (await json(await askConsole('/ledger'))) as { debts: { transaction: string; payment: string }[] }
     const [debt] = debts
-    const repaid = (fields: Record<string, string>) => at('/ledger/repaid', { method: 'POST', body: fields })
+    const markRepaid = (fields: Record<string, string>) =>
+      askConsole('/ledger/repaid', { method: 'POST', body: fields })
     const transaction = debt?.transaction ?? ''
-    expect((await repaid({ transaction: `0x${'0'.repeat(64)}` })).status).to.equal(422)
-    expect((await repaid({ transaction, by: 'not a hash' })).status).to.equal(422)
+    expect((await markRepaid({ transaction: `0x${'0'.repeat(64)}` })).status).to.equal(422)
+    expect((await markRepaid({ transaction, by: 'not a hash' })).status).to.equal(422)
     const by = `0x${'5b'.repeat(32)}`
-    expect(await json(await repaid({ transaction, by }))).to.deep.equal({ repaid: debt?.payment, note: by })
-    expect((await repaid({ transaction, by })).status).to.equal(422)
-    expect((await json(await at('/ledger')))['debts']).to.deep.equal([])
+    expect(await json(await markRepaid({ transaction, by }))).to.deep.equal({ repaid: debt?.payment, note: by })
+    expect((await markRepaid({ transaction, by })).status).to.equal(422)
+    expect((await json(await askConsole('/ledger')))['debts']).to.deep.equal([])
   })
 })

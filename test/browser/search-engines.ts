@@ -5,15 +5,15 @@ import type { Service } from './service.ts'
 /** Pages that are private or only temporary. */
 const UNLISTED = /^(report|receipt|founding-leave|calculator-422|\d{3})/
 
-export function search(running: () => Service): void {
+export function searchEngines(running: () => Service): void {
   const html = async (path: string, headers = {}): Promise<string> =>
     (await fetch(running().url + path, { headers: { accept: 'text/html', ...headers } })).text()
   const content = (text: string, name: string): string =>
     new RegExp(`<meta (?:name|property)="${name}" content="([^"]*)"`).exec(text)?.[1] ?? ''
 
   it('finds the title, description, canonical URL, preview card and structured data of every page', async () => {
-    const { places, url } = running()
-    const listed = places.filter(({ name }) => !UNLISTED.test(name))
+    const { pages, url } = running()
+    const listed = pages.filter(({ name }) => !UNLISTED.test(name))
     expect(listed.length).to.be.above(12)
     for (const { name, path } of listed) {
       const text = await html(path)
@@ -32,7 +32,7 @@ export function search(running: () => Service): void {
   })
 
   it('is told not to index reports, receipts, e-mail links and errors', async () => {
-    for (const { name, path, headers } of running().places.filter(({ name }) => UNLISTED.test(name))) {
+    for (const { name, path, headers } of running().pages.filter(({ name }) => UNLISTED.test(name))) {
       const text = await html(path, headers)
       expect(content(text, 'robots'), name).to.match(/^noindex/)
       expect(text, name).not.to.match(/canonical|ld\+json|og:/)
@@ -40,17 +40,17 @@ export function search(running: () => Service): void {
   })
 
   it('finds the listed pages in the sitemap, with their dates, and in llms.txt', async () => {
-    const { places, url } = running()
-    const [map, index] = await Promise.all(['/sitemap.xml', '/llms.txt'].map((path) => html(path)))
-    const mapped = [...(map ?? '').matchAll(/<loc>([^<]+)<\/loc><lastmod>(\d{4}-\d\d-\d\d)<\/lastmod>/g)]
-    const pages = mapped.map(([, address = '']) => address.replace(url, ''))
-    expect(map?.match(/<url>/g)).to.have.length(pages.length)
-    const listed = places.filter(({ name, path }) => !UNLISTED.test(name) && !/[?]|docs\//.test(path))
-    expect(pages).to.include.members(listed.map(({ path }) => path))
-    for (const path of pages) {
+    const { pages, url } = running()
+    const [sitemap, llms] = await Promise.all(['/sitemap.xml', '/llms.txt'].map((path) => html(path)))
+    const entries = [...(sitemap ?? '').matchAll(/<loc>([^<]+)<\/loc><lastmod>(\d{4}-\d\d-\d\d)<\/lastmod>/g)]
+    const inSitemap = entries.map(([, address = '']) => address.replace(url, ''))
+    expect(sitemap?.match(/<url>/g)).to.have.length(inSitemap.length)
+    const listed = pages.filter(({ name, path }) => !UNLISTED.test(name) && !/[?]|docs\//.test(path))
+    expect(inSitemap).to.include.members(listed.map(({ path }) => path))
+    for (const path of inSitemap) {
       expect((await fetch(url + path)).status, path).to.equal(200)
-      expect(index, path).to.contain(`](${url}${path}`)
+      expect(llms, path).to.contain(`](${url}${path}`)
     }
-    expect(pages.filter((path) => /report\/|receipt|operator|leave/.test(path))).to.deep.equal([])
+    expect(inSitemap.filter((path) => /report\/|receipt|operator|leave/.test(path))).to.deep.equal([])
   })
 }

@@ -4,29 +4,32 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { Service } from './service.ts'
 
-const [WORST, ADDRESS] = [
+/** Breaks out of as many kinds of markup as possible. */
+const [MARKUP_INJECTION, SCRIPT_URL] = [
   `"'></script></title><img src=x onerror=breach()><script>breach()</script><svg onload=breach()>\${breach()}{{breach()}}`,
   `javascript:breach()//`,
 ]
 const CALCULATOR = ['sharpe', 'days', 'trials', 'skew', 'kurt', 'sr_variance', 'periods_per_year']
-const TRAP = `window.breach = () => { window.breached = true }; window.alert = window.breach`
+/** Records that injected script ran. */
+const BREACH_DETECTOR = `window.breach = () => { window.breached = true }; window.alert = window.breach`
 
 /** Elements that exist only if an input became markup. */
-const MARKUP = `[...document.querySelectorAll('img, svg[onload], [onerror], [href^="javascript:" i], [action^="javascript:" i],' +
-  ' script:not([src]):not([type="application/ld+json"])')].map((one) => one.outerHTML.slice(0, 120))`
+const INJECTED_ELEMENTS = `[...document.querySelectorAll('img, svg[onload], [onerror], [href^="javascript:" i], [action^="javascript:" i],' +
+  ' script:not([src]):not([type="application/ld+json"])')].map((element) => element.outerHTML.slice(0, 120))`
 
-export function hostile(running: () => Service): void {
-  /** Opens a URL and asserts that the page treats the input as text. */
+export function hostileInput(running: () => Service): void {
+  /** Asserts that the open page treats the input as text. */
   async function assertHarmless(page: Page, where: string): Promise<void> {
     expect(await page.evaluate('window.breached'), where).to.equal(undefined)
-    expect(await page.evaluate(MARKUP), where).to.deep.equal([])
+    expect(await page.evaluate(INJECTED_ELEMENTS), where).to.deep.equal([])
   }
 
-  async function trapped() {
+  /** Opens a browser tab that notices when injected script runs. */
+  async function openWithDetector() {
     const opened = await running().open('')
-    await opened.page.addInitScript(TRAP)
+    await opened.page.addInitScript(BREACH_DETECTOR)
     opened.page.on('dialog', (dialog) => {
-      opened.complaints.push(`dialog: ${dialog.message()}`)
+      opened.consoleErrors.push(`dialog: ${dialog.message()}`)
       void dialog.dismiss()
     })
     return opened
@@ -34,9 +37,9 @@ export function hostile(running: () => Service): void {
 
   it('is shown as text in parameters, in their names and in every part of a path', async () => {
     const { url } = running()
-    const { page, complaints, close } = await trapped()
-    for (const text of [WORST, ADDRESS]) {
-      const coded = encodeURIComponent(text)
+    const { page, consoleErrors, close } = await openWithDetector()
+    for (const text of [MARKUP_INJECTION, SCRIPT_URL]) {
+      const encoded = encodeURIComponent(text)
       const addresses = [
         ...CALCULATOR.map((name) => `/tools/deflated-sharpe-calculator?sharpe=1&${name}=`),
         '/?err=',
@@ -55,40 +58,46 @@ export function hostile(running: () => Service): void {
         '/methodology?',
         '/v1/regime/sample?',
         '/nowhere?a=1#',
-      ].map((address) => address + coded)
+      ].map((address) => address + encoded)
       for (const address of addresses) {
         await page.goto(url + address)
         await assertHarmless(page, address)
       }
     }
-    expect(complaints).to.deep.equal([])
+    expect(consoleErrors).to.deep.equal([])
     await close()
   })
 
-  it('in a header does not reach any page', async () => {
+  it('in a header never appears on a page', async () => {
     const { url } = running()
     const names = ['accept-language', 'referer', 'user-agent', 'origin', 'forwarded', 'via', 'cookie', 'x-payment']
     const forwarded = ['for', 'host', 'proto', 'prefix', 'port', 'server'].map((name) => `x-forwarded-${name}`)
-    const headers = Object.fromEntries([...names, ...forwarded, 'x-service-token'].map((name) => [name, WORST]))
+    const headers = Object.fromEntries(
+      [...names, ...forwarded, 'x-service-token'].map((name) => [name, MARKUP_INJECTION]),
+    )
     for (const path of ['/', '/nowhere', '/v1/regime/current', '/pricing?ok=many', '/docs'])
       for (const host of [new URL(url).host, 'breach.example']) {
-        const html = await asked(new URL(path, url), { ...headers, host, accept: 'text/html' })
+        const html = await responseText(new URL(path, url), { ...headers, host, accept: 'text/html' })
         expect(html, path).to.contain('<html').and.not.to.contain('breach')
       }
   })
 
   it('is shown as text in every cell and name of a ledger, on the report page and in its JSON', async () => {
     const { url } = running()
-    const cell = `"${WORST.replaceAll('"', '""')}"`
+    const cell = `"${MARKUP_INJECTION.replaceAll('"', '""')}"`
     const rows = [1, 2, 3].map((day) => `${cell},long,1,2024-01-0${day},9,2024-01-0${day + 1},8,${cell},${cell}`)
     const ledger = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price,trial', ...rows]
-    const named = [`symbol,side,qty,entry_time,entry_price,exit_time,exit_price,trial,${cell}`, ...rows]
+    const withNamedColumn = [`symbol,side,qty,entry_time,entry_price,exit_time,exit_price,trial,${cell}`, ...rows]
     const bars = ['symbol,date,open,high,low,close', ...[1, 2, 3, 4].map((day) => `${cell},2024-01-0${day},1,1,1,1`)]
-    const { page, complaints, close } = await trapped()
-    for (const [index, file] of [ledger, named, [...named, `${cell},${cell},${cell},${cell},${cell}`]].entries()) {
+    const { page, consoleErrors, close } = await openWithDetector()
+    for (const [index, file] of [
+      ledger,
+      withNamedColumn,
+      [...withNamedColumn, `${cell},${cell},${cell},${cell},${cell}`],
+    ].entries()) {
       const form = new FormData()
-      form.set('file', new Blob([file.join('\n')], { type: WORST.slice(0, 20) }), WORST)
-      form.set('bars', new Blob([bars.join('\n')]), WORST)
+      form.set('file', new Blob([file.join('\n')], { type: MARKUP_INJECTION.slice(0, 20) }), MARKUP_INJECTION)
+      form.set('bars', new Blob([bars.join('\n')]), MARKUP_INJECTION)
       const answer = await fetch(`${url}/audit`, { method: 'POST', body: form })
       const { report_url: path } = (await answer.json()) as { report_url?: string }
       if (path === undefined) {
@@ -102,15 +111,15 @@ export function hostile(running: () => Service): void {
       expect(download.headers.get('content-type')).to.contain('application/json')
       expect(download.headers.get('x-content-type-options')).to.equal('nosniff')
     }
-    expect(complaints).to.deep.equal([])
+    expect(consoleErrors).to.deep.equal([])
     await close()
   })
 
-  it('is refused or stored as text by the founding list', async () => {
+  it('is refused or stored as plain text by the founding list', async () => {
     const { url } = running()
     for (const fields of [
-      { email: WORST },
-      { email: 'ada@example.org', source: WORST },
+      { email: MARKUP_INJECTION },
+      { email: 'ada@example.org', source: MARKUP_INJECTION },
       { email: `"<script>"@example.org` },
     ]) {
       const answer = await fetch(`${url}/founding`, { method: 'POST', body: new URLSearchParams(fields) })
@@ -120,9 +129,9 @@ export function hostile(running: () => Service): void {
     }
   })
 
-  it('would not run as markup, because the content security policy allows nothing unsafe', async () => {
-    const { places, url } = running()
-    for (const { name, path, headers } of places) {
+  it('could not run even as markup, because the content security policy allows nothing unsafe', async () => {
+    const { pages, url } = running()
+    for (const { name, path, headers } of pages) {
       const answer = await fetch(url + path, { headers: { accept: 'text/html', ...headers } })
       const policy = answer.headers.get('content-security-policy') ?? ''
       expect(policy, name).to.contain("default-src 'none'").and.to.contain("script-src 'self'")
@@ -132,7 +141,10 @@ export function hostile(running: () => Service): void {
 }
 
 /** Returns the response text. Sends any header, because fetch and browsers forbid some. */
-function asked({ hostname, port, pathname, search }: URL, headers: Readonly<Record<string, string>>): Promise<string> {
+function responseText(
+  { hostname, port, pathname, search }: URL,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     request({ hostname, port, path: pathname + search, headers }, (answer) => {
       let text = ''
