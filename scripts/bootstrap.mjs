@@ -1,5 +1,5 @@
-// Installs node_modules and the native SQLite addon. Runs before `npm start` and `npm test`, has no dependencies, and does
-// nothing if the lock file has not changed.
+// Installs node_modules and the native SQLite addon. Runs before `npm start`, `npm test` and the scripts that a newcomer may
+// run first, has no dependencies, and takes milliseconds if what the lock file names is installed.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -24,13 +24,14 @@ if (major < 20 || (major === 20 && minor < 19)) stop(`Node ${process.version} is
 const require = createRequire(join(root, 'package.json'))
 const stampFile = join('node_modules', '.tollgate.json')
 const wanted = createHash('sha256').update(fs.readFileSync('package-lock.json')).digest('hex')
-const installed = () => {
+const readJson = (file) => {
   try {
-    return JSON.parse(fs.readFileSync(stampFile, 'utf8')).lock === wanted
+    return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    return false
+    return null
   }
 }
+const installed = () => readJson(stampFile)?.lock === wanted || installedByNpm()
 const addon = () => join(dirname(require.resolve('sqlite3/package.json')), 'build', 'Release', 'node_sqlite3.node')
 const addonLoads = () =>
   fs.existsSync(addon()) &&
@@ -44,6 +45,19 @@ if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
 if (!addonLoads()) buildAddon()
 fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
 say('ready')
+
+/**
+ * True if `npm ci` or `npm install` was run by hand: npm then lists what it has installed in a lock file of its own.
+ * Packages for other platforms are optional and may be missing there.
+ */
+function installedByNpm() {
+  const present = readJson(join('node_modules', '.package-lock.json'))?.packages
+  if (!present) return false
+  const { packages } = readJson('package-lock.json')
+  return Object.entries(packages).every(
+    ([path, { version, optional }]) => path === '' || (present[path] ? present[path].version === version : optional),
+  )
+}
 
 /** Allows one install at a time, because `npm start` and `npm test` may run together on a fresh clone. */
 function lockInstall() {
@@ -106,7 +120,7 @@ function buildAddon() {
     stdio: 'ignore',
   })
   if (!addonLoads()) {
-    say('no published binary: compiling sqlite3 once, which takes about a minute')
+    say('no published binary: compiling sqlite3 once, which takes a minute or two, or longer on a busy machine')
     const gyp = require.resolve('node-gyp/bin/node-gyp.js')
     const result = spawnSync(process.execPath, [gyp, 'rebuild', '--loglevel=error'], {
       cwd: folder,

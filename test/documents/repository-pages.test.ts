@@ -10,6 +10,9 @@ const pages = [
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
 ]
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Readonly<Record<string, string>>
+}
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 
 describe('the README', () => {
@@ -30,9 +33,6 @@ describe('the pages of the repository', () => {
   })
 
   it('name only npm scripts that exist', () => {
-    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-      scripts: Record<string, string>
-    }
     const unknown = pages.flatMap((page) =>
       [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)]
         .map(([, name]) => name as string)
@@ -40,6 +40,16 @@ describe('the pages of the repository', () => {
         .map((name) => `${page}: ${name}`),
     )
     expect(unknown).to.deep.equal([])
+  })
+
+  it('name npm scripts that install missing packages, so that each of them may be run first', () => {
+    const named = ['README.md', 'CONTRIBUTING.md', 'docs/plugins.md', 'docs/operations.md'].flatMap((page) =>
+      [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)].map(([, name]) => name as string),
+    )
+    const ofDevelopers = ['bench:http', 'bench:products', 'lighthouse', 'model', 'pictures']
+    const bare = named.filter((name) => scripts[`pre${name}`] !== scripts['prestart'] && !ofDevelopers.includes(name))
+    expect(bare).to.deep.equal([])
+    expect(named.length).to.be.greaterThan(10)
   })
 
   it('name only files of the project that exist', () => {
