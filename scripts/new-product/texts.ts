@@ -51,8 +51,8 @@ export function documentOf(made: NewProduct): string {
         route: `GET /v1/${FAMILY}/${product}`,
         summary,
         price,
-        query: { $ref: `${product}.json#/$defs/Query` },
-        response: { $ref: `${product}.json#/$defs/Answer` },
+        query: { $ref: `${product}.json#/$defs/${pascal(made)}Query` },
+        response: { $ref: `${product}.json#/$defs/${pascal(made)}Answer` },
         tool: true,
         example: { request: { query: { limit: 2 } }, response: ANSWER },
       },
@@ -88,15 +88,16 @@ export function upstreamOf(made: NewProduct): string {
   })
 }
 
-/** The schema of the query and the answer. */
-export function schemaOf({ product, title, summary }: NewProduct): string {
+/** The schema of the query and the answer. Generated types have the names of definitions, so these begin with the product. */
+export function schemaOf(made: NewProduct): string {
+  const { product, title, summary } = made
   const time = { type: 'string', format: 'date-time' }
   return json({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: `${product}.json`,
     title,
     $defs: {
-      Query: {
+      [`${pascal(made)}Query`]: {
         type: 'object',
         properties: {
           limit: {
@@ -108,7 +109,7 @@ export function schemaOf({ product, title, summary }: NewProduct): string {
           },
         },
       },
-      Answer: {
+      [`${pascal(made)}Answer`]: {
         type: 'object',
         required: ['as_of', 'data_mode', 'items'],
         description: summary,
@@ -163,9 +164,12 @@ export function testOf(made: NewProduct): string {
 import { callOperation, openTestCatalog, testContract } from 'tollgate/testing'
 
 const now = new Date('2026-06-01T12:00:00Z')
-const { edition, close } = await openTestCatalog({ now })
+const { edition, issues, close } = await openTestCatalog({ now })
 
 describe('${made.product}', () => {
+  before(() => {
+    expect(issues).to.deep.equal([])
+  })
   after(close)
 
   testContract(edition, { now, product: '${made.product}' })

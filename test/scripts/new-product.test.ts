@@ -43,7 +43,7 @@ describe('npm run new-product', () => {
 
   it('writes a test that passes', () => {
     const tested = run('node_modules/mocha/bin/mocha.js', '--no-package', 'test/plugins/gold-price/index.test.ts')
-    expect(tested.stdout, tested.stdout).to.match(/6 passing/)
+    expect(tested.stdout, tested.stdout).to.match(/7 passing/)
     expect(tested.status).to.equal(0)
   })
 
@@ -54,6 +54,14 @@ describe('npm run new-product', () => {
       encoding: 'utf8',
     })
     expect(tsc.stdout.split('\n').filter((line) => line.includes('gold-price'))).to.deep.equal([])
+  })
+
+  it('gives every type the name of its product, so that a second product renames none', () => {
+    const typeNames = () =>
+      readFileSync(join(copy, 'schemas/types.d.ts'), 'utf8').match(/(?<=^export type )\w+/gm) ?? []
+    expect(typeNames()).to.include.members(['GoldPriceQuery', 'GoldPriceAnswer'])
+    expect(run('scripts/new-product.ts', 'amber').status).to.equal(0)
+    expect(typeNames()).to.include.members(['AmberQuery', 'AmberAnswer', 'GoldPriceQuery', 'GoldPriceAnswer'])
   })
 
   it('writes a product without code as one document', () => {
