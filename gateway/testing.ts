@@ -14,11 +14,20 @@
  */
 import assert from 'node:assert/strict'
 import { createValidators } from './catalog/operation-validators.ts'
+import { isEventStream } from './catalog/validate.ts'
 import { openCatalog } from './compose.ts'
 import { readConfig } from './config/config.ts'
 import type { BoundOperation, Edition } from './editions/edition.ts'
 import { ServiceError } from './errors.ts'
-import { type Access, type Input, type Operation, Reply } from './plugin/plugin.ts'
+import {
+  type Access,
+  type Input,
+  type Operation,
+  type OperationId,
+  Reply,
+  type ServerEvent,
+  type StreamRequest,
+} from './plugin/plugin.ts'
 import { type Issue, lineOf } from './validation/issue.ts'
 
 export type { Edition, Issue }
@@ -55,19 +64,26 @@ export interface TestRequest extends Partial<Input> {
   /** The newest moment of data that the caller may see. */
   readonly asOf: Date
   readonly signal?: AbortSignal
+  /** Set it to accept server-sent events, as a caller does with `Accept: text/event-stream`. */
+  readonly stream?: StreamRequest
 }
 
 const RETRY_MS = 250
+/** How long to wait for the first event of a stream. There may be none for hours. */
+const FIRST_EVENT_MS = 500
+/** How long a stream may take to end after the caller has left. */
+const END_MS = 1_000
 const PAYER = '0x00000000000000000000000000000000000000b2'
 
 /**
  * Calls an operation as a buyer would, or as a free caller if it has no price: validates the input, runs the handler and
- * checks the answer. Returns the body. Throws ServiceError as the gateway would answer it.
+ * checks the answer. Returns the body, or the events of a stream as an AsyncIterable<ServerEvent>. Throws ServiceError as
+ * the gateway would answer it.
  */
 export async function callOperation(edition: Edition, id: string, request: TestRequest): Promise<unknown> {
   const bound = edition.bound.get(id)
   if (!bound) throw new Error(`The edition has no operation ${id}.`)
-  const { params = {}, query = {}, body, asOf, signal = new AbortController().signal } = request
+  const { params = {}, query = {}, body, asOf, signal = new AbortController().signal, stream } = request
   const answer = await bound.handle({
     id: 'contract',
     operation: bound.operation,
@@ -76,8 +92,9 @@ export async function callOperation(edition: Edition, id: string, request: TestR
     access: accessTo(bound.operation),
     asOf,
     signal,
+    ...(stream ? { stream } : {}),
   })
-  return answer instanceof Reply ? answer.body : answer
+  return answer instanceof Reply ? (answer.source ?? answer.body) : answer
 }
 
 function accessTo({ price }: Operation): Access {
@@ -93,57 +110,165 @@ export interface ContractOptions {
 
 /**
  * Tests what every product must keep: an example, a prompt end when the caller leaves, answers that match their schema,
- * equal answers to equal calls, and nothing newer than asOf. Call it inside a `describe`; it uses the global `describe`
- * and `it` of the test runner.
+ * equal answers to equal calls, and nothing newer than asOf. An operation whose `response` has the media type
+ * text/event-stream is tested as a stream. Call it inside a `describe`; it uses the global `describe` and `it` of the test
+ * runner.
  */
 export function testContract(edition: Edition, { now, product }: ContractOptions): void {
-  const { catalog, bound } = edition
-  const validatorsOf = createValidators(catalog.schemas)
-
-  for (const { id, operations, upstream } of catalog.products) {
+  if (product !== undefined)
+    it('is in the catalog', () => {
+      const reason = edition.disabled.find((disabled) => disabled.product === product)?.reason
+      const isThere = edition.catalog.products.some(({ id }) => id === product)
+      assert.ok(isThere, `${product} is disabled or missing: ${reason ?? 'no catalog file has this product'}`)
+    })
+  for (const { id, operations, upstream } of edition.catalog.products) {
     if (product !== undefined && id !== product) continue
     for (const operation of operations.filter(isCallable))
       describe(`${id}: ${operation.id}`, () => {
-        const asOf = new Date(now.getTime() - operation.maxFreshnessSeconds * 1000)
-        const request = operation.example?.request ?? {}
-        const needsInput = !accepts(bound.get(operation.id) as BoundOperation, {})
-        const call = async (signal?: AbortSignal) =>
-          callOperation(edition, operation.id, { ...request, asOf, ...(signal ? { signal } : {}) })
-
+        const call = callerOf(edition, operation, now)
         if (!operation.internal)
           it('has an example if it needs input', () => {
-            assert.ok(!needsInput || operation.example !== null, 'add an example to the catalog document')
+            assert.ok(!call.needsInput || operation.example !== null, 'add an example to the catalog document')
           })
 
         it('gives up when the caller leaves', async () => {
-          const failure = await call(AbortSignal.abort()).catch((error: unknown) => error)
-          assert.ok(failure instanceof ServiceError, `expected a ServiceError, got ${String(failure)}`)
+          assertRefusal(await call.once({ signal: AbortSignal.abort() }).catch((error: unknown) => error))
         })
 
         // An upstream belongs to somebody else, so it is called only when its product is named.
         if (upstream && (product === undefined || upstream.stream)) return
 
         // An internal operation needs no example, and without one there is no input to call it with.
-        if (needsInput && operation.internal && !operation.example) return
+        if (call.needsInput && operation.internal && !operation.example) return
 
-        it('answers in the form of its schema', async () => {
-          assert.equal(validatorsOf(operation).answer(await whenReady(call)), null)
-        })
-
-        // The answers of an upstream may change from call to call.
-        if (upstream) return
-
-        it('gives equal answers to equal calls', async () => {
-          const first = await whenReady(call)
-          assert.deepEqual(overTheWire(await whenReady(call)), overTheWire(first))
-        })
-
-        it('shows nothing newer than asOf', async () => {
-          for (const moment of asOfMoments(overTheWire(await whenReady(call))))
-            assert.ok(moment <= asOf.getTime(), `as_of ${new Date(moment).toISOString()} is newer than the call's asOf`)
-        })
+        if (isEventStream(operation.response) && !upstream) testStream(call)
+        else testAnswers(edition, operation, call, upstream !== null)
       })
   }
+}
+
+/** Calls one operation with the input of its example. */
+interface Caller {
+  readonly id: OperationId
+  readonly asOf: Date
+  readonly needsInput: boolean
+  once(more?: Pick<TestRequest, 'signal' | 'stream'>): Promise<unknown>
+  /** Calls again while the product reports that its data are not ready. */
+  ready(more?: Pick<TestRequest, 'signal' | 'stream'>): Promise<unknown>
+}
+
+function callerOf(edition: Edition, operation: Operation, now: Date): Caller {
+  const asOf = new Date(now.getTime() - operation.maxFreshnessSeconds * 1000)
+  const request = operation.example?.request ?? {}
+  const once: Caller['once'] = async (more = {}) => callOperation(edition, operation.id, { ...request, asOf, ...more })
+  return {
+    id: operation.id,
+    asOf,
+    needsInput: !accepts(edition.bound.get(operation.id) as BoundOperation, {}),
+    once,
+    ready: async (more) => whenReady(async () => once(more)),
+  }
+}
+
+function testAnswers(edition: Edition, operation: Operation, call: Caller, isUpstream: boolean): void {
+  const validators = createValidators(edition.catalog.schemas)(operation)
+
+  it('answers in the form of its schema', async () => {
+    const answer = await call.ready().catch((error: unknown) => explainStream(call, error))
+    assert.equal(validators.answer(answer), null)
+  })
+
+  // The answers of an upstream may change from call to call.
+  if (isUpstream) return
+
+  it('gives equal answers to equal calls', async () => {
+    const first = await call.ready()
+    assert.deepEqual(overTheWire(await call.ready()), overTheWire(first))
+  })
+
+  it('shows nothing newer than asOf', async () => assertNothingNewer(await call.ready(), call.asOf))
+}
+
+/** Throws the error, or what to write in the catalog if it refused a caller who does not accept a stream. */
+async function explainStream(call: Caller, error: unknown): Promise<never> {
+  const streamed = await call.once({ stream: { lastEventId: null } }).catch(() => null)
+  if (isIterable(streamed))
+    assert.fail(
+      `${call.id} answers with a stream only. Say so in the catalog document: ` +
+        '"response": { "type": "string", "contentMediaType": "text/event-stream" }',
+    )
+  throw error
+}
+
+function testStream(call: Caller): void {
+  it('refuses a caller who does not accept server-sent events', async () => {
+    assertRefusal(await call.ready().catch((error: unknown) => error))
+  })
+
+  it('sends events with an id and JSON data', async () => {
+    const event = await firstEvent(call, null)
+    if (!event) return
+    assert.match(event.id, /^[^\r\n\0]+$/, 'an event needs an id in one line, so that a caller can go on after it')
+    assert.notEqual(overTheWire(event.data), undefined, 'an event needs data that JSON can hold')
+  })
+
+  it('goes on after the event that the caller received last', async () => {
+    const first = await firstEvent(call, null)
+    if (!first) return
+    const next = await firstEvent(call, first.id)
+    assert.notEqual(next?.id, first.id, 'the event named by stream.lastEventId was sent again')
+  })
+
+  it('shows nothing newer than asOf', async () => {
+    assertNothingNewer((await firstEvent(call, null))?.data, call.asOf)
+  })
+
+  it('ends when the caller leaves', async () => {
+    const caller = new AbortController()
+    const source = await call.ready({ signal: caller.signal, stream: { lastEventId: null } })
+    assert.ok(isIterable(source), 'expected Reply.events')
+    const events = source[Symbol.asyncIterator]()
+    const first = await Promise.race([events.next(), after(FIRST_EVENT_MS, 'no event')])
+    caller.abort()
+    // An event that was under way may still come.
+    const rest = async () => {
+      while (first !== 'no event' && !(await events.next()).done);
+    }
+    const end = Promise.all([rest(), events.return?.()]).catch(() => {})
+    const isOpen = (await Promise.race([end, after(END_MS, 'open')])) === 'open'
+    assert.ok(!isOpen, `the stream is still open ${END_MS} ms after call.signal aborted: let the signal end every wait`)
+  })
+}
+
+/** The first event after `lastEventId`, or undefined if none comes soon. Closes the stream. */
+async function firstEvent(call: Caller, lastEventId: string | null): Promise<ServerEvent | undefined> {
+  const caller = new AbortController()
+  const source = await call.ready({ signal: caller.signal, stream: { lastEventId } })
+  assert.ok(isIterable(source), 'expected Reply.events')
+  const events = source[Symbol.asyncIterator]()
+  try {
+    const next = await Promise.race([events.next(), after(FIRST_EVENT_MS, undefined)])
+    return next?.done === false ? next.value : undefined
+  } finally {
+    caller.abort()
+    void events.return?.()?.catch(() => {})
+  }
+}
+
+function isIterable(answer: unknown): answer is AsyncIterable<ServerEvent> {
+  return typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
+}
+
+const after = async <Value>(ms: number, value: Value): Promise<Value> =>
+  new Promise((resolve) => setTimeout(() => resolve(value), ms))
+
+function assertRefusal(outcome: unknown): void {
+  assert.ok(outcome instanceof ServiceError, `expected a ServiceError, got ${String(outcome)}`)
+}
+
+function assertNothingNewer(answer: unknown, asOf: Date): void {
+  for (const moment of asOfMoments(overTheWire(answer)))
+    assert.ok(moment <= asOf.getTime(), `as_of ${new Date(moment).toISOString()} is newer than the call's asOf`)
 }
 
 /** Calls again while the product reports that its data are not ready. The timeout of the test ends it. */

@@ -209,7 +209,8 @@ function checkAnswer(
   at: Report,
 ): void {
   const streams = isObject(content['upstream']) && content['upstream']['stream'] === true
-  if (streams && tool !== null) at('/tool', 'stream', 'A stream cannot be a tool. Remove this field.')
+  if ((streams || isEventStream(fields['response'])) && tool !== null)
+    at('/tool', 'stream', 'A stream cannot be a tool. Remove this field.')
   if (fields['response'] !== undefined && fields['view'] !== undefined)
     at('/view', 'answer', 'Has a response and a view. Keep one of them.')
   if (fields['view'] !== undefined && tool !== null)
@@ -218,6 +219,11 @@ function checkAnswer(
     (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
   if (needsResponse && fields['response'] === undefined)
     at('', 'answer', 'Has no response. Write the JSON Schema of the answer, so that buyers know what they get.')
+}
+
+/** True for the schema of an answer in server-sent events, which OpenAPI shows with its media type. */
+export function isEventStream(response: unknown): boolean {
+  return isObject(response) && response['contentMediaType'] === 'text/event-stream'
 }
 
 /** Reports the service, and each operation, if payments are taken on none of the networks it names. */

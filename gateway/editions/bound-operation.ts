@@ -13,7 +13,7 @@ import { withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
-import { type Call, type Handler, type Input, type Logger, Reply } from '../plugin/plugin.ts'
+import { type Call, type Handler, type Input, type Logger, Reply, type ServerEvent } from '../plugin/plugin.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -83,15 +83,44 @@ async function produce(context: Context, call: HandledCall): Promise<unknown> {
   const { operation, edition } = context
   const { asOf, id: callId } = call
   const delaySeconds = operation.maxFreshnessSeconds
-  const answer = await withTimeout(operation.timeoutSeconds, call.signal, (signal) =>
-    run(context, {
-      ...call,
-      signal,
-      ask: createAsk(edition(), operation.product, { asOf, signal, callId, delaySeconds }),
-    }),
-  )
+  const streamEnd = call.stream ? new AbortController() : null
+  const answer = await withTimeout(operation.timeoutSeconds, call.signal, (timeout) => {
+    const signal = streamEnd ? AbortSignal.any([timeout, streamEnd.signal]) : timeout
+    const ask = createAsk(edition(), operation.product, { asOf, signal, callId, delaySeconds })
+    return run(context, { ...call, signal, ask })
+  })
   assertValid(context, answer)
-  return answer
+  return streamEnd && answer instanceof Reply && answer.source
+    ? new Reply(answer.body, answer, endWith(answer.source, call.signal, streamEnd))
+    : answer
+}
+
+/**
+ * Aborts `end` when the caller leaves or the stream is closed. A generator that waits for its next event learns of
+ * `return` only with that event, so the signal is what ends its wait.
+ */
+function endWith(
+  source: AsyncIterable<ServerEvent>,
+  caller: AbortSignal,
+  end: AbortController,
+): AsyncIterable<ServerEvent> {
+  return {
+    [Symbol.asyncIterator]() {
+      const events = source[Symbol.asyncIterator]()
+      const abort = (): void => end.abort()
+      if (caller.aborted) abort()
+      else caller.addEventListener('abort', abort, { once: true })
+      return {
+        next: async () => events.next(),
+        async return() {
+          caller.removeEventListener('abort', abort)
+          abort()
+          await events.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
 }
 
 /** Calls the handler, and warns if it blocked the event loop. */

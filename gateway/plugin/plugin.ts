@@ -274,7 +274,10 @@ export interface Call<In = Input> {
   readonly access: Access
   /** The newest moment of data that this caller may see. Never answer with anything newer. */
   readonly asOf: Date
-  /** Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. */
+  /**
+   * Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. The
+   * timeout ends with the answer; after that, the signal of a stream aborts when the stream ends, for whatever reason.
+   */
   readonly signal: AbortSignal
   readonly ask: Ask
   /** Present if the caller accepts server-sent events. Answer with `Reply.events` then. */

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import type { JobCount } from '../../gateway/editions/jobs.ts'
 import type { Facts } from 'tollgate/plugin'
 import { openTestCatalog, testContract } from 'tollgate/testing'
@@ -16,13 +15,6 @@ describe(product === undefined ? 'every product of the catalog' : `the product $
     while (await edition.facts().then(isBusy)) await new Promise((wake) => setTimeout(wake, 100))
   })
   after(close)
-
-  if (product !== undefined)
-    it('is in the catalog', () => {
-      const reason = edition.disabled.find((disabled) => disabled.product === product)?.reason
-      const products = edition.catalog.products.map(({ id }) => id)
-      expect(products, reason).to.include(product)
-    })
 
   testContract(edition, { now, ...(product === undefined ? {} : { product }) })
 })

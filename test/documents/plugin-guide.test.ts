@@ -23,7 +23,8 @@ describe('the example product of the guide for plugin authors', () => {
   describe('in a running gateway', () => {
     let gateway: LiveGateway
     before(async () => {
-      gateway = await openLiveGateway()
+      const documents = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
+      gateway = await openLiveGateway({ catalog: { 'documents.json': documents } })
       gateway.writePlugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
       gateway.writeCatalog('x/tides.json', fileOf('catalog/x/tides.json'))
       await until(async () => (await gateway.get('/v1/x/tides')).status === 402)
@@ -46,6 +47,15 @@ describe('the example product of the guide for plugin authors', () => {
       const [event] = (await once(response, 'data')) as [Buffer]
       expect(event.toString()).to.match(/^id: \d+\ndata: \{"time":".*","metres":-?[\d.]+\}/)
       response.destroy()
+    })
+
+    it('is listed with its stream, which OpenAPI describes as server-sent events', async () => {
+      const { paths } = (await json(await gateway.get('/openapi.json'))) as {
+        paths: Readonly<Record<string, { readonly get: { readonly responses: Readonly<Record<string, unknown>> } }>>
+      }
+      expect(paths['/v1/x/tides/live']?.get.responses['200'])
+        .to.have.property('content')
+        .that.has.keys('text/event-stream')
     })
 
     it('refuses a stream to a caller who does not ask for events, and refuses an invalid position', async () => {
@@ -72,13 +82,44 @@ describe('the example product of the guide for plugin authors', () => {
     })
     after(() => rmSync(folder, { recursive: true, force: true }))
 
+    const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
+    /** Runs the product's test with texts of one of its files replaced. Returns what the test prints. */
+    const testWith = (path: string, ...changes: readonly (readonly [string, string])[]): string => {
+      const changed = changes.reduce((text, [old, next]) => text.replace(old, next), fileOf(path))
+      expect(changed).not.to.equal(fileOf(path))
+      writeFileSync(join(folder, path), changed)
+      const { stdout } = runNode(...mocha, 'test/plugins/tides/index.test.ts')
+      writeFileSync(join(folder, path), fileOf(path))
+      return stdout
+    }
     const runNode = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 
     it('has a test that passes', () => {
-      const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
       const { status, stdout, stderr } = runNode(...mocha, 'test/plugins/tides/index.test.ts')
       expect(stdout + stderr).to.match(/ passing/)
       expect(status, stdout + stderr).to.equal(0)
+    })
+
+    it('has a test that names what is wrong with the catalog file first', () => {
+      const printed = testWith('catalog/x/tides.json', ['"followTides"', '"followTide"'])
+      expect(printed).to.contain('The plugin has no handler for followTide.')
+      expect(printed).not.to.contain('TypeError')
+    })
+
+    it('fails the contract test kit if it does not say that an operation answers with a stream', () => {
+      const response =
+        /"response": \{\s*"type": "string",[^}]*\}[^}]*\}/.exec(fileOf('catalog/x/tides.json'))?.[0] ?? ''
+      const printed = testWith('catalog/x/tides.json', [`"price": "free",\n      ${response}`, '"price": "free"'])
+      expect(printed).to.contain('followTides answers with a stream only. Say so in the catalog document')
+    })
+
+    it('fails the contract test kit if its stream goes on after the caller has left', () => {
+      const printed = testWith(
+        'plugins/tides/index.ts',
+        ['!signal.aborted', 'true'],
+        ['1000, null, { signal }', '1000'],
+      )
+      expect(printed).to.match(/followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/)
     })
 
     it('compiles', () => {

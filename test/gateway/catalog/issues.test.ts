@@ -146,6 +146,11 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/tool', 'stream'],
     ],
     [
+      'an answer in server-sent events that is offered as a tool',
+      { 'gold.json': gold({ response: { type: 'string', contentMediaType: 'text/event-stream' } }) },
+      ['gold.json', '/operations/getGold/tool', 'stream'],
+    ],
+    [
       'an upstream parameter without a route',
       { 'gold.json': gold({}, { plugin: undefined, upstream: { url: 'http://gold/{day}' } }) },
       ['gold.json', '/upstream/url', 'parameters'],
