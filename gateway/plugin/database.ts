@@ -2,8 +2,9 @@
  * The database as plugins see it: a query builder over SQLite and PostgreSQL. The gateway passes Knex, which has more
  * methods; a plugin may rely on the ones declared here. Values are always bound and never become part of the SQL text.
  *
- * Name the type of the rows where you begin a query: `await db<Row>('gold_prices').where({ day }).first()` is a
- * `Row | undefined`. Without a name, results are `unknown`.
+ * Where you begin a query, name the type of the rows that come back: `await db<Row>('gold_prices').where({ day }).first()`
+ * is a `Row | undefined`, and `await db<{ newest: number | null }>('gold_prices').max({ newest: 'slot' }).first()` has
+ * `newest`. Without a name, results are `unknown`.
  */
 
 /** An SQL fragment made by `db.raw`. Await it to run it as a statement of its own. */

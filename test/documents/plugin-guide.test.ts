@@ -122,11 +122,30 @@ describe('the example product of the guide for plugin authors', () => {
       expect(printed).to.match(/followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/)
     })
 
-    it('compiles', () => {
+    it('compiles, and so do the queries of the guide', () => {
+      const queries = /^```ts\n(const rows[\s\S]*?)^```/m.exec(guide)?.[1]
+      expect(queries).to.be.a('string')
+      const head = "import type { Database } from 'tollgate/plugin'\ntype Reading = { hour: number }\n"
+      const results = 'const numbers: (number | null | undefined)[] = [rows[0]?.hour, row?.newest]\nreturn numbers'
+      const body = `export async function query(db: Database) {\n${queries}\n${results}\n}\n`
+      writeFileSync(join(folder, 'plugins/tides/queries.ts'), head + body)
+
       const { status, stdout } = runNode('node_modules/typescript/bin/tsc', '--noEmit')
       const errors = stdout.split('\n').filter((line) => /^(plugins|test)\//.test(line))
       expect(errors, stdout).to.deep.equal([])
       expect(status, stdout).to.equal(0)
     })
+  })
+})
+
+describe('the guide for plugin authors', () => {
+  it('names every kind of column and every column modifier that migrations may use', () => {
+    const types = readFileSync(join(root, 'gateway/plugin/database.ts'), 'utf8')
+    const methods = ['TableBuilder', 'Column', 'Schema'].flatMap((name) => {
+      const [, body = ''] = new RegExp(`^export interface ${name} \\{([\\s\\S]*?)^\\}`, 'm').exec(types) ?? []
+      return [...body.matchAll(/^ {2}(\w+)\(/gm)].map(([, method]) => method as string)
+    })
+    expect(methods).to.include.members(['createTable', 'increments', 'defaultTo'])
+    expect(methods.filter((method) => !new RegExp(`\\b${method}\\b`).test(guide))).to.deep.equal([])
   })
 })
