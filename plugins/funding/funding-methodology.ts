@@ -30,6 +30,6 @@ export const methodology: Method = {
     'OKX reports no prices with its rates.',
   ],
   sources: [
-    'Public APIs of Binance USDⓈ-M Futures, Bybit V5, OKX v5, Hyperliquid, dYdX v4 Indexer, Kraken Futures, Gate v4, BitMEX.',
+    'Public APIs of Binance USD-M Futures, Bybit V5, OKX v5, Hyperliquid, dYdX v4 Indexer, Kraken Futures, Gate v4, BitMEX.',
   ],
 }
