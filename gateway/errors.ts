@@ -280,6 +280,14 @@ export class Unavailable extends ServiceError {
   }
 }
 
+/** 429 with Retry-After; nothing is charged. `limit` says which limit was exceeded, as a sentence. */
+export class RateLimited extends ServiceError {
+  constructor(limit: string, retryAfterSeconds: number) {
+    const wait = Math.max(1, Math.ceil(retryAfterSeconds))
+    super('rate_limited', `${limit} Wait ${wait} s.`, { headers: { 'retry-after': String(wait) } })
+  }
+}
+
 /** The JSON body of an error. Every body has `code`, `message` and `retry`; a 422 adds `detail`. */
 export function errorBody(error: ServiceError): Record<string, unknown> {
   return {

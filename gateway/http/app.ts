@@ -10,7 +10,7 @@ import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
 import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
-import { ServiceError } from '../errors.ts'
+import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { sendEvents } from './event-stream.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
@@ -167,7 +167,7 @@ async function handleOperation(app: App, bound: BoundOperation, request: Request
   const call = callRequest({ request, response, operation, target, baseUrl, id, signal, proxy })
   const answer = await app.serve(edition, bound, call)
   if (answer.events && app.openStreams >= (app.maxStreams ?? DEFAULT_MAX_STREAMS))
-    throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
+    throw new RateLimited('Too many open event streams.', 60)
   respond(app, exchangeOf(app, request, response, bound), answer)
   if (answer.stream && request.method !== 'HEAD') await answer.stream.pipe(response)
   else if (answer.stream) {

@@ -1,7 +1,7 @@
 /** Limits requests per caller address and per token. The limit is generous, because indexers treat a 429 as an outage. */
 import { isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { ServiceError } from '../errors.ts'
+import { RateLimited } from '../errors.ts'
 
 export interface Limit {
   readonly requests: number
@@ -13,7 +13,7 @@ const SIGNATURE_LENGTH = 86
 
 const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
 
-/** Counts a request. Rejects with ServiceError rate_limited (429) and Retry-After if the caller is over the limit. */
+/** Counts a request. Rejects with RateLimited if the caller is over the limit. */
 export type Limiter = (address: string, token: string | null) => Promise<void>
 
 /** Creates a limiter per address and per token. Callers on the same machine are not limited. */
@@ -27,9 +27,7 @@ export function createLimiter({ requests, seconds }: Limit = DEFAULT_LIMIT): Lim
       if (token !== null) await counts.consume(`token ${token.slice(-SIGNATURE_LENGTH)}`)
     } catch (rejection) {
       if (!(rejection instanceof RateLimiterRes)) throw rejection
-      const wait = Math.max(1, Math.ceil(rejection.msBeforeNext / 1000))
-      const message = `More than ${requests} requests in ${seconds} seconds. Wait ${wait} s.`
-      throw new ServiceError('rate_limited', message, { headers: { 'retry-after': String(wait) } })
+      throw new RateLimited(`More than ${requests} requests in ${seconds} seconds.`, rejection.msBeforeNext / 1000)
     }
   }
 }

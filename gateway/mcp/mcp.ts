@@ -15,7 +15,7 @@ import type { Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
-import { ServiceError } from '../errors.ts'
+import { RateLimited, ServiceError } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { readBytes } from '../http/request-body.ts'
@@ -117,8 +117,7 @@ async function openNotificationStream(
   response: ServerResponse,
 ): Promise<void> {
   const { subscribers, editions } = endpoint
-  if (subscribers.size >= MAX_STREAMS)
-    throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
+  if (subscribers.size >= MAX_STREAMS) throw new RateLimited('Too many open notification streams.', 60)
   const server = createServer(endpoint, editions.current, request, response)
   const transport = new StreamableHTTPServerTransport()
   response.once('close', () => {

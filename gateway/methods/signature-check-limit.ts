@@ -3,13 +3,13 @@
  * real contract wallets and stop a flood of invalid signatures.
  */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { ServiceError } from '../errors.ts'
+import { RateLimited } from '../errors.ts'
 
 const WINDOW_SECONDS = 60
 const CHECKS_PER_PAYER = 60
 const CHECKS_IN_TOTAL = 1_200
 
-/** Returns a function that admits one check for a payer, or throws ServiceError `rate_limited`. */
+/** Returns a function that admits one check for a payer, or throws RateLimited. */
 export function createSignatureCheckLimit(): (payer: string) => Promise<void> {
   const total = new RateLimiterMemory({ points: CHECKS_IN_TOTAL, duration: WINDOW_SECONDS })
   const byPayer = new RateLimiterMemory({ points: CHECKS_PER_PAYER, duration: WINDOW_SECONDS })
@@ -17,12 +17,9 @@ export function createSignatureCheckLimit(): (payer: string) => Promise<void> {
     try {
       await byPayer.consume(payer)
       await total.consume('all')
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal
-      const wait = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000))
-      throw new ServiceError('rate_limited', `Too many signatures that must be checked on the chain. Wait ${wait} s.`, {
-        headers: { 'retry-after': String(wait) },
-      })
+    } catch (rejection) {
+      if (!(rejection instanceof RateLimiterRes)) throw rejection
+      throw new RateLimited('Too many signatures that must be checked on the chain.', rejection.msBeforeNext / 1000)
     }
   }
 }
