@@ -6,7 +6,7 @@ export const MODEL = 'audit/1'
 
 /** `npm run bench:products -- --write` writes this file. */
 const measured = JSON.parse(
-  readFileSync(new URL('measured.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('audit-measurements.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
 
 /** common.json#/$defs/Method */

@@ -6,9 +6,9 @@ import { SOURCES_VERSION } from './sources/source.ts'
 import { LEXICON_VERSION, TOPICS, topicWeight } from './entities/topics.ts'
 
 /** Figures that `scripts/bench/potus.ts --write` measured. */
-const measured = JSON.parse(readFileSync(new URL('data/measured.json', import.meta.url), 'utf8')) as NonNullable<
-  Method['tables']
->
+const measured = JSON.parse(
+  readFileSync(new URL('data/potus-measurements.json', import.meta.url), 'utf8'),
+) as NonNullable<Method['tables']>
 
 const paragraphs = [
   'Each source is polled at its own pace, with cache validators and one request per host at a time. A body that is not the feed (a web page with status 200, half a file, a date in the future) is quarantined: /v1/potus/feeds shows it and nothing is published. A body that differs only in its build date counts as unchanged.',

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:potus [-- --write] [folder of recorded payloads]`: measures the news feed. It replays recorded polls,
  * scores the entity tagger on labelled texts, and times pages on stores of three sizes. `--write` saves the figures in
- * plugins/potus/data/measured.json, where the methodology page reads them.
+ * plugins/potus/data/potus-measurements.json, where the methodology page reads them.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -124,4 +124,4 @@ if (tables.length === 0) process.stdout.write(`${folder} has no recorded payload
 tables.push(await pageTable())
 process.stdout.write(tables.map(textOf).join(''))
 if (values.write && tables.length === 3)
-  writeFileSync(join(root, 'plugins/potus/data/measured.json'), `${JSON.stringify(tables, null, 2)}\n`)
+  writeFileSync(join(root, 'plugins/potus/data/potus-measurements.json'), `${JSON.stringify(tables, null, 2)}\n`)

@@ -33,7 +33,7 @@ const PARTS: Readonly<Record<string, Part>> = {
 const KEPT = [
   { file: '../../plugins/qc/quality-measurements.json', parts: ['bar quality', 'real daily bars'] },
   { file: '../../plugins/cost/cost-measurements.json', parts: ['spreads', 'books', 'cost'] },
-  { file: '../../plugins/audit/measured.json', parts: ['backtest audit'] },
+  { file: '../../plugins/audit/audit-measurements.json', parts: ['backtest audit'] },
 ]
 
 const { values } = parseArgs({
