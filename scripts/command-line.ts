@@ -37,11 +37,16 @@ export function reportError(error: unknown, ...expected: readonly (new (...args:
   process.exitCode = 1
 }
 
-/** Returns where a database of the gateway is. Throws ConfigError if no gateway has created it yet. */
+/**
+ * Returns where a database of the gateway is. Throws ConfigError if the file is missing: an empty database would look as if
+ * nothing had been sold.
+ */
 export function existingDatabase({ databaseUrl, dataDir }: Config, name: string): DatabaseOptions {
   if (databaseUrl !== null) return { url: databaseUrl }
   const file = join(dataDir, name)
   if (!existsSync(file))
-    throw new ConfigError([`${file} does not exist yet. Start the service first, or check DATA_DIR.`])
+    throw new ConfigError([
+      `${file} does not exist. Start the gateway first, or set DATA_DIR, NETWORK and DATA_MODE as the gateway has them.`,
+    ])
   return { file }
 }

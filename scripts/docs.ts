@@ -4,9 +4,13 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import prettier from 'prettier'
 import { ERRORS, type ErrorKind } from '../gateway/errors.ts'
+import { readFlags } from './command-line.ts'
+
+const USAGE = `npm run docs [-- --check]
+
+Writes the generated pages in docs. With --check, writes nothing and exits with 1 if a page is out of date.`
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -177,7 +181,7 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
 }
 
 async function run(): Promise<number> {
-  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  const { values } = readFlags(USAGE, { options: { check: { type: 'boolean', default: false } } })
   let outdated = 0
   for (const [path, text] of await generatedPages()) {
     const file = join(root, path)

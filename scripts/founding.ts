@@ -2,14 +2,15 @@
  * `npm run founding -- export`: prints the founding list as CSV, or as JSON with `--json`. Each row has the unsubscribe
  * link that an e-mail to that member must contain.
  */
-import { parseArgs } from 'node:util'
 import Papa from 'papaparse'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { type Member, openMembers, rowOf } from '../plugins/founding/members.ts'
-import { existingDatabase, reportError } from './command-line.ts'
+import { existingDatabase, readFlags, reportError } from './command-line.ts'
 
-const USAGE = 'npm run founding -- export [--json]\n'
+const USAGE = `npm run founding -- export [--json]
+
+Prints the founding list as CSV, or as JSON, with the unsubscribe link of each member.`
 
 async function members(config: Config): Promise<Member[]> {
   const db = openDatabase(existingDatabase(config, 'products.sqlite'))
@@ -21,12 +22,12 @@ async function members(config: Config): Promise<Member[]> {
 }
 
 async function run(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readFlags(USAGE, {
     options: { json: { type: 'boolean', default: false } },
     allowPositionals: true,
   })
   if (positionals.join(' ') !== 'export') {
-    process.stderr.write(USAGE)
+    process.stderr.write(`${USAGE}\n`)
     return 1
   }
   const config = readConfig()

@@ -1,6 +1,5 @@
 /** `npm run ledger`: lists debts, marks them as repaid, exports a month, and compares the journal with the chain. */
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decimal, exportMonth } from '../gateway/accounting/ledger-export.ts'
 import { createLedger, isOver, type Ledger, RepaymentError } from '../gateway/accounting/ledger.ts'
@@ -20,7 +19,7 @@ import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
 import { readJson } from '../gateway/sandbox/files.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
-import { reportError } from './command-line.ts'
+import { existingDatabase, reportError } from './command-line.ts'
 import { type Command, LedgerError, readCommand, USAGE } from './ledger-arguments.ts'
 
 const MAX_ROWS = 1_000
@@ -28,7 +27,7 @@ const MAX_ROWS = 1_000
 async function run(command: Command): Promise<number> {
   if (command.name === 'help') return print(USAGE)
   const config = readConfig()
-  const journal = await openExistingJournal(config)
+  const journal = await openJournal(existingDatabase(config, 'journal.sqlite'))
   try {
     const ledger = createLedger({ journal, own: config.ownWallets })
     switch (command.name) {
@@ -50,17 +49,6 @@ async function run(command: Command): Promise<number> {
   } finally {
     await journal.close()
   }
-}
-
-/** Opens the journal that the gateway writes. A missing file means wrong settings, not an empty ledger. */
-async function openExistingJournal({ databaseUrl, dataDir }: Config): Promise<Journal> {
-  if (databaseUrl !== null) return openJournal({ url: databaseUrl })
-  const file = join(dataDir, 'journal.sqlite')
-  if (!existsSync(file))
-    throw new LedgerError(
-      `There is no ledger at ${file}. DATA_DIR, NETWORK and DATA_MODE must be those of the gateway.`,
-    )
-  return openJournal({ file })
 }
 
 function listDebts(debts: readonly PaymentRecord[], json: boolean): string {
@@ -107,8 +95,8 @@ async function reconcile(
   json: boolean,
 ): Promise<{ readonly text: string; readonly clean: boolean }> {
   const accounts = await accountsOf(config)
-  const { databaseUrl, dataDir, ownWallets: own } = config
-  const db = openDatabase(databaseUrl === null ? { file: join(dataDir, 'products.sqlite') } : { url: databaseUrl })
+  const { ownWallets: own } = config
+  const db = openDatabase(existingDatabase(config, 'products.sqlite'))
   try {
     const findings = await openFindings(db)
     // Refusing every alert leaves the rows marked as not alerted, so that the gateway still sends them.

@@ -5,13 +5,17 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, lineOf } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { readConfig } from '../gateway/config/config.ts'
 import { declarations } from './declarations.ts'
+import { readFlags } from './command-line.ts'
+
+const USAGE = `npm run types [-- --check]
+
+Writes schemas/types.d.ts. With --check, writes nothing and exits with 1 if the file is out of date.`
 
 const { catalogDir, schemaDir, pluginDirs } = readConfig()
 const file = join(schemaDir, 'types.d.ts')
@@ -27,7 +31,7 @@ async function generate(): Promise<string> {
 }
 
 async function run(): Promise<number> {
-  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  const { values } = readFlags(USAGE, { options: { check: { type: 'boolean', default: false } } })
   const text = await generate()
   const old = existsSync(file) ? await readFile(file, 'utf8') : ''
   if (!values.check) await writeFile(file, text)

@@ -15,7 +15,7 @@ function run(script: string, flag: string): { status: number | null; out: string
 }
 
 describe('the command line', () => {
-  for (const script of ['check', 'doctor', 'keys', 'new-product'])
+  for (const script of ['check', 'docs', 'doctor', 'founding', 'keys', 'new-product', 'types'])
     it(`of npm run ${script} prints its usage for --help, and names an unknown flag`, () => {
       const help = run(script, '--help')
       expect([help.status, help.err]).to.deep.equal([0, ''])

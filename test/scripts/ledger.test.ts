@@ -146,7 +146,9 @@ describe('npm run ledger', function () {
     expect(help).to.include({ status: 0, stderr: '' })
     for (const command of ['owed', 'mark-repaid', 'export', 'reconcile']) expect(help.stdout).to.contain(command)
     expect(missing).to.include({ status: 1, stdout: '' })
-    expect(missing.stderr).to.match(/^There is no ledger at .*sandbox-sample.journal\.sqlite\. DATA_DIR.*\n$/)
+    expect(missing.stderr).to.match(
+      /sandbox-sample.journal\.sqlite does not exist\. Start the gateway first, .*DATA_DIR.*\n$/,
+    )
   })
 
   const hash = `0x${'5b'.repeat(32)}`
