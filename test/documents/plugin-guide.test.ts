@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { buy, json, offer } from '../support/agent.ts'
-import { openLiveGateway, type LiveGateway, until } from '../dynamic/live-gateway.ts'
+import { openLiveGateway, type LiveGateway } from '../dynamic/live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8')

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { openLiveGateway, type LiveGateway, wordPlugin, until, wordProduct } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, wordPlugin, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 describe('plugin code in a running gateway', () => {
   let live: LiveGateway

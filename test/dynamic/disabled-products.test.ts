@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { thing } from '../support/catalog.ts'
 import { SETUP_SECONDS, useGoldShop } from './faulty-product.ts'
-import { until } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 describe('a product that cannot be sold', () => {
   const shop = useGoldShop()

@@ -7,7 +7,8 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { expect } from 'chai'
 import { json } from '../support/agent.ts'
 import { gold } from '../support/catalog.ts'
-import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, root } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const shipped = (file: string): string => readFileSync(join(root, 'catalog', file), 'utf8')

@@ -7,7 +7,8 @@ import { expect } from 'chai'
 import { createLog } from '../../gateway/observe/log.ts'
 import { gold, SERVICE, thing } from '../support/catalog.ts'
 import { buy, json } from '../support/agent.ts'
-import { openLiveGateway, type LiveGateway, root, wordPlugin, until, wordProduct } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, root, wordPlugin, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 
@@ -120,7 +121,7 @@ describe('a change of the catalog or of plugin code', () => {
     live.writePlugin('parrot/index.ts', ticking('old'))
     live.writeCatalog('parrot.json', wordProduct('parrot'))
     await until(() => state.ticks.includes('old'))
-    const inFlight = live.json('/v1/parrot')
+    const answerOfOldCode = live.json('/v1/parrot')
     await until(() => state.open !== null)
     live.writePlugin('parrot/index.ts', ticking('new'))
     await until(() => state.ticks.includes('new'))
@@ -128,7 +129,7 @@ describe('a change of the catalog or of plugin code', () => {
     await until(() => ticksSinceSwap().length > 5)
     expect(ticksSinceSwap()).not.to.include('old')
     state.open?.()
-    expect(await inFlight).to.deep.equal({ word: 'old' })
+    expect(await answerOfOldCode).to.deep.equal({ word: 'old' })
   })
 
   it('is applied together with others made at the same time', async () => {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { buy, json, offer, payment, send } from '../support/agent.ts'
 import { TELLER, thing } from '../support/catalog.ts'
 import { useGoldShop } from './faulty-product.ts'
-import { until } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 describe('a product', () => {
   const shop = useGoldShop()

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { buy, json } from '../support/agent.ts'
 import { gold, type thing } from '../support/catalog.ts'
-import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, root } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 /** Long enough that a busy machine is not mistaken for an import or set-up that hangs. */

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openLiveGateway, type LiveGateway, until, wordProduct } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const state: { ticks: string[] } = { ticks: [] }
 

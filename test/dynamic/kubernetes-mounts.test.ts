@@ -6,7 +6,8 @@ import { expect } from 'chai'
 import { json } from '../support/agent.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
-import { wordPlugin, until, wordProduct } from './live-gateway.ts'
+import { wordPlugin, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 /** Publishes files as the kubelet does: writes a new folder, renames the link to it, and removes the old folder. */
 function publish(mount: string, files: Readonly<Record<string, unknown>>): void {

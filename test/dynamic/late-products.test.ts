@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { buy, json } from '../support/agent.ts'
 import { gold, PRICED } from '../support/catalog.ts'
-import { openLiveGateway, type LiveGateway, wordPlugin, until, wordProduct } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, wordPlugin, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 describe('a product that takes longer than the timeout to start', () => {
   let folder: string

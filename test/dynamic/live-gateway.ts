@@ -71,11 +71,6 @@ export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise
   }
 }
 
-/** Waits until a condition holds. Mocha's timeout ends the wait. */
-export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 20))
-}
-
 /** Returns the source of a plugin whose free operation "getWord" answers with the word in `word.ts` beside it. */
 export const wordPlugin = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
 import { word } from './word.ts'

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { gold } from '../support/catalog.ts'
 import { buy, json, offer, payment, send } from '../support/agent.ts'
-import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, root } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 /** How long an earlier price is accepted, in seconds. */

@@ -7,7 +7,8 @@ import { generatePrivateKey } from 'viem/accounts'
 import { gold, SERVICE } from '../support/catalog.ts'
 import { freePort, PAY_TO } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
-import { until, wordProduct } from './live-gateway.ts'
+import { wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 /** A plugin that loads only once a file exists. */
 const WAITS = (seed: string): string => `import { readFileSync } from 'node:fs'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { json } from '../support/agent.ts'
-import { openLiveGateway, type LiveGateway, until, wordProduct } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, wordProduct } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 /** Returns the source of a plugin that throws errors of the public API, imported as `api`, and runs `context.work`. */
 const plugin = (name: string, api: string): string => `import { definePlugin, Unavailable, ServiceError } from '${api}'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { buy, json, offer, payment, receipt, send } from '../support/agent.ts'
-import { until } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 import type { UpstreamServer } from './upstream-server.ts'
 import { useStreams } from './stream-gateway.ts'
 

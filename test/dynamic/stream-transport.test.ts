@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { buy, payment, receipt } from '../support/agent.ts'
-import { until } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 import { FILES, useStreams } from './stream-gateway.ts'
 
 describe('a stream from an upstream', () => {

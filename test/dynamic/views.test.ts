@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, root } from './live-gateway.ts'
+import { until } from '../support/until.ts'
 
 const PAGE = (name: string, view: string) => ({
   product: name,

@@ -23,7 +23,7 @@ import { createRenderer } from '../../gateway/http/render.ts'
 
 export const BASE_URL = 'http://shop.example'
 export const NETWORK = NETWORKS['base-sepolia']
-export const ACCOUNTS = { network: NETWORK, payTo: '0x00000000000000000000000000000000000000A1' } as const
+export const RECIPIENT = { network: NETWORK, payTo: '0x00000000000000000000000000000000000000A1' } as const
 
 /** One call, as the transport passed it to `serve`. */
 export interface RecordedCall {
@@ -199,7 +199,7 @@ export async function openTransportGateway(
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  const mcp = createMcp({ ...parts, recipients: ACCOUNTS, baseUrl: BASE_URL, onEdition })
+  const mcp = createMcp({ ...parts, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
     config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },

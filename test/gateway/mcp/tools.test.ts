@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { createTools, type Tool } from '../../../gateway/mcp/tools.ts'
-import { ACCOUNTS, editionOf, PRICED, route, type Route } from '../../http/transport-gateway.ts'
+import { RECIPIENT, editionOf, PRICED, route, type Route } from '../../http/transport-gateway.ts'
 
 const SCHEMAS = new Map<string, JsonSchema>([
   [
@@ -20,7 +20,7 @@ const SCHEMAS = new Map<string, JsonSchema>([
 ])
 
 function toolOf(served: Route): Tool {
-  const tools = createTools(editionOf([served], SCHEMAS).catalog, ACCOUNTS)
+  const tools = createTools(editionOf([served], SCHEMAS).catalog, RECIPIENT)
   return tools.get(served.operation.tool as string) as Tool
 }
 
@@ -122,6 +122,6 @@ describe('a tool', () => {
 
   it('does not exist for internal operations', () => {
     const hidden = route('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
-    expect(createTools(editionOf([hidden]).catalog, ACCOUNTS).size).to.equal(0)
+    expect(createTools(editionOf([hidden]).catalog, RECIPIENT).size).to.equal(0)
   })
 })

@@ -128,10 +128,10 @@ export function createBuyers(
       return
     }
     const bought = chosen.payments.at(-1) as Bought
-    const inFlight = bought.calls.some(({ verdict }) => verdict === null)
+    const isInProgress = bought.calls.some(({ verdict }) => verdict === null)
     const action = Math.floor(pick / PURCHASES) % 8
     if (action === 0) present(chosen, bought, gateway, 'another-word')
-    else if (!inFlight && bought.body === null && bought.last === 'uncharged' && action < 6) {
+    else if (!isInProgress && bought.body === null && bought.last === 'uncharged' && action < 6) {
       bought.abandoned = true
       present(chosen, sign(chosen), gateway)
     } else if (action === 1 && chosen.identifier !== null && bought.body === null) {
