@@ -95,7 +95,7 @@ async function build(options: EditionOptions): Promise<Built> {
     issues,
   })
   const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
-  const edition = new AssembledEdition(catalog, products, disabled, options)
+  const edition = new AssembledEdition(catalog, products, { disabled, issues }, options)
   await Promise.all(unused.map((instance) => instance.release(edition)))
   return { edition, issues }
 }
@@ -288,12 +288,17 @@ function disabledProducts(
   return files.flatMap((file) => {
     if (file.startsWith('schemas/')) return []
     const product = contents.get(file)?.['product']
-    const reason = issues
-      .filter((issue) => issue.file === file)
-      .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
-      .join(' ')
-    return [{ product: typeof product === 'string' ? product : file.replace(/\.json$/, ''), file, reason }]
+    const name = typeof product === 'string' ? product : file.replace(/\.json$/, '')
+    return [{ product: name, file, reason: reasonOf(file, issues) }]
   })
+}
+
+/** The issues of a file in one text. Empty if it has none. */
+function reasonOf(file: string, issues: readonly Issue[]): string {
+  return issues
+    .filter((issue) => issue.file === file)
+    .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
+    .join(' ')
 }
 
 /** An edition, and the products it was assembled from, for the build of the next one. */
@@ -305,15 +310,17 @@ class AssembledEdition implements Edition {
   /** The products by the file of their document. */
   readonly products: ReadonlyMap<string, ReadyProduct>
   readonly #instances = new Map<string, Instance>()
+  readonly #issues: readonly Issue[]
 
   constructor(
     catalog: Catalog,
     products: ReadonlyMap<string, ReadyProduct>,
-    disabled: readonly DisabledProduct[],
+    { disabled, issues }: { readonly disabled: readonly DisabledProduct[]; readonly issues: readonly Issue[] },
     { checkAnswers, log }: { readonly checkAnswers: boolean; readonly log: Logger },
   ) {
     this.catalog = catalog
     this.disabled = disabled
+    this.#issues = issues
     this.products = products
     const bound = new Map<OperationId, BoundOperation>()
     for (const product of catalog.products) {
@@ -338,7 +345,7 @@ class AssembledEdition implements Edition {
     ]
   }
 
-  #statusOf({ id: product, operations, uses }: Product): ProductStatus {
+  #statusOf({ id: product, file, operations, uses }: Product): ProductStatus {
     const failing = operations
       .filter(({ id }) => this.#instances.get(product)?.breaker(id).isOpen())
       .map(({ id }) => id)
@@ -346,6 +353,14 @@ class AssembledEdition implements Edition {
       return { product, status: 'suspended', reason: `${failing.join(', ')} failed five times in a row` }
     try {
       assertUsable(this, product, uses)
+      // A product whose new version has an issue is served as it was.
+      const issue = reasonOf(file, this.#issues)
+      if (issue !== '')
+        return {
+          product,
+          status: 'ok',
+          reason: `The last valid version is served, because ${file} has errors: ${issue}`,
+        }
       return { product, status: 'ok' }
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error

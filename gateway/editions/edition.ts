@@ -48,6 +48,7 @@ export interface DisabledProduct {
 export interface ProductStatus {
   readonly product: string
   readonly status: 'ok' | 'suspended' | 'withheld'
+  /** Why it is not sold. With status "ok", why its last valid version is sold instead of the present files. */
   readonly reason?: string
 }
 

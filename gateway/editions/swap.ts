@@ -93,6 +93,7 @@ class EditionSwap implements Swap {
     const { edition, issues } = built
     if (edition === previous) {
       this.#serving = built
+      log.warn({ version: edition.catalog.version }, 'the edition stays as it was because of the errors above')
       return issues
     }
     try {
@@ -102,7 +103,7 @@ class EditionSwap implements Swap {
       throw error
     }
     this.#serving = built
-    log.info({ version: edition.catalog.version, withheld: edition.disabled.length }, 'a new edition is served')
+    logEdition(log, built)
     for (const listener of this.#listeners) listener(edition, previous)
     await previous.stopJobs(edition)
     edition.start()
@@ -144,6 +145,20 @@ class EditionSwap implements Swap {
 
 function logIssues(log: Logger, issues: readonly Issue[]): void {
   for (const { message, ...place } of issues) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
+}
+
+/** Logs that an edition is served, and which of its products are still those of an earlier one. */
+function logEdition(log: Logger, { edition, issues }: Built): void {
+  const { version, products } = edition.catalog
+  const fields = { version, withheld: edition.disabled.length }
+  const faulty = new Set(issues.map(({ file }) => file))
+  const kept = products.filter(({ file }) => faulty.has(file)).map(({ id }) => id)
+  if (kept.length === 0) log.info(fields, 'a new edition is served')
+  else
+    log.warn(
+      { ...fields, kept },
+      `a new edition is served, with ${kept.join(', ')} as before because of the errors above`,
+    )
 }
 
 /**

@@ -23,7 +23,7 @@ describe('a change of the catalog or of plugin code', () => {
     live = await openLiveGateway({
       catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
       plugins: ['gold'],
-      overrides: { log: createLog('error', { write: (line) => void (logged += line) }) },
+      overrides: { log: createLog('warn', { write: (line) => void (logged += line) }) },
     })
   })
   afterEach(() => live.close())
@@ -87,6 +87,13 @@ describe('a change of the catalog or of plugin code', () => {
       expect(health).to.include({ status: 'degraded' })
       expect(health['mistakes']).to.deep.equal(live.gateway.issues)
       expect(health['withheld']).to.deep.equal([])
+      const { status, reason } = (health['products'] as { product: string; status: string; reason?: string }[]).find(
+        ({ product }) => product === 'gold',
+      ) as { status: string; reason?: string }
+      expect(status).to.equal('ok')
+      if (file === 'gold.json')
+        expect(reason).to.match(/^The last valid version is served, because gold.json has errors: /)
+      else expect(reason).to.equal(undefined)
       const lines = logged.split('\n').filter(Boolean)
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
       expect(entries.map((line) => [line['file'], line['pointer'], line['rule']])).to.deep.include([
@@ -94,6 +101,11 @@ describe('a change of the catalog or of plugin code', () => {
         pointer,
         rule,
       ])
+      expect(entries.at(-1)?.['msg']).to.equal(
+        file === 'service.json'
+          ? 'the edition stays as it was because of the errors above'
+          : 'a new edition is served, with gold as before because of the errors above',
+      )
       const answer = await buy(`${live.url}/v1/gold`, live.wallet)
       expect([answer.status, (await json(answer))['price']]).to.deep.equal([200, 1900])
       live.writeCatalog(file, file === 'service.json' ? SERVICE : gold({ price: '0.007' }))
