@@ -54,8 +54,7 @@ export function createTimeouts(): Timeouts {
 
 /**
  * Runs the work of a call with a signal that aborts when `seconds` have passed or when the caller leaves. It then throws
- * ServiceError product_timeout at once and ignores what becomes of the work. If the work resolves in time, only the
- * caller's leaving aborts the signal: the stream of events that the work returned still listens to it.
+ * ServiceError product_timeout at once and ignores what becomes of the work.
  */
 export async function withTimeout<Value>(
   seconds: number,
@@ -79,5 +78,6 @@ export async function withTimeout<Value>(
     return await Promise.race([ended, signal.aborted ? ended : (async () => work(signal))()])
   } finally {
     clearTimeout(timer)
+    caller.removeEventListener('abort', leave)
   }
 }
