@@ -178,18 +178,15 @@ export class DirectoryStore {
 
   /** Empties the directory, for another recording. */
   async clear(): Promise<void> {
-    for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins'])
+    for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins', 'counts'])
       await this.#db(`directory_${table}`).delete()
   }
 
   /** The number of records listed now, and how many of them are alive. */
   async facts(): Promise<{ records: number; alive: number }> {
-    const listed = () => this.#db('directory_records').whereNull('superseded_at').where('hidden', 0)
-    const [all, alive] = (await Promise.all([
-      listed().count('* as n').first(),
-      listed().where('alive', 1).count('* as n').first(),
-    ])) as unknown as { n: number }[]
-    return { records: all!.n, alive: alive!.n }
+    const rows = await this.#db<{ name: string; n: number }>('directory_counts')
+    const counted = (name: string): number => rows.find((row) => row.name === name)?.n ?? 0
+    return { records: counted('records'), alive: counted('alive') }
   }
 
   /** Deletes versions that were superseded before a time. */
@@ -204,9 +201,15 @@ export class DirectoryStore {
 /** Visits are counted over this many seconds. */
 const MONTH = 30 * 86_400
 
-interface Current {
+interface Current extends Listed {
   readonly id: string
   readonly record: string
+}
+
+/** The columns by which records are counted, 1 for true. */
+interface Listed {
+  readonly alive: number
+  readonly hidden: number
 }
 
 interface Counted {
@@ -226,7 +229,7 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
   const current = (await trx('directory_records')
     .whereIn('id', ids)
     .whereNull('superseded_at')
-    .select('id', 'record')) as Current[]
+    .select('id', 'record', 'alive', 'hidden')) as Current[]
   const visits = (await trx('directory_visits')
     .whereIn('id', ids)
     .where('at', '>', at - MONTH)
@@ -234,8 +237,8 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
     .select('id')
     .count('* as checks')
     .sum('ok as ok')) as unknown as Counted[]
-  const over: string[] = []
-  const fresh: object[] = []
+  const over: Current[] = []
+  const fresh: NewRecord[] = []
   const paid: EntryRow[] = []
   for (const entry of entries) {
     const { id, first_seen } = entry
@@ -245,7 +248,7 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
       .toSorted((a, b) => a.rank - b.rank || (a.source < b.source ? -1 : 1))
     const old = current.find((record) => record.id === id)
     if (listed.length === 0) {
-      if (old) over.push(id)
+      if (old) over.push(old)
       continue
     }
     const health = JSON.parse(entry.health) as Health
@@ -256,13 +259,38 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
     const body = merge(listed, { id, first_seen, health, payto_changed, checks_30d: checks, ok_30d: ok }, at)
     const record = JSON.stringify(body)
     if (old?.record === record) continue
-    if (old) over.push(id)
+    if (old) over.push(old)
     fresh.push({ id, known_at: at, superseded_at: null, record, first_seen, ...columnsOf(body) })
   }
   if (paid.length > 0) await trx('directory_entries').insert(paid).onConflict('id').merge(['payees', 'payto_changed'])
   if (over.length > 0)
-    await trx('directory_records').whereIn('id', over).whereNull('superseded_at').update({ superseded_at: at })
+    await trx('directory_records')
+      .whereIn(
+        'id',
+        over.map(({ id }) => id),
+      )
+      .whereNull('superseded_at')
+      .update({ superseded_at: at })
   if (fresh.length > 0) await trx.batchInsert('directory_records', fresh, 50)
+  await addToCounts(trx, over, fresh)
+}
+
+/** Columns of a new version of a record. */
+interface NewRecord extends Listed {
+  readonly [column: string]: unknown
+}
+
+/** Adds the difference between earlier and later records to the kept counts. */
+async function addToCounts(trx: Database, before: readonly Listed[], after: readonly Listed[]): Promise<void> {
+  const shown = (records: readonly Listed[]) => records.filter(({ hidden }) => hidden === 0)
+  const living = (records: readonly Listed[]) => shown(records).filter(({ alive }) => alive === 1)
+  const rows = [
+    { name: 'records', n: shown(after).length - shown(before).length },
+    { name: 'alive', n: living(after).length - living(before).length },
+  ]
+  if (rows.every(({ n }) => n === 0)) return
+  const sum = trx.raw('directory_counts.n + excluded.n')
+  await trx('directory_counts').insert(rows).onConflict('name').merge({ n: sum })
 }
 
 /**

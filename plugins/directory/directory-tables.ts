@@ -66,6 +66,16 @@ export const migrations: readonly Migration[] = [
       table.bigInteger('next_visit').notNullable()
     })
   },
+  async (db) => {
+    // How many records are listed now, and how many of them are alive. Every change of records adds to these numbers.
+    await db.schema.createTable('directory_counts', (table) => {
+      table.text('name').primary()
+      table.bigInteger('n').notNullable()
+    })
+    const listed = 'select count(*) from directory_records where superseded_at is null and hidden = 0'
+    await db.raw(`insert into directory_counts (name, n)
+      values ('records', (${listed})), ('alive', (${listed} and alive = 1))`)
+  },
 ]
 
 export interface EntryRow {

@@ -63,10 +63,8 @@ class SeriesBackfill implements BackfillPlan {
   async extend(from: number, until: number): Promise<void> {
     const { db, series, venue } = this.#parts
     const size = venue.windowMinutes * 60
-    const planned = (await this.#rows().whereNot('status', 'gap').max('t_to as end').first()) as unknown as {
-      end: number | null
-    }
-    const start = planned.end ?? Math.floor(from / size) * size
+    const planned = await this.#rows().whereNot('status', 'gap').orderBy('t_to', 'desc').first('t_to')
+    const start = planned?.t_to ?? Math.floor(from / size) * size
     const fresh: WindowRow[] = []
     for (let at = start; at + size <= until; at += size)
       fresh.push({ series: series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
@@ -111,7 +109,8 @@ class SeriesBackfill implements BackfillPlan {
   }
 
   async remaining(): Promise<{ windows: number; gaps: number }> {
-    const counts = (await this.#rows().groupBy('status').select('status').count('* as n')) as unknown as {
+    const unfinished = this.#rows().whereIn('status', ['open', 'gap'])
+    const counts = (await unfinished.groupBy('status').select('status').count('* as n')) as unknown as {
       status: string
       n: number
     }[]

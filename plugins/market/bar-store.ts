@@ -10,6 +10,8 @@ export interface Series {
   readonly interval_seconds: number
 }
 
+const SERIES = ['id', 'venue', 'symbol', 'interval_seconds'] as const
+
 /** The tables of market data. */
 export const migrations: readonly Migration[] = [
   async (db) => {
@@ -51,6 +53,19 @@ export const migrations: readonly Migration[] = [
       table.text('value').notNullable()
     })
   },
+  async (db) => {
+    // The windows of a series that are not fetched yet, and the end of its plan, without reading the fetched ones.
+    await db.schema.alterTable('market_windows', (table) => {
+      table.index(['series', 'status', 't_from'], 'market_windows_unfinished')
+      table.index(['series', 't_to'], 'market_windows_end')
+    })
+    // How many rows of market_quality each series has. Every insert adds to this number.
+    await db.schema.alterTable('market_series', (table) => {
+      table.bigInteger('quality_notes').notNullable().defaultTo(0)
+    })
+    await db.raw(`update market_series
+      set quality_notes = (select count(*) from market_quality where series = market_series.id)`)
+  },
 ]
 
 const COLUMNS = {
@@ -83,6 +98,10 @@ export interface BarStore {
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
+  /** Notes what is wrong with bars. A note that is there already stays as it is. */
+  noteQuality(series: Series, notes: readonly QualityNote[]): Promise<void>
+  /** Number of notes about the quality of bars, of all series together. */
+  qualityNotes(): Promise<number>
   /** Deletes every bar. */
   clear(): Promise<void>
   /** A stored note by name; null if there is none. */
@@ -96,6 +115,13 @@ export interface AddOptions {
   readonly misprints?: readonly BadPrint[]
   /** When all bars became known, epoch seconds. The default is the close of each bar. */
   readonly knownAt?: number
+}
+
+export interface QualityNote {
+  /** Open of the bar, epoch seconds. */
+  readonly t_open: number
+  readonly kind: string
+  readonly detail: string
 }
 
 export interface Extent {
@@ -130,11 +156,11 @@ class DatabaseBarStore implements BarStore {
     const key = { venue, symbol, interval_seconds: intervalSeconds }
     await this.#db('market_series').insert(key).onConflict(['symbol', 'interval_seconds', 'venue']).ignore()
     this.#list = null
-    return this.#db<Series>('market_series').where(key).first() as Promise<Series>
+    return this.#db<Series>('market_series').where(key).first(SERIES) as Promise<Series>
   }
 
   async allSeries(): Promise<readonly Series[]> {
-    this.#list ??= await this.#db<Series>('market_series').orderBy('id')
+    this.#list ??= await this.#db<Series>('market_series').select(SERIES).orderBy('id')
     return this.#list
   }
 
@@ -197,13 +223,33 @@ class DatabaseBarStore implements BarStore {
   }
 
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {
-    const row = (await this.#db('market_bars')
-      .where('series', series.id)
-      .where('t_open', '<=', asOf - series.interval_seconds)
-      .min('t_open as first')
-      .max('t_open as last')
-      .first()) as { first: number | null; last: number | null }
-    return row.first === null || row.last === null ? null : { first: row.first, last: row.last }
+    // Two statements: SQLite reads the whole series for a minimum and a maximum in one.
+    const end = (direction: 'asc' | 'desc') =>
+      this.#db<{ t_open: number }>('market_bars')
+        .where('series', series.id)
+        .where('t_open', '<=', asOf - series.interval_seconds)
+        .orderBy('t_open', direction)
+        .first('t_open')
+    const [first, last] = [await end('asc'), await end('desc')]
+    return first && last ? { first: first.t_open, last: last.t_open } : null
+  }
+
+  async noteQuality(series: Series, notes: readonly QualityNote[]): Promise<void> {
+    if (notes.length === 0) return
+    await this.#db.transaction(async (transaction) => {
+      const added = (await transaction('market_quality')
+        .insert(notes.map((note) => ({ series: series.id, ...note })))
+        .onConflict(['series', 't_open', 'kind'])
+        .ignore()
+        .returning('t_open')) as readonly unknown[]
+      const total = transaction.raw('quality_notes + ?', [added.length])
+      await transaction('market_series').where({ id: series.id }).update({ quality_notes: total })
+    })
+  }
+
+  async qualityNotes(): Promise<number> {
+    const rows = (await this.#db('market_series').select('quality_notes as n')) as { n: number }[]
+    return rows.reduce((sum, { n }) => sum + n, 0)
   }
 
   async clear(): Promise<void> {

@@ -5,7 +5,7 @@ import { createPauses, RequestError } from '../lib/feeds/requests.ts'
 import { epochSeconds } from '../lib/time/timestamps.ts'
 import { createBackfillPlan, storeNew, type BackfillPlan } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
-import type { Series, BarStore } from './bar-store.ts'
+import type { Series, BarStore, QualityNote } from './bar-store.ts'
 import type { CoveredSymbol, Settings, VenueSettings } from './symbols.ts'
 import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/bar-venue.ts'
 import { type ListedVenue, type VenueName, VENUES } from './venues/bar-venues.ts'
@@ -113,12 +113,11 @@ class VenueFeeds implements OnlineBars {
 
   async facts(): Promise<Facts> {
     const open = await Promise.all(this.#primaries().map((feed) => feed.plan.remaining()))
-    const noted = (await this.#context.db('market_quality').count('* as n').first()) as { n: number }
     return {
       venues_refusing: [...this.#refused],
       windows_to_fetch: open.reduce((sum, { windows }) => sum + windows, 0),
       gaps: open.reduce((sum, { gaps }) => sum + gaps, 0),
-      venue_differences: noted.n,
+      venue_differences: await this.#store.qualityNotes(),
     }
   }
 
@@ -197,12 +196,13 @@ class VenueFeeds implements OnlineBars {
     const theirs = await this.#ask(second, () => second.venue.minutes(second.code, end - 3600, end, signal))
     if (!theirs) return
     const closes = new Map([...theirs.time].map((time, i) => [time, theirs.close[i]!]))
+    const notes: QualityNote[] = []
     for (let i = 0; i < ours.count; i += 1) {
       const other = closes.get(ours.time[i]!)
       if (other === undefined || Math.abs(Math.log(ours.close[i]! / other)) <= TOLERANCE) continue
       const detail = `${first.venue.name} ${ours.close[i]!}, ${second.venue.name} ${other}`
-      const row = { series: first.series.id, t_open: ours.time[i]!, kind: 'venue_difference', detail }
-      await this.#context.db('market_quality').insert(row).onConflict(['series', 't_open', 'kind']).ignore()
+      notes.push({ t_open: ours.time[i]!, kind: 'venue_difference', detail })
     }
+    await this.#store.noteQuality(first.series, notes)
   }
 }

@@ -96,7 +96,7 @@ export default definePlugin({
       jobs,
       // These facts are free, so they are a day old: the time of the newest event is what the live feed sells.
       facts: async () => ({
-        events: await reader.count(0, now() - DAY),
+        events: await reader.countAll(now() - DAY),
         newest: formatOrNull(await reader.newest(now() - DAY)),
         sources_on: sources.filter(({ enabled }) => enabled).length,
         versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },

@@ -1,5 +1,5 @@
 /** Stores snapshots in the database. They are written once and can be read as of any time. */
-import type { Database, Migration } from 'tollgate/plugin'
+import { type Database, isPostgres, type Migration } from 'tollgate/plugin'
 import { bulkInsertSql } from '../lib/bulk-insert.ts'
 import { MODEL } from './regime-model.ts'
 
@@ -58,6 +58,14 @@ export const migrations: readonly Migration[] = [
       table.binary('state').notNullable()
     })
   },
+  async (db) => {
+    // How many snapshots each series has. Counting a long series takes seconds, so every insert adds to this number.
+    await db.schema.alterTable('regime_series', (table) => {
+      table.bigInteger('snapshots').notNullable().defaultTo(0)
+    })
+    await db.raw(`update regime_series
+      set snapshots = (select count(*) from regime_snapshots where series = regime_series.id)`)
+  },
 ]
 
 export interface Snapshots {
@@ -90,7 +98,6 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
   const key = { symbol, model: MODEL, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
   const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
-  const bulkInsert = bulkInsertSql(db, 'regime_snapshots', COLUMNS)
   const known = (names: readonly (keyof Snapshot)[], asOf: number) =>
     db<Snapshot & { series: number }>('regime_snapshots')
       .select(names)
@@ -107,17 +114,19 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
     async add(snapshots) {
       for (let start = 0; start < snapshots.length; start += CHUNK) {
         const rows = snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))
-        await db.raw(bulkInsert, [series, JSON.stringify(rows)])
+        await insertAndCount(db, series, JSON.stringify(rows))
       }
     },
     async extent() {
-      const row = (await db('regime_snapshots')
-        .where({ series })
-        .count('* as count')
-        .min('as_of as first')
-        .max('as_of as last')
-        .first()) as { count: number; first: number | null; last: number | null }
-      return row
+      // Each end in a query of its own: SQLite reads the whole series for a minimum and a maximum in one.
+      const end = (of: 'min' | 'max') => `(select ${of}(as_of) from regime_snapshots where series = s.id)`
+      return (await db('regime_series as s')
+        .where('s.id', series)
+        .first('snapshots as count', db.raw(`${end('min')} as first`), db.raw(`${end('max')} as last`))) as {
+        count: number
+        first: number | null
+        last: number | null
+      }
     },
     async keep(asOf, state) {
       await db('regime_checkpoints').insert({ series, as_of: asOf, state }).onConflict('series').merge()
@@ -128,4 +137,22 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       return row ? { asOf: row.as_of, state: row.state } : null
     },
   }
+}
+
+/**
+ * Inserts snapshots (a JSON array of rows) and adds the number of new ones to that of the series, in one transaction.
+ * Snapshots that are stored already do not count, whichever process stored them.
+ */
+async function insertAndCount(db: Database, series: number, rows: string): Promise<void> {
+  const insert = bulkInsertSql(db, 'regime_snapshots', COLUMNS)
+  const count = (added: string): string => `update regime_series set snapshots = snapshots + ${added} where id = ?`
+  if (isPostgres(db)) {
+    const added = '(select count(*) from added)'
+    await db.raw(`with added as (${insert} returning 1) ${count(added)}`, [series, rows, series])
+    return
+  }
+  await db.transaction(async (transaction) => {
+    await transaction.raw(insert, [series, rows])
+    await transaction.raw(count('changes()'), [series])
+  })
 }

@@ -75,7 +75,7 @@ async function productIndex(parts: FeedParts, call: Call) {
     versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
     gazetteer_sources: [...GAZETTEER_SOURCES],
     counts: {
-      events: await reader.count(0, asOf),
+      events: await reader.countAll(asOf),
       events_30d: byKind.reduce((sum, { n }) => sum + n, 0),
       by_kind_30d: Object.fromEntries(
         byKind.map(({ kind, n }) => [kind, n] as const).sort(([a], [b]) => (a < b ? -1 : 1)),

@@ -3,7 +3,14 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Database } from 'tollgate/plugin'
 import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
-import { type Outcome, type EventRow, insertAll, type MentionRow, type VersionRow } from '../store/tables.ts'
+import {
+  addToEventCount,
+  type Outcome,
+  type EventRow,
+  insertAll,
+  type MentionRow,
+  type VersionRow,
+} from '../store/tables.ts'
 import { candidateOf, findDuplicate } from './clusters.ts'
 import { compareWithStore, contentHash, eventId } from './feed-changes.ts'
 import { applyChanges, buildMentionRows, type Provenance, buildVersionRow } from './revisions.ts'
@@ -175,6 +182,7 @@ async function insertEvents(
     if (item.counts) engagement.push({ seq, observed_at: seenAt, ...item.counts })
   }
   await insertAll(db, 'potus_events', events)
+  await addToEventCount(db, events.length)
   await insertAll(db, 'potus_versions', versions)
   await insertAll(db, 'potus_mentions', mentions)
   await insertAll(db, 'potus_engagement', engagement)

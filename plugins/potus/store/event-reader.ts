@@ -4,7 +4,7 @@
  */
 import type { Database } from 'tollgate/plugin'
 import type { CursorPosition } from '../answers/event-cursor.ts'
-import type { EventRow, VersionRow } from './tables.ts'
+import { EVENT_COUNT, type EventRow, type VersionRow } from './tables.ts'
 
 export type EventAtMoment = EventRow & Omit<VersionRow, 'seq' | 'source'>
 
@@ -41,6 +41,8 @@ export interface EventReader {
   members(clusters: readonly string[], asOf: number): Promise<Member[]>
   /** Events available in [from, to]. */
   count(from: number, to: number): Promise<number>
+  /** All events available by `asOf`. The cost depends on the number of later events, not on the size of the store. */
+  countAll(asOf: number): Promise<number>
   /** When the newest event became available; null if there is none. */
   newest(asOf: number): Promise<number | null>
   /** Number of the newest live event. */
@@ -145,6 +147,15 @@ class DatabaseEventReader implements EventReader {
       n: number
     }
     return row.n
+  }
+
+  async countAll(asOf: number): Promise<number> {
+    // One statement, so that both numbers are of the same moment.
+    const later = this.#db.raw('(select count(*) from potus_events where available_at > ?)', [asOf])
+    const row = (await this.#db('potus_notes')
+      .where({ name: EVENT_COUNT })
+      .first(this.#db.raw('cast(value as bigint) - ? as n', [later]))) as { n: number } | undefined
+    return row?.n ?? 0
   }
 
   async newest(asOf: number): Promise<number | null> {

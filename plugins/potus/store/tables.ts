@@ -5,6 +5,9 @@
 import type { Database, Migration } from 'tollgate/plugin'
 import type { Kind, Precision } from '../sources/source.ts'
 
+/** Name of the note that keeps the number of events. */
+export const EVENT_COUNT = 'events'
+
 export const migrations: readonly Migration[] = [
   async (db) => {
     // The log of polls: one row per poll, with the body if it was new. replay/poll-log.ts exports it as a recording.
@@ -126,7 +129,20 @@ export const migrations: readonly Migration[] = [
       table.text('value').notNullable()
     })
   },
+  async (db) => {
+    const [{ n }] = (await db('potus_events').count('* as n')) as unknown as [{ n: number }]
+    if (n > 0) await addToEventCount(db, n)
+  },
 ]
+
+/** Adds to the kept number of events. Call it in the transaction that inserts them. */
+export async function addToEventCount(tx: Database, added: number): Promise<void> {
+  const sum = tx.raw('cast(cast(potus_notes.value as bigint) + ? as text)', [added])
+  await tx('potus_notes')
+    .insert({ name: EVENT_COUNT, value: String(added) })
+    .onConflict('name')
+    .merge({ value: sum })
+}
 
 export interface EventRow {
   readonly seq: number

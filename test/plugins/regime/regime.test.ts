@@ -48,7 +48,7 @@ for (const [name, options] of [
       } catch {
         this.skip()
       }
-      for (const table of ['regime_snapshots', 'regime_checkpoints'])
+      for (const table of ['regime_snapshots', 'regime_checkpoints', 'regime_series'])
         if (await db.schema.hasTable(table)) await db(table).delete()
       host = await openHost()
     })

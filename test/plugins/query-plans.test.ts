@@ -1,0 +1,232 @@
+/** What the products ask of the database is found by an index, however long their tables have grown. */
+import { expect } from 'chai'
+import { Client } from 'pg'
+import { pino } from 'pino'
+import type { OpenDatabase } from '../../gateway/stores/database.ts'
+import { migrate } from '../../gateway/stores/migrations.ts'
+import { DirectoryStore } from '../../plugins/directory/directory-store.ts'
+import { migrations as directoryTables } from '../../plugins/directory/directory-tables.ts'
+import { idOf } from '../../plugins/directory/listing.ts'
+import { UNVISITED } from '../../plugins/directory/liveness.ts'
+import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
+import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
+import { createBackfillPlan } from '../../plugins/market/backfill.ts'
+import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
+import { createColumns } from '../../plugins/market/bars.ts'
+import { migrations as regimeTables, newestSnapshots, openSnapshots } from '../../plugins/regime/snapshots.ts'
+import { createReader } from '../../plugins/potus/store/event-reader.ts'
+import { migrations as potusTables } from '../../plugins/potus/store/tables.ts'
+import { DATABASES } from '../contracts/databases.ts'
+import { openSchema } from '../contracts/postgres.ts'
+import { openDatabase } from '../../gateway/stores/database.ts'
+import { listingItem, NOON } from './directory/online-directory.ts'
+import { rssOf, LIVE, openTestFeed, postId, postsOf } from './potus/test-feed.ts'
+import { snapshotAt } from './regime/snapshot.ts'
+
+/** Tables that grow with time. Others have a row per series, source or note. */
+const GROWING = new Set([
+  'regime_snapshots',
+  'market_bars',
+  'market_windows',
+  'market_quality',
+  'directory_records',
+  'directory_listings',
+  'directory_entries',
+  'directory_visits',
+  'funding_polls',
+  'potus_polls',
+  'potus_events',
+  'potus_versions',
+  'potus_mentions',
+  'potus_engagement',
+])
+/** Columns with few values: an index on nothing else finds a large part of the table. */
+const COARSE = ['series', 'source', 'status', 'venue', 'outcome', 'ingest', 'superseded_at', 'hidden', 'alive']
+/** Windows of bars that wait to be fetched. They are few, whatever the length of the history. */
+const SMALL = 'market_windows_unfinished'
+const START = Date.UTC(2026, 4, 1)
+const MINUTE = 60_000
+
+const TABLES = {
+  market: marketTables,
+  regime: regimeTables,
+  directory: directoryTables,
+  funding: fundingTables,
+  potus: potusTables,
+}
+
+async function useBars(db: OpenDatabase): Promise<void> {
+  const store = createBarStore(db)
+  const series = await store.series('venue', 'BTC-USD', 60)
+  const minutes = (from: number, to: number) => {
+    const bars = createColumns()
+    for (let time = from; time < to; time += 60) if (time !== 600) bars.add(time, 1, 1, 1, 1, 1, 0)
+    return bars.end()
+  }
+  const venue = {
+    name: 'venue',
+    windowMinutes: 60,
+    minutes: async (_: string, from: number, to: number) => minutes(from, to),
+  }
+  const log = pino({ level: 'silent' })
+  const plan = createBackfillPlan({ db, series, venue: venue as never, symbol: 'BTC', log, now: () => 1e6 })
+  await plan.extend(0, 7200)
+  while (await plan.fetchNext(new AbortController().signal));
+  await plan.findGaps(0, 3600)
+  await plan.remaining()
+  await store.extent(series)
+  await store.extent(series, 3600)
+  await store.revise(series, { time: 60, open: 2, high: 2, low: 2, close: 2, volume: 2 }, 7200)
+  await store.noteQuality(series, [{ t_open: 60, kind: 'venue_difference', detail: '' }])
+  await store.qualityNotes()
+}
+
+async function useSnapshots(db: OpenDatabase): Promise<void> {
+  const snapshots = await openSnapshots(db, 'BTC-USD', 'sample')
+  await snapshots.add([60, 120, 180].map((at) => snapshotAt(at)))
+  await snapshots.latest(120)
+  await snapshots.between(['as_of', 'volatile'], { from: 0, to: 180, asOf: 180, limit: 10 })
+  await (await newestSnapshots(db, 'BTC-USD'))?.extent()
+}
+
+async function useDirectory(db: OpenDatabase): Promise<void> {
+  const store = new DirectoryStore(db)
+  const urls = ['https://a.example.com/', 'https://b.example.com/']
+  const page = (listed: readonly string[], sweep: number) => {
+    const { listings } = readBazaar({ items: listed.map((url) => listingItem(url)) }, NOON)!
+    return store.savePage({ source: 'a', rank: 1, listings, sweep, at: NOON + sweep, visitAt: NOON })
+  }
+  await page(urls, 1)
+  const [id] = urls.map((url) => idOf({ url, tool: null })) as [string]
+  await store.visited([{ id, health: UNVISITED, isGood: true, next: null }], NOON + 1)
+  await store.facts()
+}
+
+async function useRates(db: OpenDatabase): Promise<void> {
+  const store = createRateStore(db)
+  await store.add('binance', 10, { error: 'refused' })
+  await store.last('binance', 20)
+}
+
+async function useNews(db: OpenDatabase): Promise<void> {
+  const feed = await openTestFeed({ time: START, db })
+  for (let n = 0; n < 5; n += 1) {
+    feed.time += MINUTE
+    const at = feed.time - 1000
+    const shown = n === 3 ? [] : [{ key: 'a', text: `Copper ${Math.min(n, 2)}.`, at: START }]
+    await feed.poll('wh.news', rssOf([...shown, { key: `b${n}`, text: `Steel ${n}.`, at }]))
+    await feed.poll('truth.mirror', n === 4 ? '<html>' : postsOf([{ id: postId(at, n), text: 'Tariffs on oil.', at }]))
+    await feed.poll('truth.mirror', null, { status: 304 })
+  }
+  feed.time += 3 * MINUTE
+  for (const access of [LIVE, undefined])
+    for (const [operation, query] of [
+      ['getPotus', {}],
+      ['getPotusLive', {}],
+      ['getPotusLive', { since_seq: 2, kinds: 'social' }],
+      ['getPotusLive', { topics: 'trade', min_relevance: 0.1 }],
+      ['getPotusFeeds', {}],
+    ] as const)
+      await feed.ask(operation, { query, ...(access ? { access } : {}) })
+  await createReader(db).countAll(feed.time)
+}
+
+/** Runs what free routes, token calls and frequent jobs run, and returns the statements by their text. */
+async function recordStatements(db: OpenDatabase): Promise<ReadonlyMap<string, readonly unknown[]>> {
+  for (const [name, steps] of Object.entries(TABLES)) await migrate(db, name, steps)
+  const statements = new Map<string, readonly unknown[]>()
+  db.on('query', ({ sql, bindings }: { sql: string; bindings?: readonly unknown[] }) => {
+    if (/^\s*(select|update|delete|with)\b/i.test(sql)) statements.set(sql, bindings ?? [])
+  })
+  for (const use of [useBars, useSnapshots, useDirectory, useRates, useNews]) await use(db)
+  db.removeAllListeners('query')
+  expect(statements.size).to.be.greaterThan(60)
+  return statements
+}
+
+const stopsEarly = (sql: string): boolean => /\blimit\b/i.test(sql)
+const isCoarse = (columns: readonly string[]): boolean => columns.every((column) => COARSE.includes(column))
+
+describe('every frequent statement of the products finds its rows by an index', function () {
+  this.timeout(60_000)
+
+  it('in SQLite', async () => {
+    const store = (await DATABASES['memory']!())!
+    try {
+      const statements = await recordStatements(store.db)
+      const wrong: string[] = []
+      for (const [sql, values] of statements) {
+        const plan = (await store.db.raw(`explain query plan ${sql}`, [...values])) as { detail: string }[]
+        for (const { detail } of plan) if (isSlowInSqlite(detail, sql)) wrong.push(`${detail}\n${sql}`)
+      }
+      expect(wrong.join('\n\n')).to.equal('')
+    } finally {
+      await store.drop()
+    }
+  })
+
+  it('in PostgreSQL', async function () {
+    const schema = await openSchema()
+    if (!schema) this.skip()
+    const db = openDatabase({ url: schema.url })
+    const client = new Client({ connectionString: schema.url })
+    try {
+      const statements = await recordStatements(db)
+      await client.connect()
+      await client.query(`insert into directory_records
+        select (jsonb_populate_record(r, jsonb_build_object('id', r.id || n))).*
+        from directory_records r, generate_series(1, 1000) n`)
+      await client.query('analyze directory_records')
+      // Other tables are small. A sequential scan that is left is one that no index can replace.
+      await client.query('set enable_seqscan = off')
+      const wrong: string[] = []
+      for (const [sql, values] of statements) {
+        const { rows } = await client.query({ text: `explain (format json) ${sql}`, values: [...values] })
+        const [{ Plan: plan }] = rows[0]['QUERY PLAN'] as [{ Plan: PlanNode }]
+        for (const node of nodesOf(plan))
+          if (isSlowInPostgres(node, sql)) wrong.push(`${node['Node Type']} ${node['Index Cond'] ?? ''}\n${sql}`)
+      }
+      expect(wrong.join('\n\n')).to.equal('')
+    } finally {
+      await client.end()
+      await db.destroy()
+      await schema.drop()
+    }
+  })
+})
+
+/** True if a step of SQLite's plan reads a growing table, or a large part of it, from end to end. */
+function isSlowInSqlite(step: string, sql: string): boolean {
+  const [, kind, name] = /^(SCAN|SEARCH) (\w+)/.exec(step) ?? []
+  if (!kind || !GROWING.has(tableOf(name!, sql))) return false
+  if (kind === 'SCAN') return !(stopsEarly(sql) && step.includes('USING'))
+  const columns = [...(/\((.*)\)$/.exec(step)?.[1] ?? '').matchAll(/(\w+)[=<>]/g)].map(([, column]) => column!)
+  return isCoarse(columns) && !stopsEarly(sql) && !step.includes(SMALL)
+}
+
+/** The table behind an alias. */
+function tableOf(name: string, sql: string): string {
+  return new RegExp(`[\`"]?(\\w+)[\`"]? as [\`"]?${name}\\b`, 'i').exec(sql)?.[1] ?? name
+}
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly Plans?: readonly PlanNode[]
+}
+
+function nodesOf(node: PlanNode): readonly PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}
+
+function isSlowInPostgres(node: PlanNode, sql: string): boolean {
+  if (!GROWING.has(node['Relation Name'] ?? '')) return false
+  if (node['Node Type'] === 'Seq Scan') return true
+  if (!/^Index (Only )?Scan$/.test(node['Node Type']) || stopsEarly(sql) || node['Index Name'] === SMALL) return false
+  const columns = [...(node['Index Cond'] ?? '').matchAll(/(\w+)\)?(?:::\w+)? (?:=|<|>|IS)/g)].map(
+    ([, column]) => column!,
+  )
+  return isCoarse(columns)
+}

@@ -1,0 +1,17 @@
+import type { Snapshot } from '../../../plugins/regime/snapshots.ts'
+
+/** A snapshot as of a time in epoch seconds, known at once. */
+export function snapshotAt(time: number): Snapshot {
+  return {
+    as_of: time,
+    volatile: 0,
+    confidence: 0.9,
+    position_scalar: 1,
+    forecast_vol: 0.5,
+    boundary_vol: 0.6,
+    realized_vol_1h: null,
+    since: 0,
+    bars_used: 1,
+    known_at: time,
+  }
+}
