@@ -16,7 +16,7 @@ export interface Axis {
   /** Times are epoch milliseconds, UTC. */
   readonly scale?: 'linear' | 'log' | 'time'
   readonly unit?: keyof typeof UNITS
-  /** The range that the axis shows at least. Data outside of it extend the axis. */
+  /** The range that the axis shows at least. Data outside of it extend the axis. One value has one tick, in the middle. */
   readonly domain?: readonly [number, number]
 }
 
@@ -146,7 +146,9 @@ function linear(axis: Axis, domain: readonly [number, number], range: readonly [
   const scale = scaleLinear(domain, range)
   if (range[0] > range[1]) scale.nice(count)
   const ticks = scale.ticks(count)
-  const decimals = decimalsOf(Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)))
+  const [first = 0, second] = ticks
+  // Data of one value have one tick, with up to four decimals.
+  const decimals = second === undefined ? decimalDigitsOf(first) : decimalsOf(Math.abs(second - first))
   const unit = UNITS[axis.unit ?? 'number']
   return { at: rounded(scale), ticks: ticks.map((tick) => ({ at: round(scale(tick)), label: unit(tick, decimals) })) }
 }
@@ -204,11 +206,14 @@ function extent(values: readonly number[]): readonly [number, number] {
     least = Math.min(least, value)
     most = Math.max(most, value)
   }
-  return least === most ? [least - 0.5, most + 0.5] : [least, most]
+  return [least, most]
 }
 
 /** Returns how many decimals a step needs: 0.05 needs two, 20 none. */
 const decimalsOf = (step: number): number => Math.max(0, -Math.floor(Math.log10(step) + 1e-9))
+
+/** Returns how many of its first four decimals a number has: 0.25 has two. */
+const decimalDigitsOf = (value: number): number => String(Number(value.toFixed(4))).split('.')[1]?.length ?? 0
 
 const round = (value: number): number => Math.round(value * 100) / 100
 

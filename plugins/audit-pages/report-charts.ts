@@ -19,7 +19,7 @@ export function equityCharts({ equity }: AuditReport): Chart[] {
       title: 'Sum of returns before and after costs',
       description: `Two lines from the first exit to the last, with one unit per trade: ${last(equity.gross)} before costs, ${last(equity.net)} after them.`,
       x,
-      y: { label: 'Sum of returns, one unit per trade', unit: 'percent', domain: [0, 0.001] },
+      y: { label: 'Sum of returns, one unit per trade', unit: 'percent', domain: [0, 0] },
       series: [
         { name: 'Before costs', tone: 'muted', kind: 'dashed', points: points(equity.gross) },
         { name: 'After costs', tone: 'main', points: points(equity.net) },
@@ -39,7 +39,7 @@ export function equityCharts({ equity }: AuditReport): Chart[] {
       title: 'Drawdown from the highest point so far, after costs',
       description: `A line at or below zero. Its lowest point is ${percent(Math.min(...equity.drawdown))}.`,
       x,
-      y: { label: 'Drawdown', unit: 'percent', domain: [-0.001, 0] },
+      y: { label: 'Drawdown', unit: 'percent', domain: [0, 0] },
       series: [{ name: 'Drawdown', tone: 'bad', kind: 'step', points: points(equity.drawdown) }],
       table: {
         columns: ['Exit, UTC', 'Drawdown'],

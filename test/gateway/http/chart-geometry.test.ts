@@ -114,6 +114,27 @@ describe('a chart', () => {
     expect(draw({ ...CHART, table }).table).to.equal(table)
   })
 
+  it('shows data of one value as a line in the middle with one tick', () => {
+    const flat = (value: number) =>
+      draw({
+        ...CHART,
+        y: { label: 'Drawdown', unit: 'percent', domain: [value, value] },
+        series: [
+          {
+            name: 'a',
+            tone: 'main',
+            points: [
+              [0, value],
+              [1, value],
+            ],
+          },
+        ],
+      })
+    expect(flat(0).yTicks).to.deep.equal([{ at: 50, label: '0%' }])
+    expect(flat(0).paths[0]?.d).to.equal('M0,50L100,50')
+    expect(flat(0.125).yTicks).to.deep.equal([{ at: 50, label: '12.5%' }])
+  })
+
   it('draws a single value and throws without any', () => {
     expect(
       draw({ ...CHART, series: [{ name: 'a', tone: 'main', kind: 'points', points: [[3, 4]] }] }).dots,

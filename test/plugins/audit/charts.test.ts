@@ -74,6 +74,15 @@ describe('the charts of a report', () => {
     }
   })
 
+  it('show no made-up depth below a drawdown that is always zero', () => {
+    const at = ['2024-01-01T00:00:00Z', '2024-01-02T00:00:00Z']
+    const [, drawdown] = equityCharts({
+      ...report,
+      equity: { at, gross: [0.1, 0.2], net: [0.1, 0.2], drawdown: [0, 0] },
+    })
+    expect(draw(drawdown!).yTicks.map(({ label }) => label)).to.deep.equal(['0%'])
+  })
+
   it('mark the stated number of trials on the curve', () => {
     const chart = trialsChart(report)
     expect(chart?.marks?.[0]?.at).to.deep.equal([10, report.overfitting.dsr])
