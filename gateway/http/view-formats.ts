@@ -4,6 +4,10 @@ import { dollars } from '../documents/listed-operations.ts'
 
 const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
 
+/** Formats a number with thousands separators and exactly `decimals` decimals. */
+const fixed = (value: number, decimals: number): string =>
+  value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
+
 /** The formatting functions, under the names by which views call them. */
 export const format = {
   /** Formats atomic USDC as dollars with at least two decimals: 5000n is "$0.005", 7500000000n is "$7,500.00". */
@@ -33,14 +37,14 @@ export const format = {
     return new Date(moment).toISOString()
   },
 
-  /** Formats a fraction as a percentage: 0.874 is "87.4%". */
+  /** Formats a fraction as a percentage: 0.874 is "87.4%", 12.5 is "1,250.0%". */
   percent(share: number, decimals = 1): string {
-    return `${(share * 100).toFixed(decimals)}%`
+    return `${fixed(share * 100, decimals)}%`
   },
 
-  /** Formats basis points: 12.345 is "12.3 bps". */
+  /** Formats basis points: 1234.56 is "1,234.6 bps". */
   bps(value: number, decimals = 1): string {
-    return `${value.toFixed(decimals)} bps`
+    return `${fixed(value, decimals)} bps`
   },
 
   /** Formats a number with thousands separators: 417512 is "417,512". */

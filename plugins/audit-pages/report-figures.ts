@@ -6,16 +6,19 @@ const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
 type Value = number | null | undefined
 /** A number with at most two decimals; "–" without a value. */
 export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
+const fixed = (value: number, decimals: number): string =>
+  value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
 /** A ratio with two decimals: 2.9 is "2.90". */
-const ratio = (value: Value): string => (typeof value === 'number' ? value.toFixed(2) : '–')
+const ratio = (value: Value): string => (typeof value === 'number' ? fixed(value, 2) : '–')
 /** A share as percent with one decimal: 0.5 is "50.0%". */
-export const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
-const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
+export const percent = (value: Value): string => (typeof value === 'number' ? `${fixed(value * 100, 1)}%` : '–')
+/** Basis points with one decimal: 2549.33 is "2,549.3 bps". */
+export const bps = (value: Value): string => (typeof value === 'number' ? `${fixed(value, 1)} bps` : '–')
 const years = (value: Value): string =>
-  typeof value !== 'number' ? '–' : value > 0 && value < 0.05 ? '< 0.1 years' : `${value.toFixed(1)} years`
+  typeof value !== 'number' ? '–' : value > 0 && value < 0.05 ? '< 0.1 years' : `${fixed(value, 1)} years`
 /** An interval: "-15.2 to 242.8 bps". */
 const range = (pair: readonly number[] | null, decimals: number, unit = ''): string =>
-  pair ? pair.map((value) => value.toFixed(decimals)).join(' to ') + unit : '–'
+  pair ? pair.map((value) => fixed(value, decimals)).join(' to ') + unit : '–'
 
 /** A probability. A measured one is never shown as 0% or 100%. */
 function chance(value: Value): string {
@@ -27,8 +30,13 @@ function chance(value: Value): string {
 interface Figure {
   readonly label: string
   readonly figure: string
+  /** What the figure means, or why there is none. */
   readonly note?: string
 }
+
+/** A figure with a note, which is left out if the figure is unknown. */
+const noted = (label: string, figure: string, note: string): Figure =>
+  figure === '–' ? { label, figure } : { label, figure, note }
 
 /** The four figures at the top of the page. */
 export function keyFigures({ performance, overfitting, fills }: AuditReport): Figure[] {
@@ -63,11 +71,11 @@ export function performance({ performance: it }: AuditReport): Figure[] {
     { label: 'Expectancy before costs', figure: bps(it.gross_expectancy_bps) },
     { label: 'Break-even cost per side', figure: bps(it.breakeven_cost_per_side_bps) },
     { label: 'Win rate', figure: percent(it.win_rate) },
-    { label: 'Payoff', figure: ratio(it.payoff), note: 'mean win divided by mean loss' },
+    noted('Payoff', ratio(it.payoff), 'mean win divided by mean loss'),
     { label: 'Profit factor', figure: ratio(it.profit_factor) },
     { label: 't statistic', figure: ratio(it.t_stat) },
-    { label: 'Sharpe ratio, adjusted for autocorrelation', figure: ratio(it.sharpe_lo), note: 'Lo 2002' },
-    { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'with one unit per trade' },
+    noted('Sharpe ratio, adjusted for autocorrelation', ratio(it.sharpe_lo), 'Lo 2002'),
+    noted('Largest drawdown', percent(it.max_drawdown), 'with one unit per trade'),
     { label: 'Trades per year', figure: number(it.trades_per_year) },
     { label: 'Time with a trade open', figure: percent(it.exposure) },
     { label: 'Skewness, kurtosis', figure: `${ratio(it.skewness)}, ${ratio(it.kurtosis)}` },
@@ -77,19 +85,15 @@ export function performance({ performance: it }: AuditReport): Figure[] {
 /** The figures of the section on luck and overfitting. */
 export function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
-    { label: 'Probabilistic Sharpe ratio', figure: chance(it.psr), note: 'against zero' },
-    { label: 'Best Sharpe ratio by luck', figure: ratio(it.sr0), note: 'expected, annual' },
-    {
-      label: 'Minimum track record',
-      figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
-      note: years(it.min_trl_years),
-    },
-    {
-      label: 'Minimum backtest length',
-      figure: years(it.min_btl_years),
-      note: `at most ${years(it.min_btl_bound_years)}`,
-    },
-    { label: 'Sharpe ratio after haircut', figure: ratio(it.haircut_sharpe), note: 'Bonferroni, annual' },
+    noted('Probabilistic Sharpe ratio', chance(it.psr), 'against zero'),
+    noted('Best Sharpe ratio by luck', ratio(it.sr0), 'expected, annual'),
+    noted(
+      'Minimum track record',
+      it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
+      years(it.min_trl_years),
+    ),
+    noted('Minimum backtest length', years(it.min_btl_years), `at most ${years(it.min_btl_bound_years)}`),
+    noted('Sharpe ratio after haircut', ratio(it.haircut_sharpe), 'Bonferroni, annual'),
     {
       label: 'Probability of overfitting',
       figure: percent(it.pbo),

@@ -1,7 +1,7 @@
 /** The data of the report page: figures as text, findings as table rows. */
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
-import { keyFigures, number, overfitting, performance } from './report-figures.ts'
+import { bps, keyFigures, number, overfitting, performance } from './report-figures.ts'
 import { CHECK_DESCRIPTIONS, REASON_MESSAGES } from './messages.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
@@ -105,5 +105,5 @@ const decimalsOf = (value: number): number => Number(value.toFixed(8)).toString(
 function figureOf(name: string, value: unknown): string {
   const words = name.replaceAll('_', ' ')
   if (typeof value !== 'number') return `${words} ${String(value)}`
-  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${value.toFixed(1)} bps` : `${words} ${FINE.format(value)}`
+  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${bps(value)}` : `${words} ${FINE.format(value)}`
 }

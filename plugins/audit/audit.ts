@@ -130,25 +130,26 @@ function fillsPart(checked: CheckedLedger, findings: Findings, structuralShare: 
 }
 
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
+const BPS = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
 const SHARE = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 })
 const UNCHECKED = 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
 
 /** The verdict in at most two sentences. */
 export function summaryOf({ verdict, ledger, fills, performance, overfitting }: Audit): string {
   const trades = `${COUNT.format(performance.trades)} trades`
-  const net = `${COUNT.format(performance.net_expectancy_bps)} bps a trade after costs`
+  const net = `${BPS.format(performance.net_expectancy_bps)} bps a trade after costs`
   const dsr = overfitting.dsr === null ? null : certainty(overfitting.dsr)
   switch (verdict) {
     case 'reject':
       return `${rejection(ledger, fills)} The result of the ${trades}, ${net}, cannot be relied on.`
     case 'not_profitable':
-      return `The ${trades} lose money: ${net}. They break even at ${COUNT.format(performance.breakeven_cost_per_side_bps)} bps a side.`
+      return `The ${trades} lose money: ${net}. They break even at ${BPS.format(performance.breakeven_cost_per_side_bps)} bps a side.`
     case 'unproven':
       return dsr === null
         ? `The ${trades} make ${net}, but they are too few or too similar to distinguish from luck.`
-        : `The ${trades} make ${net}, but luck may explain it: the deflated Sharpe ratio is ${dsr} with ${overfitting.n_trials} trials.`
+        : `The ${trades} make ${net}, but luck may explain it: the deflated Sharpe ratio is ${dsr} with ${COUNT.format(overfitting.n_trials)} trials.`
     case 'plausible':
-      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${overfitting.n_trials} trials. ${fills.checked === 0 ? UNCHECKED : 'The audit found nothing against it, but that is not a guarantee.'}`
+      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${COUNT.format(overfitting.n_trials)} trials. ${fills.checked === 0 ? UNCHECKED : 'The audit found nothing against it, but that is not a guarantee.'}`
   }
 }
 

@@ -102,7 +102,9 @@ describe('the formats', () => {
 
   it('write percentages, basis points, counts and durations', () => {
     expect(format.percent(0.874)).to.equal('87.4%')
+    expect(format.percent(12.5)).to.equal('1,250.0%')
     expect(format.bps(12.345)).to.equal('12.3 bps')
+    expect(format.bps(2549.33)).to.equal('2,549.3 bps')
     expect(format.number(417_512)).to.equal('417,512')
     expect([1, 59, 60, 3600, 86_400, 2_592_000].map(format.duration)).to.deep.equal([
       '1 second',

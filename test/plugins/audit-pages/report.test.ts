@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { reportPage } from '../../../plugins/audit-pages/report-page.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
+import { summaryOf } from '../../../plugins/audit/audit.ts'
 import { auditOf } from '../audit/audit-fixtures.ts'
 
 const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
@@ -64,6 +65,27 @@ describe('the report page', () => {
     })
     expect(warnings).to.have.length(13)
     expect(warnings.at(-1)).to.equal('The JSON report has 988 more warnings.')
+  })
+
+  it('writes basis points in one format, in its figures and in the summary', async () => {
+    const report = (await auditOf(sample('round-trips.csv'), { preset: 'zero' })) as unknown as AuditReport
+    const figures = { ...report.performance, net_expectancy_bps: 2549.33, gross_expectancy_bps: -2549.33 }
+    const page = reportPage({ ...report, performance: figures })
+    expect(page.key[0]?.figure).to.equal('2,549.3 bps')
+    expect(page.performance.map(({ figure }) => figure)).to.include('-2,549.3 bps')
+    expect(summaryOf({ ...report, verdict: 'unproven', performance: figures } as never)).to.contain(
+      ' 2,549.3 bps a trade',
+    )
+  })
+
+  it('leaves out the note of a figure that is unknown', async () => {
+    const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
+    const lo = (sharpe: number | null) =>
+      reportPage({ ...report, performance: { ...report.performance, sharpe_lo: sharpe } }).performance.find(
+        ({ label }) => label.startsWith('Sharpe ratio'),
+      )
+    expect(lo(4.39)).to.include({ figure: '4.39', note: 'Lo 2002' })
+    expect(lo(null)).to.include({ figure: '–' }).and.not.to.have.property('note')
   })
 
   it('never shows a probability of 100%', async () => {
