@@ -61,7 +61,7 @@ export function formatTable({ caption, columns, rows }: Table) {
   const shaped = columns.map((name, index) => {
     const numbers = rows.map((row) => row[index]).filter((cell) => typeof cell === 'number')
     const decimals = Math.max(0, ...numbers.map(decimalsOf))
-    const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals, useGrouping: 'min2' } as const
+    const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
     return { name, isNumber: numbers.length > 0, numbers: new Intl.NumberFormat('en-US', shape) }
   })
   return {

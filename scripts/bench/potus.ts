@@ -77,7 +77,7 @@ async function replayTable(): Promise<Table> {
       ['collapsed texts held back', held],
       ['repeats', repeated],
       ['events that joined a cluster', joined],
-      ['milliseconds per item, with entities', Math.round((1e4 * seconds) / items) / 10],
+      ['milliseconds per item, with entities', ((1e3 * seconds) / items).toFixed(1)],
     ],
   }
 }

@@ -55,7 +55,7 @@ const PAGES: Readonly<Record<string, PageQuery>> = {
     })
     return JSON.stringify(windows.map(minuteWindow)).length
   },
-  'events/1m, a day, 1440 windows': async (reader) => {
+  'events/1m, a day, 1,440 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
     const { windows } = await readWindows(reader, context, ONE_MINUTE, range, END, {
       after: null,

@@ -125,7 +125,8 @@ function measurePaper(): Measure[] {
 async function measureTime(): Promise<Measure[]> {
   const file = Buffer.from(`symbol,side,qty,entry_time,entry_price,exit_time,exit_price\n${rows().join('\n')}\n`)
   const seconds = await bestCpuSeconds(() => run(file))
-  return [atMost(PART, `CPU seconds for ${ROWS} trades (${(file.length / 1e6).toFixed(1)} MB)`, seconds, 3, 2)]
+  const size = `${ROWS.toLocaleString('en')} trades (${(file.length / 1e6).toFixed(1)} MB)`
+  return [atMost(PART, `CPU seconds for ${size}`, seconds, 3, 2)]
 }
 
 function rows(): string[] {

@@ -39,7 +39,7 @@ export function measureQuality(): Measure[] {
   judge(readBarsFile('bars/qc_dev_btc_1m_corrupted.csv.gz'), truth.map(defectOf), sample)
   const [liquid, thin] = [inject(CLEAN), inject(THIN)]
   const own = (name: string, { findings, bars }: Injected): Measure =>
-    shown(PART, `${name}, before injection`, `${findings} findings on ${bars} bars`)
+    shown(PART, `${name}, before injection`, `${findings} findings on ${bars.toLocaleString('en')} bars`)
   return [
     ...figures('corrupted sample', sample),
     ...figures('injected', liquid.tally),

@@ -97,7 +97,7 @@ export function measureCost(): Measure[] {
     atMost(COST, 'market orders by the law alone, 250k to 5M, median factor to the walk', typical, 2, 2),
     atLeast(COST, 'range of a walked order holds the same walk 30 seconds later (0.80 intended)', share(later), 0.7, 2),
     atLeast(COST, 'range of the law holds the walk (0.80 intended)', share(law), 0.7, 2),
-    shown(COST, 'estimates per second with a book, one core', speed().toFixed(0)),
+    shown(COST, 'estimates per second with a book, one core', Math.round(speed()).toLocaleString('en')),
   ]
 }
 

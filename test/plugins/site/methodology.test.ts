@@ -14,10 +14,25 @@ describe('a table on the methodology page', () => {
     })
     expect(rows).to.deep.equal([
       ['one', '2.26', '20,000,000', '≤ 2'],
-      ['other', '1.80', '1065', '–'],
+      ['other', '1.80', '1,065', '–'],
       ['none', '–', '5', '2.5'],
     ])
     expect(columns.map(({ isNumber }) => isNumber)).to.deep.equal([false, true, true, false])
+  })
+
+  it('shows counts as whole numbers beside a figure that is written as text', () => {
+    const { rows } = formatTable({
+      caption: '',
+      columns: ['figure', 'measured'],
+      rows: [
+        ['read', 1520],
+        ['ms', '9.8'],
+      ],
+    })
+    expect(rows).to.deep.equal([
+      ['read', '1,520'],
+      ['ms', '9.8'],
+    ])
   })
 
   it('rounds decimals that are only noise', () => {
