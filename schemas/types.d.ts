@@ -4385,7 +4385,7 @@ export type BarFinding = {
    */
   expected: number | string | null
   /**
-   * How far the value is out of line: local scales for bad prints, deviations for volume, bars for gaps, log odds for splits, otherwise steps or days. Null for a yes-or-no rule.
+   * How far the value is out of line: multiples of the usual move for bad prints, deviations for volume, bars for gaps, log odds for splits, otherwise steps or days. Null for a yes-or-no rule.
    */
   score: number | null
   /**

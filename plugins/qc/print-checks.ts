@@ -72,9 +72,12 @@ export function checkPrints(series: Series, { scales, interval, tick, add }: Pri
     const confidence = 1 / (1 + Math.min(1, tail.expected(score)))
     const percent = (100 * Math.abs(price / expected - 1)).toPrecision(3)
     const where = field === 'close' ? 'the closes and opens around it' : 'its body and both neighbours'
+    const usual = `${(100 * scale * volume_excuse).toPrecision(3)}%`
     const explanation =
-      `${field} is ${percent}% beyond ${where}: ${score.toFixed(1)} local scales of ${(100 * scale).toPrecision(3)}%, ` +
-      `on ${scales.activity[i]!.toPrecision(2)} times the usual volume`
+      `${field} is ${percent}% beyond ${where}: ${score.toFixed(1)} times ` +
+      (series.volume
+        ? `the usual move at this volume (${usual}); the volume is ${scales.activity[i]!.toPrecision(2)} times the usual`
+        : `the usual move (${usual})`)
     const severity = confidence >= 0.9 ? 'error' : 'warning'
     const values = { observed: price * factor, expected: expected * factor }
     const inputs = { beyond, scale, volume_excuse }

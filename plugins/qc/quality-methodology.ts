@@ -11,7 +11,7 @@ const measured = JSON.parse(
 
 const paragraphs = [
   'The report checks the bars against logic (impossible values), against their own timestamps, and against neighbouring bars. It uses no other data, so it works for any instrument, and you can recompute every number from the bars.',
-  'The report first sets impossible rows aside. It then puts the rows in order of time (files with the newest row first are accepted), reverses splits, and removes bars that are off by a power of ten. The remaining bars give the local scale s, the unit for the size of wicks and closes.',
+  'The report first sets impossible rows aside. It then puts the rows in order of time (files with the newest row first are accepted), reverses splits, and removes bars that are off by a power of ten. The remaining bars give the usual size of a move near each bar, s. Wicks and closes are measured in multiples of it.',
   'The score of a lone wick is the smaller of two lengths: beyond the body, and beyond both neighbours. The score of a lone close is its distance beyond the surrounding closes and opens. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because genuine extremes come with volume. A price off the tick grid of the series did not trade, so its volume does not lower the score. In thin markets most bars are flat, so s uses only bars that moved, measured from the previous close. For bars of a day or more the threshold is fixed; it was measured on genuine misprints of the US tape. For shorter bars it is 1.25 times the highest score expected in a clean file of the same length, estimated from the tail of the file and kept between 2 and 8.',
   'The report considers a split at every gap above 17% between a close and the next open, if the gap persists and does not follow a stale run. It computes a likelihood ratio: how close the gap is to a ratio that companies announce, compared with the tail of real jumps. It adds the evidence of the range of the bar, of turnover (which stays the same after a split and rises in a crash), and of a lasting change in share volume. A gap overnight between shorter bars is treated as a gap between daily bars. Within trading hours a persistent jump is assumed to be a hundred times rarer. The report states the odds of every split.',
   'A gap is a hole inside a session. Breaks that begin and end at recurring hours count as nights, weekends or pauses. For US equities the report knows the holidays and early closes of the NYSE. In a thin market, where bars are often missing, the report lists only holes that are too long to be chance at the rate of the surrounding bars, and counts the rest. Bars without a common interval, such as bars of a fixed number of trades, are checked without grid and gaps.',
@@ -46,7 +46,7 @@ const formulas = [
   {
     name: 'Split',
     formula:
-      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 per day, π popularity of the ratio f, σ local scale of gaps; within trading hours t₁₀ replaces the second t₃ and λ/100 replaces λ',
+      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 per day, π popularity of the ratio f, σ usual size of the gaps nearby; within trading hours t₁₀ replaces the second t₃ and λ/100 replaces λ',
   },
   {
     name: 'Volume',

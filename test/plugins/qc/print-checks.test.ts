@@ -26,6 +26,15 @@ describe('bad prints', () => {
     expect(found(700, (bar) => ({ l: bar.l * (1 - 8 * RANGE) }))[0]).to.include({ code: 'bad_print_low', index: 700 })
   })
 
+  it('are explained by the usual move, and by the volume only if the bars have one', () => {
+    const wick = (bar: WalkBar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) })
+    expect(found(700, wick)[0]?.explanation).to.match(
+      /^high is [\d.]+% beyond its body and both neighbours: [\d.]+ times the usual move at this volume \([\d.]+%\); the volume is [\d.]+ times the usual$/,
+    )
+    const withoutVolume = clean.map(({ v: _, ...bar }) => bar as WalkBar)
+    expect(found(700, wick, withoutVolume)[0]?.explanation).to.match(/[\d.]+ times the usual move \([\d.]+%\)$/)
+  })
+
   it('do not include wicks that the next bar also reaches', () => {
     const bars = clean.map((bar, i) => (i === 701 ? { ...bar, h: bar.h * (1 + 8 * RANGE) } : bar))
     expect(found(700, (bar) => ({ h: bar.h * (1 + 8 * RANGE) }), bars)).to.deep.equal([])
