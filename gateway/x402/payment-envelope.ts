@@ -80,7 +80,7 @@ function decodeBase64(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64').toString('utf8'))
   } catch {
-    throw invalid('The payment is base64, but what it holds is not JSON.')
+    throw invalid('The payment is base64, but it does not contain JSON.')
   }
 }
 

@@ -80,6 +80,7 @@ describe('a presented payment', () => {
   it('is refused if it is not base64 of a JSON object', () => {
     for (const text of ['', '   ', 'garbage!', '{"x402Version":1}', base64([1]), base64(null), base64('x'), 'AAAA'])
       expect(refusalOf(text)).to.include({ code: 'payment_invalid', reason: 'invalid_payload' })
+    expect(refusalOf(btoa('not a payment')).message).to.equal('The payment is base64, but it does not contain JSON.')
     const urlSafe = Buffer.from(JSON.stringify({ ...payments[1], note: '???>>>' })).toString('base64url')
     expect(urlSafe).to.match(/[-_]/)
     expect(refusalOf(urlSafe).reason).to.equal('invalid_payload')
