@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { ask, buy, json, type Offer, offer, payment, receipt, send } from '../../support/agent.ts'
+import type { PaymentKey } from '../../../gateway/methods/payment-method.ts'
+import type { Journal, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 import { mkdtempSync, cpSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,13 +31,22 @@ function offersOf({ v2 }: Offer) {
 describe('signed receipts', () => {
   let shop: TestGateway
   let catalog: string
+  /** Fields that replace those of every payment that the journal finds. */
+  let replaced: Partial<PaymentRecord> = {}
 
   before(async () => {
     catalog = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'))
     cpSync(join(root, 'test/fixtures/shop/catalog'), catalog, { recursive: true })
     cpSync(join(root, 'catalog/receipts.json'), join(catalog, 'receipts.json'))
     cpSync(join(root, 'catalog/documents.json'), join(catalog, 'documents.json'))
-    shop = await openGateway({ CATALOG_DIR: catalog })
+    const withReplacedFields = (journal: Journal): Journal =>
+      Object.assign(Object.create(journal) as Journal, {
+        find: async (key: PaymentKey) => {
+          const record = await journal.find(key)
+          return record && { ...record, ...replaced }
+        },
+      })
+    shop = await openGateway({ CATALOG_DIR: catalog }, { journal: withReplacedFields })
   })
   after(async () => {
     await shop.close()
@@ -155,6 +166,25 @@ describe('signed receipts', () => {
     const [head, stated] = jws.split('.')
     expect(await page(`?jws=${head}.${stated}.${'A'.repeat(86)}`)).to.contain('Not valid.')
     expect(await page('')).to.contain('Paste a signed receipt')
+  })
+
+  const sentences: readonly (readonly [change: Partial<PaymentRecord>, sentence: string])[] = [
+    [{ state: 'settled' }, 'The payment was settled, according to our records'],
+    [{ state: 'owed' }, 'We owe the amount to the payer'],
+    [{ state: 'submitted' }, 'The payment was sent and is not final yet'],
+    [{ state: 'released' }, 'The payment failed on the chain and was not charged'],
+    [{ transaction: `0x${'ab'.repeat(32)}` }, 'not in the records of this deployment'],
+  ]
+  it('are shown with the state of the payment today, each in its own words', async () => {
+    const jws = signedOf(await buy(at('/v1/echo/today'), shop.wallet))
+    for (const [change, sentence] of sentences) {
+      replaced = change
+      const page = await ask(at(`/receipt?jws=${jws}`), { headers: { accept: 'text/html' } })
+      const html = await page.text()
+      replaced = {}
+      const shown = sentences.filter(([, other]) => html.includes(other)).map(([, other]) => other)
+      expect(shown).to.deep.equal([sentence])
+    }
   })
 
   it('show the state of a payment only to a caller who has its signature', async () => {
