@@ -221,7 +221,7 @@ function reissueOperation(path: string): Own {
     ...PLAIN,
     ...routeFields(parseRoute(`POST ${path}`) as Route),
     id: REISSUE_ID,
-    summary: 'Reissues lost access tokens to the wallet that paid for them, with the same plan and expiry. Free.',
+    summary: 'Reissues lost access tokens to the wallet that paid for them, with the same plan and expiry.',
     description:
       'Sign this message with the wallet that paid (personal_sign, EIP-191). Use the address as you send it and the current time in ISO 8601: ' +
       '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A contract wallet signs in the way its code accepts (ERC-1271). A signature works once, ' +

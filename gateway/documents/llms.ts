@@ -74,8 +74,10 @@ function list(title: string, lines: readonly string[]): string {
 }
 
 function line(operation: Operation, context: DocumentContext): string {
+  const { maxFreshnessSeconds: delay, displayRoute, summary } = operation
   const price = isPriced(operation) ? `$${dollars(operation.price)}. ` : ''
-  return `- [${operation.displayRoute}](${linkTo(operation, context)}): ${price}${operation.summary}`
+  const age = isPriced(operation) && delay > 0 ? ` Data at least ${delay / 3600} hours old.` : ''
+  return `- [${displayRoute}](${linkTo(operation, context)}): ${price}${summary}${age}`
 }
 
 function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, context: DocumentContext): string {

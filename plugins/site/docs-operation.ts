@@ -30,6 +30,8 @@ export function articleOf({ path, method, operation }: Entry, { schemas, catalog
     summary,
     description,
     price,
+    /** How long the access lasts that the operation sells; null if it sells one answer. */
+    planSeconds: source?.plan?.durationSeconds ?? null,
     parameters: parameters.map(({ name, required, schema }) => fieldOf(name, schema, required, schemas)),
     body: requestBody ? bodyOf(requestBody.content, schemas) : null,
     answer: answerOf(responses['200']?.content ?? {}, schemas),

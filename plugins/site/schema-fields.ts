@@ -5,7 +5,7 @@ export interface Field {
   readonly name: string
   readonly required: boolean
   readonly type: string
-  /** "1 to 10000", "at most 64 characters", or "". */
+  /** "1 to 10,000", "at most 64 characters", or "". */
   readonly limits: string
   readonly description: string
   readonly default: string
@@ -79,15 +79,18 @@ function limitsOf(schema: Schema): string {
   const { minimum, maximum, exclusiveMinimum, pattern } = schema
   return [
     ...range(minimum, maximum, ''),
-    ...(exclusiveMinimum === undefined ? [] : [`above ${exclusiveMinimum}`]),
+    ...(exclusiveMinimum === undefined ? [] : [`above ${LIMIT.format(exclusiveMinimum)}`]),
     ...range(schema.minLength, schema.maxLength, ' characters'),
     ...range(schema.minItems, schema.maxItems, ' items'),
     ...(pattern === undefined ? [] : [`matches ${pattern}`]),
   ].join(', ')
 }
 
+/** All digits of a limit, with thousands separators. */
+const LIMIT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 20 })
+
 function range(least: number | undefined, most: number | undefined, unit: string): readonly string[] {
-  if (least !== undefined && most !== undefined) return [`${least} to ${most}${unit}`]
-  if (least !== undefined) return [`at least ${least}${unit}`]
-  return most === undefined ? [] : [`at most ${most}${unit}`]
+  if (least !== undefined && most !== undefined) return [`${LIMIT.format(least)} to ${LIMIT.format(most)}${unit}`]
+  if (least !== undefined) return [`at least ${LIMIT.format(least)}${unit}`]
+  return most === undefined ? [] : [`at most ${LIMIT.format(most)}${unit}`]
 }

@@ -65,6 +65,16 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
       }
     })
 
+    it('say in the text index how old the data of each delayed route are', () => {
+      const delayed = paid.filter(({ maxFreshnessSeconds }) => maxFreshnessSeconds > 0)
+      for (const { displayRoute, maxFreshnessSeconds } of delayed) {
+        const line = llms(catalog, deployment)
+          .split('\n')
+          .find((text) => text.startsWith(`- [${displayRoute}]`))
+        expect(line).to.contain(`Data at least ${maxFreshnessSeconds / 3600} hours old.`)
+      }
+    })
+
     it('describe every listed operation in valid OpenAPI 3.1', async () => {
       expect(await lint(description)).to.deep.equal([])
       expect(description.info.version).to.equal(catalog.service.version)

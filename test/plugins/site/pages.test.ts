@@ -237,6 +237,19 @@ describe('the pages of the service', () => {
       expect(html, shown).to.contain(shown)
   })
 
+  it('never say that a plan is paid per call', async () => {
+    const docs = await html('/docs/purchasePlanDay')
+    expect(docs).to.contain('once, for 24 hours of access').and.not.to.contain('per call,')
+    const response = await fetch(`${gateway.url}/v1/regime/subscribe/day`, {
+      method: 'POST',
+      headers: { accept: 'text/html' },
+    })
+    const refused = await response.text()
+    expect(refused).to.contain('This route sells a plan').and.to.contain('an access token for 24 hours')
+    expect(refused).not.to.contain('per call')
+    expect(await html('/pricing')).to.contain('You pay per call, or once for a plan, in USDC')
+  })
+
   it('show a browser the error with the call id', async () => {
     const { status, html } = await gateway.page('/nowhere')
     expect(status).to.equal(404)

@@ -31,6 +31,12 @@ describe('the fields of a schema', () => {
     ])
   })
 
+  it('have limits with thousands separators and all their decimals', () => {
+    const limits = (schema: object): string => fieldOf('size', { type: 'number', ...schema }, true, {}).limits
+    expect(limits({ minimum: 0.0000001, maximum: 10_000_000_000 })).to.equal('0.0000001 to 10,000,000,000')
+    expect(limits({ exclusiveMinimum: -10_000, maxLength: 4096 })).to.equal('above -10,000, at most 4,096 characters')
+  })
+
   it('follow references and keep the keywords next to them', () => {
     const metal = { $ref: '#/components/schemas/gold.Metal' }
     expect(fieldOf('metal', metal, true, SCHEMAS)).to.include({ type: 'gold | silver', description: 'Which one.' })
