@@ -35,7 +35,7 @@ interface PriceHistory {
 }
 
 /** The route that a button on the page buys with a browser wallet. `amount` is the price shown on the page. */
-interface Till {
+interface WalletPurchase {
   readonly method: string
   readonly address: string
   readonly amount: string
@@ -118,7 +118,7 @@ function row(operation: Operation, catalog: Catalog) {
     summary,
     maxFreshnessSeconds,
     price,
-    till: tillOf(operation, catalog),
+    walletPurchase: walletPurchaseOf(operation, catalog),
   }
 }
 
@@ -134,7 +134,7 @@ function sampleOf(
 }
 
 /** Returns what a browser wallet needs to buy the route, or null if the request needs a body. */
-function tillOf(operation: Operation, catalog: Catalog): Till | null {
+function walletPurchaseOf(operation: Operation, catalog: Catalog): WalletPurchase | null {
   const { method, path, price, plan } = operation
   if (price === null || (method !== 'GET' && plan === null)) return null
   const address = needsInput(operation, catalog) ? examplePath(operation) : path

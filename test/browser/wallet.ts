@@ -48,11 +48,11 @@ export function wallet(running: () => Service): void {
     return { page, requests, consoleErrors, close }
   }
 
-  const buyForm = (page: Page, address: string) => page.locator(`form.till[data-address="${address}"]`)
+  const buyForm = (page: Page, address: string) => page.locator(`form.wallet-form[data-address="${address}"]`)
 
   it('is needed for the buy buttons to appear', async () => {
     const { page, close } = await service.open('/pricing')
-    expect(await page.locator('form.till:visible').count()).to.equal(0)
+    expect(await page.locator('form.wallet-form:visible').count()).to.equal(0)
     expect(await page.locator('#wallet-none').isVisible()).to.equal(true)
     await close()
   })

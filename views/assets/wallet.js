@@ -1,7 +1,7 @@
 // Buys with a browser wallet (EIP-1193): reads the payment requirements of a route, has the wallet sign a payment
 // (EIP-712, EIP-3009) and repeats the request with it. Without this script or a wallet, the page explains other ways.
 const wallets = []
-const tills = [...document.querySelectorAll('form.till')]
+const forms = [...document.querySelectorAll('form.wallet-form')]
 const choice = document.querySelector('#wallet-choice')
 const TYPES = {
   EIP712Domain: fields('name string, version string, chainId uint256, verifyingContract address'),
@@ -22,49 +22,49 @@ function welcome(name, provider) {
   choice.append(new Option(name, wallets.length - 1))
   document.querySelector('#wallet-none').hidden = true
   document.querySelector('#wallet-found').hidden = false
-  for (const till of tills) till.hidden = false
+  for (const form of forms) form.hidden = false
 }
 
 window.addEventListener('eip6963:announceProvider', ({ detail }) => welcome(detail.info.name, detail.provider))
 window.dispatchEvent(new Event('eip6963:requestProvider'))
 if (wallets.length === 0 && window.ethereum) welcome('Browser wallet', window.ethereum)
 
-for (const till of tills) {
-  const button = till.querySelector('button')
+for (const form of forms) {
+  const button = form.querySelector('button')
   const output = document.createElement('output')
   output.hidden = true
   output.setAttribute('aria-live', 'polite')
-  till.append(output)
+  form.append(output)
   const say = (text) => {
     output.hidden = false
     output.textContent = text
   }
-  till.addEventListener('submit', (event) => {
+  form.addEventListener('submit', (event) => {
     event.preventDefault()
     button.disabled = true
-    buy(till, say)
+    buy(form, say)
       .catch((error) => say(messageFor(error)))
       .finally(() => (button.disabled = false))
   })
 }
 
 /** Buys the answer. Keeps a payment that may have been sent: repeating it is never charged twice. */
-async function buy(till, say) {
-  if (!till.payment) {
+async function buy(form, say) {
+  if (!form.payment) {
     say('Getting the price…')
-    const { offer, now } = await readOffer(till)
+    const { offer, now } = await readOffer(form)
     say('Waiting for your signature in the wallet…')
-    till.payment = await sign(wallets[choice.value].provider, offer, now)
+    form.payment = await sign(wallets[choice.value].provider, offer, now)
   }
   for (let turn = 0; turn < REPEATS; turn += 1) {
     say(turn === 0 ? 'Paying…' : 'The chain has not confirmed the payment yet. Trying again with the same payment…')
-    const answer = await ask(till, { 'payment-signature': till.payment })
+    const answer = await ask(form, { 'payment-signature': form.payment })
     const body = await answer.json()
     if (answer.ok) {
-      till.payment = undefined
+      form.payment = undefined
       return say(paid(answer, body))
     }
-    if (body.retry === 'new_quote' || body.retry === 'never') till.payment = undefined
+    if (body.retry === 'new_quote' || body.retry === 'never') form.payment = undefined
     if (body.retry !== 'same_payment') throw new Error(`${answer.status}: ${body.message}`)
     await new Promise((wake) => setTimeout(wake, 1000 * Math.min(5, Number(answer.headers.get('retry-after')) || 1)))
   }
@@ -81,12 +81,12 @@ const ask = ({ dataset }, headers) =>
   })
 
 /** Reads the payment requirements, and the time of the service because the local clock may be wrong. */
-async function readOffer(till) {
-  const answer = await ask(till)
+async function readOffer(form) {
+  const answer = await ask(form)
   if (answer.status !== 402) throw new Error(`${answer.status}: ${(await answer.json()).message}`)
   const { accepts } = fromBase64(answer.headers.get('payment-required'))
   const offer = accepts.find(({ scheme, network }) => scheme === 'exact' && network.startsWith('eip155:'))
-  if (offer.amount !== till.dataset.amount) throw new Error('The price has changed. Please reload this page.')
+  if (offer.amount !== form.dataset.amount) throw new Error('The price has changed. Please reload this page.')
   return { offer, now: Math.floor(Date.parse(answer.headers.get('date')) / 1000) }
 }
 
