@@ -1,23 +1,25 @@
 /**
- * Compares group commits of the journal with single commits. 1, 8, 32 and 128 concurrent buyers each take payments
- * through reserved, answered, submitted and settled. Prints wall and CPU microseconds per durable change, and how many
- * times faster than one buyer it is.
+ * `npm run bench:journal [-- postgres://…]`: two questions about the journal.
  *
- *   npm run bench:journal [-- postgres://…]
- *
- * With an address it measures PostgreSQL too, in the schema that the address selects. The payments stay in that journal.
+ * 1. What do group commits save? 1, 8, 32 and 128 concurrent buyers each take payments through reserved, answered,
+ *    submitted, settled and delivered. Prints wall and CPU microseconds per durable change, and how many times faster
+ *    than one buyer it is. With an address it measures PostgreSQL too, in the schema that the address selects. The
+ *    payments stay in that journal.
+ * 2. Does a payment cost more when the journal has grown? Prints the CPU of a payment in SQLite journals of 1,000 and
+ *    1,000,000 payments, in rounds that take turns.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { paymentIn } from '../../test/contracts/journal-payments.ts'
 import { cpuMicros } from './cpu-time.ts'
 
 /** Durable changes per payment. */
-const CHANGES = 4
+const CHANGES = 5
 const PAYMENTS = 2_000
 const BUYERS = [1, 8, 32, 128]
 const ROUNDS = 3
@@ -33,7 +35,7 @@ async function measure(journal: Journal, buyers: number, payments: number): Prom
   const began = performance.now()
   let remaining = payments
   const buy = async (): Promise<void> => {
-    while (remaining-- > 0) await paymentIn(journal, 'settled')
+    while (remaining-- > 0) await journal.delivered(await paymentIn(journal, 'settled'))
   }
   await Promise.all(Array.from({ length: buyers }, buy))
   const wall = (performance.now() - began) * 1000
@@ -58,10 +60,53 @@ async function compare(name: string, journal: Journal): Promise<void> {
   }
 }
 
+/** Payments in the small and in the large journal, and how many each round adds. */
+const SIZES = [1_000, 1_000_000]
+const ADDED = 300
+
+/** Writes a year of settled and delivered payments in one statement. */
+async function fill(file: string, rows: number): Promise<void> {
+  await (await openJournal({ file })).close()
+  const connection = await connect(file, 'write')
+  await connection.exec(`
+    PRAGMA synchronous = OFF;
+    INSERT INTO payments (key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
+      valid_after, valid_before, signature, version, price_version, call_id, owner, transaction_hash, created_at,
+      updated_at, settled_at, delivered_at, answer_status)
+    WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${rows})
+    SELECT hex(randomblob(60)), 'settled', 1, hex(randomblob(32)), 'op' || n % 20, 'GET /v1/x', 'eip155:8453', '0xa',
+      '0x' || n % 5000, '0xb', '5000', hex(randomblob(32)), '0', '2000000000', hex(randomblob(65)), 2, 'v',
+      hex(randomblob(16)), 'gone', hex(randomblob(32)), at, at, at, at, 200
+    FROM (SELECT n, 1740000000000 + n * 31536 AS at FROM counted)`)
+  await connection.close()
+}
+
+/** Compares the cost of a payment in a small and in a large journal. */
+async function compareSizes(folder: string): Promise<void> {
+  const costs: { readonly rows: number; readonly journal: Journal; readonly found: Cost[] }[] = []
+  for (const rows of SIZES) {
+    const file = join(folder, `${rows}.sqlite`)
+    await fill(file, rows)
+    costs.push({ rows, journal: await openJournal({ file }), found: [] })
+  }
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { journal, found } of costs) found.push(await measure(journal, 8, ADDED))
+  const [small, ...large] = costs.map(({ rows, found }) => ({
+    rows,
+    cpu: median(found.map(({ cpu }) => cpu)) * CHANGES,
+  }))
+  for (const { rows, cpu } of [small, ...large].filter((size) => size !== undefined))
+    console.log(
+      `${String(rows).padStart(9)} payments in the journal  ${cpu.toFixed(0).padStart(7)} us CPU a payment  ${(cpu / (small?.cpu ?? 1)).toFixed(2).padStart(7)}x`,
+    )
+  for (const { journal } of costs) await journal.close()
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'journal-'))
 const journal = await openJournal({ file: join(folder, 'journal.sqlite') })
 await compare('SQLite', journal)
 await journal.close()
+await compareSizes(folder)
 rmSync(folder, { recursive: true })
 
 const [url] = process.argv.slice(2)

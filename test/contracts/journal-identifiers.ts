@@ -94,17 +94,26 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       expect((await later.reserve(named())).reserved).to.equal(false)
     })
 
-    it('adds the columns identifier, place and delivered_at to data of an earlier release', async () => {
+    it('brings the data of an earlier release up to date', async () => {
       const { open, sql } = opened
       if (!open || !sql) throw new Error(`${name} cannot be opened twice`)
       const key = await paymentIn(journal, 'settled')
-      await sql('DROP INDEX payments_identified')
+      const before = await journal.counts()
+      const on = name === 'PostgreSQL' ? ' ON payments' : ''
+      for (const trigger of ['payments_count_new', 'payments_count_move']) {
+        await sql(`DROP TRIGGER ${trigger}${on}`)
+        if (name === 'PostgreSQL') await sql(`DROP FUNCTION ${trigger}`)
+      }
+      await sql('DROP TABLE payment_counts')
+      for (const index of ['identified', 'by_operation', 'by_settlement', 'by_transaction', 'in_debt'])
+        await sql(`DROP INDEX payments_${index}`)
       for (const column of ['identifier', 'place', 'delivered_at'])
         await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
       await sql('PRAGMA user_version = 1').catch(() => {})
       const upgraded = await open()
       const nothing = { identifier: null, place: null, deliveredAt: null }
       expect(await upgraded.find(key)).to.include({ state: 'settled', ...nothing })
+      expect(await upgraded.counts()).to.deep.equal(before)
       expect((await upgraded.reserve(named())).reserved).to.equal(true)
       expect((await upgraded.reserve(named())).reserved).to.equal(false)
     })

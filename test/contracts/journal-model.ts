@@ -59,7 +59,7 @@ export function modelContract(name: string, create: () => Promise<TestJournal | 
     })
     after(async () => opened?.drop())
 
-    it('returns the same results as the model for any sequence of commands, in groups of any size', async () => {
+    it('returns the same results and counts as the model for any sequence of commands, in groups of any size', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(fc.array(command, { minLength: 1, maxLength: 12 }), { maxLength: 6 }),
@@ -86,6 +86,11 @@ export function modelContract(name: string, create: () => Promise<TestJournal | 
         ),
         { numRuns: runs },
       )
+      const { journal } = opened
+      for (const [state, count] of Object.entries(await journal.counts())) {
+        const listed = await journal.list({ states: [state as PaymentState], withoutAnswers: true, limit: 1_000_000 })
+        expect(listed, state).to.have.length(count)
+      }
     })
   })
 }

@@ -2,12 +2,13 @@
  * The journal in PostgreSQL, shared by any number of processes. A group is one statement, which commits by itself. Rows
  * protect themselves: ON CONFLICT, and state and attempt are compared under the row lock.
  */
-import { DatabaseError, Pool } from 'pg'
+import { DatabaseError, Pool, type PoolClient } from 'pg'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
   DELIVER,
   IDENTIFIER_INDEX,
+  LOOKUP_INDEXES,
   MAY_DELIVER,
   MAY_MOVE,
   moveStatement,
@@ -61,6 +62,42 @@ CREATE TRIGGER payments_stay BEFORE DELETE OR TRUNCATE ON payments
 CREATE TRIGGER payment_events_stand BEFORE UPDATE OR DELETE OR TRUNCATE ON payment_events
   FOR EACH STATEMENT EXECUTE FUNCTION payment_stands();`
 
+/**
+ * The number of payments in each state, kept by the statement that moves them. Each connection has rows of its own, so
+ * that no two transactions wait for each other.
+ */
+const COUNTS = `
+LOCK TABLE payments IN SHARE ROW EXCLUSIVE MODE;
+CREATE TABLE payment_counts (
+  connection integer NOT NULL, state text NOT NULL, count bigint NOT NULL, PRIMARY KEY (connection, state)
+);
+INSERT INTO payment_counts SELECT 0, state, count(*) FROM payments GROUP BY state;
+CREATE FUNCTION payments_count_new() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO payment_counts SELECT pg_backend_pid(), state, count(*) FROM new_rows GROUP BY state
+  ON CONFLICT (connection, state) DO UPDATE SET count = payment_counts.count + excluded.count;
+  RETURN NULL;
+END $$;
+CREATE FUNCTION payments_count_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO payment_counts SELECT pg_backend_pid(), state, sum(change) FROM (
+    SELECT n.state, 1 AS change FROM new_rows n JOIN old_rows o USING (id) WHERE n.state <> o.state
+    UNION ALL SELECT o.state, -1 FROM new_rows n JOIN old_rows o USING (id) WHERE n.state <> o.state
+  ) AS changes GROUP BY state
+  ON CONFLICT (connection, state) DO UPDATE SET count = payment_counts.count + excluded.count;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER payments_count_new AFTER INSERT ON payments REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION payments_count_new();
+CREATE TRIGGER payments_count_move AFTER UPDATE ON payments REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION payments_count_move();`
+
+/** Adds the counts of connections that have ended to those of connection 0. */
+const FOLD_COUNTS = `
+WITH ended AS (
+  DELETE FROM payment_counts WHERE connection <> 0 AND connection NOT IN (SELECT pid FROM pg_stat_activity)
+  RETURNING state, count)
+INSERT INTO payment_counts SELECT 0, state, sum(count) FROM ended GROUP BY state
+ON CONFLICT (connection, state) DO UPDATE SET count = payment_counts.count + excluded.count`
+
 const UNIQUE_VIOLATION = '23505'
 
 /** Advisory lock of schema changes: any number that nothing else uses. */
@@ -101,6 +138,9 @@ const ADDED = {
   place: 'ALTER TABLE payments ADD COLUMN place text',
   delivered_at: 'ALTER TABLE payments ADD COLUMN delivered_at bigint',
 } as const
+
+/** Tables that later releases added, with what came along. */
+const ADDED_TABLES = { payment_counts: `${LOOKUP_INDEXES}${COUNTS}` } as const
 
 /** Opens or creates the journal in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
@@ -149,10 +189,7 @@ async function createSchema(pool: Pool): Promise<void> {
     await client.query('BEGIN')
     // Of two processes that start together, one creates the tables and the other finds them.
     await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
-    const { rows } = await client.query<{ missing: boolean }>(
-      "SELECT to_regclass(quote_ident(current_schema()) || '.payments') IS NULL AS missing",
-    )
-    if (rows[0]?.missing) await client.query(SCHEMA)
+    if (await lacksTable(client, 'payments')) await client.query(SCHEMA)
     for (const [column, step] of Object.entries(ADDED)) {
       const { rowCount } = await client.query(
         "SELECT FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'payments' AND column_name = $1",
@@ -161,6 +198,9 @@ async function createSchema(pool: Pool): Promise<void> {
       if (rowCount === 0) await client.query(step)
     }
     await client.query(LEDGER_INDEX)
+    for (const [table, step] of Object.entries(ADDED_TABLES))
+      if (await lacksTable(client, table)) await client.query(step)
+    await client.query(FOLD_COUNTS)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK')
@@ -168,4 +208,12 @@ async function createSchema(pool: Pool): Promise<void> {
   } finally {
     client.release()
   }
+}
+
+async function lacksTable(client: PoolClient, table: string): Promise<boolean> {
+  const { rows } = await client.query<{ missing: boolean }>(
+    "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NULL AS missing",
+    [table],
+  )
+  return rows[0]?.missing === true
 }

@@ -4,7 +4,7 @@
 import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
-import { COLUMNS, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './sql.ts'
+import { COLUMNS, IN_DEBT, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './sql.ts'
 import type { StoreQueries } from './store.ts'
 
 /** The two queries of every paid call, so that a database can prepare them. */
@@ -30,12 +30,10 @@ export function createQueries(read: Run, write: Run, place: Placeholder): StoreQ
     openPayments: async () => (await read(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
     list: async (filter) => (await run(listQuery(filter, place))).map(toRecord),
     debts: async () =>
-      (
-        await read(`SELECT ${COLUMNS} FROM payments WHERE state = 'owed' AND repaid_at IS NULL ORDER BY updated_at, id`)
-      ).map(toRecord),
+      (await read(`SELECT ${COLUMNS} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map(toRecord),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
     async counts() {
-      const rows = await read('SELECT state, count(*) AS count FROM payments GROUP BY state')
+      const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
       return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
     },
     events: async (key) =>
@@ -114,7 +112,9 @@ function listQuery(filter: PaymentFilter, place: Placeholder): Query {
   ]
   const columns = bare ? COLUMNS.replace('answer_body', 'NULL AS answer_body') : COLUMNS
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
-  return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY id DESC LIMIT ${next(limit)}`, values }
+  // `+id` keeps a database from reading all payments in this order where an index finds the few that are wanted.
+  const order = transaction === undefined && settledSince === undefined && settledBefore === undefined ? 'id' : '+id'
+  return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY ${order} DESC LIMIT ${next(limit)}`, values }
 }
 
 const DAY_MS = 86_400_000

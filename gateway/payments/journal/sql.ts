@@ -99,6 +99,19 @@ export const IDENTIFIER_INDEX = `CREATE UNIQUE INDEX payments_identified ON paym
 /** Unfinished rows. The index that finds them has the same condition. */
 export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state = 'settled' AND answer_status IS NULL))`
 
+/** Debts that are not repaid. The index that finds them has the same condition. */
+export const IN_DEBT = `state = 'owed' AND repaid_at IS NULL`
+
+/**
+ * What later releases added: an index for each way to look payments up, and the counts by state. The first release had an
+ * index on the state alone. SQLite preferred it to the key, so that every delivery read all settled payments.
+ */
+export const LOOKUP_INDEXES = `DROP INDEX IF EXISTS payments_by_state;
+CREATE INDEX payments_by_operation ON payments (operation, id);
+CREATE INDEX payments_by_settlement ON payments (settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX payments_by_transaction ON payments (lower(transaction_hash)) WHERE lower(transaction_hash) IS NOT NULL;
+CREATE INDEX payments_in_debt ON payments (updated_at, id) WHERE ${IN_DEBT};`
+
 /** Takes over a released payment as a new attempt. The intent stays: what was sent may still be executed by others. */
 export const TAKEOVER = `ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,

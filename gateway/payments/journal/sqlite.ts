@@ -10,6 +10,7 @@ import { createQueries, findQueries } from './queries.ts'
 import {
   DELIVER,
   IDENTIFIER_INDEX,
+  LOOKUP_INDEXES,
   MAY_DELIVER,
   MAY_MOVE,
   moveStatement,
@@ -65,12 +66,25 @@ CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
   SELECT raise(ABORT, 'payment_events is append-only');
 END;`
 
+/** The number of payments in each state, kept by the statement that moves them. */
+const COUNTS = `
+CREATE TABLE payment_counts (state TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT;
+INSERT INTO payment_counts SELECT state, count(*) FROM payments GROUP BY state;
+CREATE TRIGGER payments_count_new AFTER INSERT ON payments BEGIN
+  INSERT INTO payment_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER payments_count_move AFTER UPDATE OF state ON payments WHEN old.state <> new.state BEGIN
+  UPDATE payment_counts SET count = count - 1 WHERE state = old.state;
+  INSERT INTO payment_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET count = count + 1;
+END;`
+
 /** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
   `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIER_INDEX};`,
   LEDGER_INDEX,
   'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
+  LOOKUP_INDEXES + COUNTS,
 ] as const
 const VERSION = STEPS.length
 
