@@ -1,5 +1,5 @@
 /**
- * Mocha root hooks: notes which promises of test/requirements.ts a run has proved. A test proves what it names with
+ * Mocha root hooks. They end a run whose tests left something open, and note which promises of test/requirements.ts a run has proved. A test proves what it names with
  * `proves` only if it ran, made at least one assertion and passed. Loaded with `--require`; the notes go to the file
  * named by PROVED_PROMISES, one JSON object per line, and nowhere if that is not set.
  */
@@ -21,7 +21,22 @@ asserting.assert = function (this: unknown, ...words: unknown[]) {
   return assert.apply(this, words)
 }
 
+/** A process still running this long after its last test has failed: a test left a server, a timer or a process open. */
+const END_MS = 30_000
+
+function endLater(): void {
+  const end = (): never => {
+    const left = [...new Set(process.getActiveResourcesInfo())].join(', ')
+    process.stderr.write(`The tests have ended, and ${left} is still open. Close it, also when an assertion fails.\n`)
+    // Mocha sets the exit code when the process exits; a failure here must survive that.
+    process.on('exit', () => (process.exitCode ||= 1))
+    process.exit()
+  }
+  setTimeout(end, END_MS).unref()
+}
+
 export const mochaHooks = {
+  afterAll: endLater,
   beforeEach(): void {
     takeClaims()
     assertions = 0
