@@ -17,7 +17,7 @@ import { createScreenData } from './accounting/operator-screen-data.ts'
 import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
-import { createServe, type Serve } from './calls/serve.ts'
+import { createOfferPrice, createServe, type Serve } from './calls/serve.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
@@ -32,7 +32,6 @@ import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { buildEdition } from './editions/build.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
 import { createContext } from './editions/plugin-context.ts'
-import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
 import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
@@ -181,13 +180,11 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
   const { setupSeconds } = overrides
-  const workers = createWorkerPool()
   await editions.open(
     editionBuilder({
       config,
       plugins,
       stores,
-      workers,
       clock,
       log,
       ...(setupSeconds === undefined ? {} : { setupSeconds }),
@@ -198,6 +195,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
   const serve = serveCalls({ editions, metrics, payments, tokens, clock, log })
+  const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
   const mcp = createMcp({
     editions,
     serve,
@@ -207,7 +205,17 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
   const { network } = settlement
-  const server = createHttpServer({ editions, serve, config, log, render, mcp, network, operator: operator.console })
+  const server = createHttpServer({
+    editions,
+    serve,
+    offerPrice,
+    config,
+    log,
+    render,
+    mcp,
+    network,
+    operator: operator.console,
+  })
 
   let watch: Watch | null = null
   return {
@@ -242,7 +250,6 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await payments.idle()
       await operator.stop()
       await editions.close()
-      await workers.close()
       await stores.close()
       await settlement.close()
     },
@@ -288,14 +295,12 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     clock,
     log,
   })
-  const workers = createWorkerPool()
   const close = async (): Promise<void> => {
     await editions.close()
-    await workers.close()
     await stores.close()
   }
   try {
-    await editions.open(editionBuilder({ config, plugins, stores, workers, clock, log }))
+    await editions.open(editionBuilder({ config, plugins, stores, clock, log }))
     return { edition: editions.current, issues: editions.issues, close }
   } catch (error) {
     if (error instanceof CatalogError) return { edition: null, issues: error.issues, close }
@@ -432,7 +437,6 @@ interface BuilderParts {
   readonly config: Config
   readonly plugins: readonly Plugin[]
   readonly stores: Stores
-  readonly workers: WorkerPool
   readonly clock: Clock
   readonly log: Logger
   readonly setupSeconds?: number
@@ -441,9 +445,8 @@ interface BuilderParts {
 }
 
 /** Returns the function that builds an edition from the files of the configuration. */
-function editionBuilder({ config, plugins, stores, workers, clock, log, ...options }: BuilderParts): BuildEdition {
+function editionBuilder({ config, plugins, stores, clock, log, ...options }: BuilderParts): BuildEdition {
   const { db, kv, lease } = stores
-  const { work } = workers
   const copy = createCopies(COPIES, log)
   return (previous) =>
     buildEdition({
@@ -453,7 +456,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
       builtins: plugins,
       copy,
       contextOf: (plugin, product, settings) =>
-        createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
+        createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
       ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),

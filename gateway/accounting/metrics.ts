@@ -3,7 +3,7 @@
  * ids and codes, so their number is bounded. They contain no addresses.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Serve } from '../calls/serve.ts'
+import type { OfferPrice, Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
@@ -22,6 +22,8 @@ export interface CallOutcome {
 export interface Metrics {
   /** Wraps `serve` so that every call to a priced operation is counted by how it ended. */
   watch(serve: Serve): Serve
+  /** Wraps `offerPrice` in the same way. */
+  watchOffers(offerPrice: OfferPrice): OfferPrice
   /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
   /** Calls back when a call to a priced operation has ended. */
@@ -64,9 +66,13 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
-    const outcome = { ...found, reason: boundedReason(found.reason) }
-    calls.inc({ operation: id, ...outcome })
-    for (const listener of callListeners) listener({ ...outcome, operation: id, product })
+    countOutcome({ ...found, reason: boundedReason(found.reason), operation: id, product })
+  }
+
+  function countOutcome(outcome: CallOutcome): void {
+    const { kind, operation, reason } = outcome
+    calls.inc({ operation, kind, reason })
+    for (const listener of callListeners) listener(outcome)
   }
 
   function settled(outcome: string, seconds: number): void {
@@ -80,6 +86,10 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       const answer = await serve(edition, bound, request)
       count(bound.operation, request, answer)
       return answer
+    },
+    watchOffers: (offerPrice) => (edition, operation) => {
+      countOutcome({ kind: 'offered', reason: '', operation: operation.id, product: operation.product })
+      return offerPrice(edition, operation)
     },
     timed: (settler) => timedSettler(settler, settled),
     onCallEnded: (listener) => void callListeners.push(listener),

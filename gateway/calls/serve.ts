@@ -107,6 +107,15 @@ const STREAM_IN_TOOL = {
   type: 'stream',
 } as const
 
+/** Answers a call that carries neither payment nor token, at the bare address of a priced route: the 402 with its price. */
+export type OfferPrice = (edition: Edition, operation: Operation) => Answer
+
+/** Builds `offerPrice`. Its answers equal those of `serve`; nothing of the request is read. */
+export function createOfferPrice({ payments, baseUrl }: { payments: Payments; baseUrl: string }): OfferPrice {
+  return ({ catalog }, operation) =>
+    quoteAnswer(PAYMENT_REQUIRED, payments.quote(catalog, operation, baseUrl + operation.path, PAYMENT_REQUIRED))
+}
+
 /** Created once: capturing a stack trace per call would cost more than the rest of a 402. */
 const PAYMENT_REQUIRED = new ServiceError('payment_required')
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import compression from 'compression'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
-import type { Serve } from '../calls/serve.ts'
+import type { OfferPrice, Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
@@ -14,6 +14,7 @@ import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { sendEvents } from './event-stream.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
+import { logWhenDone } from './request-log.ts'
 import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
 import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
@@ -22,10 +23,13 @@ import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
+import { answerUnpaidCalls } from './unpaid-calls.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
+  /** Answers unpaid calls before the router. If absent, `serve` answers them too. */
+  readonly offerPrice?: OfferPrice
   readonly config: Pick<Config, 'baseUrl' | 'viewDir' | 'trustedProxies'>
   readonly network: Network
   readonly log: Logger
@@ -77,7 +81,9 @@ export function createHttpServer(parts: HttpParts): Server {
     openStreams: 0,
   }
   const framework = createExpress(parts.config.trustedProxies)
-  const server = createServer(framework, app.closing)
+  const { offerPrice } = parts
+  const listener = offerPrice ? answerUnpaidCalls({ ...app, offerPrice }, framework) : framework
+  const server = createServer(framework, listener, app.closing)
   addHandlers(framework, app)
   server.once('close', () => app.proxy.close())
   return server
@@ -120,7 +126,7 @@ async function beginVisit(app: App, request: Request, response: Response, next: 
   const target = parseTarget(request.url)
   const visit: Visit = { id: randomUUID(), edition: app.editions.current, target: target ?? ROOT_TARGET }
   response.locals['visit'] = visit
-  logWhenDone(app.log, request, response)
+  logWhenDone(app.log, request, response, () => ({ call: visit.id, route: response.locals['route'] ?? null }))
   await app.admit(clientOf(request), headerToken(request.headers))
   if (target) request.url = target.path + target.search
   else if (request.url === '*' && request.method === 'OPTIONS')
@@ -212,17 +218,6 @@ function answerUnrouted(app: App, request: Request, response: Response, methods:
 function answerOptions({ headers }: App, response: Response, methods: readonly string[]): void {
   const { id } = visitOf(response)
   response.writeHead(204, { ...headers.data, ...optionsHeaders([...methods, 'OPTIONS']), 'x-call-id': id }).end()
-}
-
-/** Logs one line per request: its route, status and duration, never its content. */
-function logWhenDone(log: Logger, { method }: Request, response: Response): void {
-  const startedAt = performance.now()
-  response.once('close', () => {
-    const { visit, route } = response.locals as { visit: Visit; route?: string }
-    const ms = Math.round((performance.now() - startedAt) * 10) / 10
-    const gone = response.writableFinished ? {} : { gone: true }
-    log.info({ call: visit.id, method, route: route ?? null, status: response.statusCode, ms, ...gone }, 'request')
-  })
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {

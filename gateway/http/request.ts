@@ -9,7 +9,8 @@ import { bucketOf } from './rate-limit.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
 
-const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
+/** Where x402 clients of version 2 and 1 put a payment. */
+export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
 const TOKEN = TOKEN_HEADER.toLowerCase()
 
 /** Returns the payments in the request's headers, undecoded. */

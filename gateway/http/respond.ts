@@ -5,12 +5,14 @@ import { errorAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
+import type { Quote } from '../x402/challenge.ts'
 import { receiptHeaders } from '../x402/settlement-response.ts'
 import type { HeaderSets } from './headers.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
 
 const HTML = 'text/html; charset=utf-8'
+const NO_STORE = 'no-store'
 
 export interface Exchange extends PageContext {
   readonly request: Request
@@ -34,7 +36,6 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
       ? { ...answer, status: 303, headers: { location: formTarget(operation.form, answer) }, body: Buffer.alloc(0) }
       : renderPage(parts, exchange, answer)
   const isPage = !answer.stream && sent.headers['content-type']?.startsWith('text/html') === true
-  const isNegotiated = operation?.view != null && operation.response !== null
   const headers: Record<string, string | number> = {
     ...(isPage ? parts.headers.page : parts.headers.data),
     ...sent.headers,
@@ -42,7 +43,7 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
     'cache-control': cacheControl(operation, sent, request.method),
     ...(answer.quote ? { 'payment-required': answer.quote.header } : {}),
     ...(answer.receipt ? receiptHeaders(answer.receipt) : {}),
-    ...(isNegotiated ? { vary: 'Accept' } : {}),
+    ...(isNegotiated(operation) ? { vary: 'Accept' } : {}),
     ...(parts.closing.signal.aborted ? { connection: 'close' } : {}),
   }
   if (answer.events) {
@@ -50,7 +51,21 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
     headers['x-accel-buffering'] = 'no'
   }
   if (answer.events || answer.stream) response.writeHead(sent.status, headers)
-  else sendBody(exchange, sent, headers, isNegotiated)
+  else sendBody(exchange, sent, headers)
+}
+
+/** The headers of a 402 that depend on its operation and quote. */
+export function challengeHeaders(operation: Operation, quote: Quote): Readonly<Record<string, string>> {
+  return {
+    'cache-control': NO_STORE,
+    'payment-required': quote.header,
+    ...(isNegotiated(operation) ? { vary: 'Accept' } : {}),
+  }
+}
+
+/** True if the operation answers with a page or with data, as the caller prefers. */
+function isNegotiated(operation: Operation | null): boolean {
+  return operation?.view != null && operation.response !== null
 }
 
 /** Sends head and body, compressed if possible, or 304 if the caller has the body already. */
@@ -58,12 +73,11 @@ function sendBody(
   { request, response, operation }: Exchange,
   { status, headers: { etag }, body: plain }: Answer,
   headers: Record<string, string | number>,
-  isNegotiated: boolean,
 ): void {
   const isFree = operation?.price === null
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const isCompressible = isFree && isRead && isWorthCompressing(headers['content-type'], plain)
-  if (isCompressible) headers['vary'] = isNegotiated ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
+  if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
   const body = isCompressible && request.acceptsEncodings('gzip') ? gzipped(plain) : plain
   if (body !== plain) Object.assign(headers, gzipHeaders(etag))
   if (status === 200 && isFree && isFresh(request, etag)) {
@@ -94,7 +108,7 @@ function renderPage(parts: ResponderParts, exchange: Exchange, answer: Answer): 
 
 /** Paid answers and refusals must not be cached: they are meant for one caller at one time. */
 function cacheControl(operation: Operation | null, { status, headers, events }: Answer, method: string): string {
-  if (status >= 300 || events) return 'no-store'
+  if (status >= 300 || events) return NO_STORE
   if (operation !== null && operation.price !== null) return 'private, no-store'
   if (headers['cache-control'] !== undefined) return headers['cache-control']
   if (method !== 'GET' && method !== 'HEAD') return 'no-store'

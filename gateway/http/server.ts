@@ -13,18 +13,21 @@ const REQUEST_TIMEOUT_MS = 300_000
 /** How long running requests may take to finish before their connections are closed. */
 const CLOSE_GRACE_MS = 10_000
 
+/** Handles a request whose class has Express's methods. */
+export type Listener = (request: express.Request, response: express.Response) => void
+
 type MessageClass = new (...args: never[]) => object
 
 /** A server that aborts `closing` when it begins to close, and drops each connection as it becomes idle from then on. */
 class ClosingServer extends http.Server {
   readonly #closing: AbortController
 
-  constructor(options: http.ServerOptions, app: Express, closing: AbortController) {
+  constructor(options: http.ServerOptions, listener: Listener, closing: AbortController) {
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
       response.once('close', () => {
         if (closing.signal.aborted) setImmediate(() => this.closeIdleConnections())
       })
-      app(request as express.Request, response as express.Response)
+      listener(request as express.Request, response as express.Response)
     }
     super(options, handle)
     this.#closing = closing
@@ -41,10 +44,10 @@ class ClosingServer extends http.Server {
 }
 
 /**
- * Creates the server of an Express application. Its requests and responses already have Express's methods on their
- * classes, so that Express finds the prototypes it sets in place.
+ * Creates a server whose requests and responses already have Express's methods on their classes, so that Express finds
+ * the prototypes it sets in place. `listener` gets every request, and may pass it to the application.
  */
-export function createServer(app: Express, closing: AbortController): http.Server {
+export function createServer(app: Express, listener: Listener, closing: AbortController): http.Server {
   class ExpressRequest extends http.IncomingMessage {}
   class ExpressResponse<Req extends http.IncomingMessage = http.IncomingMessage> extends http.ServerResponse<Req> {}
   addMethods(ExpressRequest, express.request, app)
@@ -58,7 +61,7 @@ export function createServer(app: Express, closing: AbortController): http.Serve
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
   }
-  return new ClosingServer(options, app, closing)
+  return new ClosingServer(options, listener, closing)
 }
 
 function addMethods(target: MessageClass, source: object, app: Express): void {

@@ -38,7 +38,10 @@ export interface ChallengeParts extends Recipients {
   readonly offers?: Offers
 }
 
-/** Writes the 402 for a call of an operation. `error` says why it is refused. */
+/**
+ * Writes the 402 for a call of an operation at an address. `error` says why it is refused. The 402 names the address
+ * without its query: the price does not depend on it.
+ */
 export type WriteChallenge = (operation: Operation, url: string, error: ServiceError) => Quote
 
 /** Intermediaries drop longer headers: 2,048 characters of base64. */
@@ -48,8 +51,6 @@ const MAX_SIGNED_BYTES = 2_400
 /** Bytes for the name of the offer extension. */
 const EXTENSION_NAME_BYTES = 20
 const MAX_DESCRIPTION_CHARACTERS = 500
-/** A longer address is quoted without its query. */
-const MAX_URL_CHARACTERS = 2_000
 
 /** Tried in this order until the header is short enough. */
 const DETAILS: readonly (Detail & { readonly description: boolean })[] = [
@@ -91,7 +92,7 @@ interface Prebuilt {
 
 /**
  * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once and renewed
- * when its signed offers run out. Only an address with a query, or another error, is built per call.
+ * when its signed offers run out. Only an address with path parameters, or another error, is built per call.
  */
 export function createChallenge(parts: ChallengeParts): WriteChallenge {
   const { catalog, formats, isReady, baseUrl, offers } = parts
@@ -120,13 +121,19 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
 
   return (operation, url, error) => {
     const known = prebuiltOf(operation)
-    if (error.code !== PLAIN.code || error.message !== PLAIN.message || url !== known.bareUrl)
-      return known.write(url.length > MAX_URL_CHARACTERS ? url.replace(/\?.*$/s, '') : url, error)
+    const address = withoutQuery(url)
+    if (error.code !== PLAIN.code || error.message !== PLAIN.message || address !== known.bareUrl)
+      return known.write(address, error)
     const periodStart = offers?.periodStart() ?? 0
     if (known.periodStart !== periodStart)
       Object.assign(known, { periodStart, plain: known.write(known.bareUrl, PLAIN) })
     return known.plain
   }
+}
+
+function withoutQuery(url: string): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? url : url.slice(0, mark)
 }
 
 /** Recipients on networks that can settle now. If none can, all of them: a price is shown even during an outage. */

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { pino } from 'pino'
+import { type LiveGateway, openLiveGateway, root } from '../dynamic/live-gateway.ts'
+import { rawRequest, requestLine } from './raw.ts'
+import { until } from '../support/until.ts'
+
+interface LogLine {
+  readonly msg: string
+  readonly call?: string
+  readonly method?: string
+  readonly route?: string
+  readonly status?: number
+}
+
+describe('an unpaid call of a priced route', () => {
+  let shop: LiveGateway
+  let port: number
+  const lines: LogLine[] = []
+  before(async () => {
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) })
+    shop = await openLiveGateway({ own: true, overrides: { log } })
+    port = Number(new URL(shop.url).port)
+  })
+  after(() => shop.close())
+
+  /** Head and body without what differs from call to call. */
+  async function answerTo(method: string, target: string, headers: readonly string[] = []) {
+    const { status, head, body } = await rawRequest(port, requestLine(method, target, headers))
+    const [, ...named] = head.toLowerCase().split('\r\n')
+    const same = named.filter((line) => !/^(date|x-call-id|keep-alive):/.test(line)).sort()
+    return { status, headers: same, body, call: /^x-call-id: (.+)$/im.exec(head)?.[1] }
+  }
+
+  const priced = () =>
+    [...shop.gateway.current.catalog.operations.values()].filter(
+      ({ price, path, internal }) => price !== null && path !== '' && !internal && !path.includes('{'),
+    )
+
+  it('gets the same 402 before the router as from it, on every route', async () => {
+    expect(priced().length).to.be.greaterThan(10)
+    for (const { method, path } of priced()) {
+      const { call, ...early } = await answerTo(method, path)
+      // An empty payment header is no payment, but only the router looks into it.
+      const { call: other, ...routed } = await answerTo(method, path, ['X-PAYMENT: '])
+      expect(early, path).to.deep.equal(routed)
+      expect(early.status, path).to.equal(402)
+      expect(call)
+        .to.match(/^[0-9a-f-]{36}$/)
+        .and.not.equal(other)
+    }
+  })
+
+  it('gets the same 402 with any query, and the 402 names the address without it', async () => {
+    const { call: _, ...bare } = await answerTo('GET', '/v1/regime/history')
+    for (const query of ['?', '?limit=10', '?a=b&a=c', '?%', `?filler=${'x'.repeat(9_000)}`]) {
+      const { call: _, ...queried } = await answerTo('GET', `/v1/regime/history${query}`)
+      expect(queried, query).to.deep.equal(bare)
+    }
+    const resources = (JSON.parse(bare.body) as { accepts: { resource: string }[] }).accepts
+    expect(resources.map(({ resource }) => resource)).to.deep.equal([`${shop.url}/v1/regime/history`])
+  })
+
+  it('gets a page if it asks for one, and any other spelling of the path goes to the router', async () => {
+    const page = await answerTo('GET', '/v1/regime/current', ['Accept: text/html'])
+    expect(page.headers).to.include('content-type: text/html; charset=utf-8')
+    for (const target of ['/v1/regime/current/', '/v1/Regime/current', '//v1/regime/current', '/v1/regime/%63urrent'])
+      expect((await answerTo('GET', target)).status, target).to.not.equal(200)
+    expect((await answerTo('HEAD', '/v1/regime/current')).body).to.equal('')
+    expect((await answerTo('DELETE', '/v1/regime/current')).status).to.equal(405)
+  })
+
+  it('is logged with its route, and without its query', async () => {
+    const { call } = await answerTo('GET', '/v1/regime/current?asked=1')
+    await until(() => lines.some((line) => line.call === call))
+    const line = lines.find((each) => each.call === call)
+    expect(line).to.include({ msg: 'request', method: 'GET', route: 'GET /v1/regime/current', status: 402 })
+  })
+
+  it('is limited like every other call', async () => {
+    const from = ['X-Forwarded-For: 203.0.113.9']
+    const statuses = new Set<number>()
+    for (let n = 0; n < 40; n += 1) {
+      const burst = Array.from({ length: 20 }, () => answerTo('GET', '/v1/regime/current', from))
+      for (const { status } of await Promise.all(burst)) statuses.add(status)
+    }
+    expect([...statuses].sort((one, other) => one - other)).to.deep.equal([402, 429])
+    const refused = await answerTo('GET', '/v1/regime/current', from)
+    expect(JSON.parse(refused.body)).to.include({ code: 'rate_limited' })
+    expect(refused.headers.find((line) => line.startsWith('retry-after: '))).to.be.a('string')
+  })
+
+  it('shows a new price from the moment the edition has it', async () => {
+    const document = JSON.parse(readFileSync(join(root, 'catalog/regime.json'), 'utf8')) as {
+      operations: { getRegimeCurrent: { price: string } }
+    }
+    document.operations.getRegimeCurrent.price = '0.007'
+    shop.writeCatalog('regime.json', document)
+    await shop.gateway.reload()
+    const { body } = await answerTo('GET', '/v1/regime/current')
+    const [requirement] = (JSON.parse(body) as { accepts: { maxAmountRequired: string }[] }).accepts
+    expect(requirement?.maxAmountRequired).to.equal('7000')
+  })
+})
