@@ -4,5 +4,13 @@ declare module 'autocannon' {
     readonly requests: { readonly total: number }
     readonly duration: number
   }
-  export default function autocannon(options: { url: string; connections: number; duration: number }): Promise<Result>
+  interface Options {
+    readonly url: string
+    readonly connections: number
+    readonly duration: number
+    readonly method?: 'GET' | 'POST'
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+  }
+  export default function autocannon(options: Options): Promise<Result>
 }

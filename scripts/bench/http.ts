@@ -3,19 +3,17 @@
  * bytes in the same run. Trust the CPU time of the server process; rates depend on what else the machine does.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { processCpuMicros } from './cpu-time.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } })
 const CONNECTIONS = 16
-/** /proc counts CPU time in kernel clock ticks. */
-const TICKS_PER_SECOND = 100
-
 interface Case {
   readonly name: string
   readonly path: string
@@ -29,12 +27,6 @@ const CASES: readonly Case[] = [
   { name: '402 with a query', path: '/v1/regime/history?limit=10', expected: 402 },
   { name: 'free sample, one row', path: '/v1/regime/sample', expected: 200 },
 ]
-
-/** Returns the user and system time that a process has used so far, in microseconds. */
-function processCpuMicros(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1e6
-}
 
 async function measure(child: ChildProcess, url: string, seconds: number) {
   const load = (duration: number) => autocannon({ url, connections: CONNECTIONS, duration })
