@@ -4,13 +4,18 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import {
-  CallToolRequestSchema,
   type CallToolRequest,
-  type CallToolResult,
+  CallToolRequestSchema,
   ErrorCode,
+  type InitializeResult,
+  InitializeRequestSchema,
+  LATEST_PROTOCOL_VERSION,
   ListToolsRequestSchema,
   McpError,
+  PingRequestSchema,
+  SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import type { Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
@@ -22,6 +27,7 @@ import { readBytes } from '../http/request-body.ts'
 import { parseJson } from '../http/json-body.ts'
 import { bucketOf } from '../http/rate-limit.ts'
 import { clientOf, credentialOf, headerPayments, headerToken, idempotencyKey, watchCaller } from '../http/request.ts'
+import { answerPost, type Method, type Methods, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
@@ -46,9 +52,18 @@ export interface McpHandler {
 
 /** The parts, and what the endpoint keeps between requests. */
 interface Endpoint extends McpParts {
-  readonly toolsByCatalog: WeakMap<Catalog, ReadonlyMap<string, Tool>>
+  /** BASE_URL. */
+  readonly own: URL
+  readonly prepared: WeakMap<Edition, PreparedEdition>
   /** One server per open notification stream. */
   readonly subscribers: Set<Server>
+}
+
+/** What the endpoint needs of an edition, made once. */
+interface PreparedEdition {
+  readonly methods: Methods<Exchange>
+  /** The largest message accepted, in bytes. */
+  readonly messageLimit: number
 }
 
 interface Exchange {
@@ -61,14 +76,18 @@ interface Exchange {
 /** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
 const MAX_STREAMS = 1000
 const META_PAYMENT = 'x402/payment'
+const CAPABILITIES = { tools: { listChanged: true } }
+/** The SDK's servers would each create one, though notifications are never validated. */
+const VALIDATOR = new AjvJsonSchemaValidator()
 
 /** Creates the MCP endpoint. Each request is served by the edition that is current when it arrives. */
 export function createMcp(parts: McpParts): McpHandler {
-  const endpoint: Endpoint = { ...parts, toolsByCatalog: new WeakMap(), subscribers: new Set() }
+  const own = new URL(parts.baseUrl)
+  const endpoint: Endpoint = { ...parts, own, prepared: new WeakMap(), subscribers: new Set() }
   const stopListening = parts.onEdition(() => notifySubscribers(endpoint))
   return {
     async handle(request, response) {
-      const foreign = foreignCaller(request.headers, parts.baseUrl)
+      const foreign = foreignCaller(request.headers, own)
       if (foreign !== null) sendRpcError(response, 403, ErrorCode.InvalidRequest, foreign)
       else if (request.method === 'POST') await handleMessage(endpoint, request, response)
       else await openNotificationStream(endpoint, request, response)
@@ -86,39 +105,35 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
     server.sendToolListChanged().catch((error: unknown) => log.debug({ err: error }, 'a notification was not sent'))
 }
 
-/** The tools of a catalog, built once. */
-function toolsOf({ toolsByCatalog, recipients }: Endpoint, catalog: Catalog): ReadonlyMap<string, Tool> {
-  const tools = toolsByCatalog.get(catalog) ?? createTools(catalog, recipients)
-  toolsByCatalog.set(catalog, tools)
-  return tools
-}
-
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const edition = endpoint.editions.current
-  const limit = messageLimit(toolsOf(endpoint, edition.catalog))
+  const { methods, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
   let message: unknown
   try {
-    message = parseJson(await readBytes(request, limit))
+    message = parseJson(await readBytes(request, messageLimit))
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error
     sendRpcError(response, 400, ErrorCode.ParseError, error.message)
     return
   }
-  const server = createServer(endpoint, edition, request, response)
-  const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
-  response.once('close', () => void server.close())
-  await server.connect(transport)
-  await transport.handleRequest(request, response, message)
+  const { signal } = watchCaller(response)
+  const { status, body } = await answerPost(request, message, methods, { request, response, signal })
+  if (signal.aborted) return
+  if (body === null) response.writeHead(status).end()
+  else {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    // Node writes a head and a string in one piece, which is cheaper than a head and a buffer.
+    response.writeHead(status, headers).end(body)
+  }
 }
 
 async function openNotificationStream(
-  endpoint: Endpoint,
+  { subscribers, editions }: Endpoint,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { subscribers, editions } = endpoint
   if (subscribers.size >= MAX_STREAMS) throw new RateLimited('Too many open notification streams.', 60)
-  const server = createServer(endpoint, editions.current, request, response)
+  const options = { capabilities: CAPABILITIES, jsonSchemaValidator: VALIDATOR }
+  const server = new Server(serverInfo(editions.current.catalog), options)
   const transport = new StreamableHTTPServerTransport()
   response.once('close', () => {
     subscribers.delete(server)
@@ -129,29 +144,65 @@ async function openNotificationStream(
   await transport.handleRequest(request, response)
 }
 
-/** Creates the SDK's server for one HTTP request. */
-function createServer(
-  endpoint: Endpoint,
-  edition: Edition,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Server {
-  const { service } = edition.catalog
-  const tools = toolsOf(endpoint, edition.catalog)
-  const { signal } = watchCaller(response)
-  const server = new Server(
-    { name: service.name, title: service.title, version: service.version },
-    { capabilities: { tools: { listChanged: true } }, instructions: instructionsOf(edition.catalog) },
-  )
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: [...tools.values()].map(({ definition }) => definition),
-  }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
-    const tool = tools.get(params.name)
-    if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool ${params.name}. tools/list has all tools.`)
-    return callTool(endpoint, edition, tool, params, { request, response, signal })
-  })
-  return server
+function preparedOf(endpoint: Endpoint, edition: Edition): PreparedEdition {
+  const known = endpoint.prepared.get(edition)
+  if (known) return known
+  const tools = createTools(edition.catalog, endpoint.recipients)
+  const prepared = { methods: methodsOf(endpoint, edition, tools), messageLimit: messageLimit(tools) }
+  endpoint.prepared.set(edition, prepared)
+  return prepared
+}
+
+/** The methods of an edition. What is the same in every answer is serialized here, once. */
+function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<string, Tool>): Methods<Exchange> {
+  const { catalog } = edition
+  const list = JSON.stringify({ tools: [...tools.values()].map(({ definition }) => definition) })
+  return new Map<string, Method<Exchange>>([
+    [
+      'initialize',
+      (request) => {
+        const { protocolVersion } = InitializeRequestSchema.parse(request).params
+        const isSupported = SUPPORTED_PROTOCOL_VERSIONS.includes(protocolVersion)
+        return JSON.stringify(initializeResult(catalog, isSupported ? protocolVersion : LATEST_PROTOCOL_VERSION))
+      },
+    ],
+    [
+      'ping',
+      (request) => {
+        PingRequestSchema.parse(request)
+        return '{}'
+      },
+    ],
+    [
+      'tools/list',
+      (request) => {
+        ListToolsRequestSchema.parse(request)
+        return list
+      },
+    ],
+    [
+      'tools/call',
+      (request, exchange) => {
+        const { params } = CallToolRequestSchema.parse(request)
+        const tool = tools.get(params.name)
+        if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool ${params.name}. tools/list has all tools.`)
+        return callTool(endpoint, edition, tool, params, exchange)
+      },
+    ],
+  ])
+}
+
+function initializeResult(catalog: Catalog, protocolVersion: string): InitializeResult {
+  return {
+    protocolVersion,
+    capabilities: CAPABILITIES,
+    serverInfo: serverInfo(catalog),
+    instructions: instructionsOf(catalog),
+  }
+}
+
+function serverInfo({ service: { name, title, version } }: Catalog): InitializeResult['serverInfo'] {
+  return { name, title, version }
 }
 
 async function callTool(
@@ -160,7 +211,7 @@ async function callTool(
   tool: Tool,
   params: CallToolRequest['params'],
   { request, response, signal }: Exchange,
-): Promise<CallToolResult> {
+): Promise<string> {
   const bound = edition.bound.get(tool.operation.id)
   if (!bound) throw new McpError(ErrorCode.InvalidParams, `The tool ${params.name} is not available.`)
   const id = randomUUID()
@@ -210,8 +261,7 @@ function instructionsOf({ service }: Catalog): string {
 
 /** Sends a JSON-RPC error without an id, for a message that was not parsed or not read. */
 function sendRpcError(response: ServerResponse, status: number, code: ErrorCode, message: string): void {
-  const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(body)
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(rpcError(code, message))
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
@@ -220,16 +270,21 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
  * Guards against DNS rebinding (MCP, transports, security warning). Returns null if Host and Origin are our own or
  * loopback, or Origin is absent; otherwise a message that names the foreign one.
  */
-function foreignCaller({ host, origin }: IncomingHttpHeaders, baseUrl: string): string | null {
-  const own = new URL(baseUrl)
-  const hostUrl = parseUrl(`http://${host ?? ''}`)
-  if (hostUrl === null || (host?.toLowerCase() !== own.host && !LOOPBACK.test(hostUrl.hostname)))
-    return `The Host header is not ${own.host}.`
+function foreignCaller({ host = '', origin }: IncomingHttpHeaders, own: URL): string | null {
+  if (host !== own.host && !isOwnOrLoopback(host, own)) return `The Host header is not ${own.host}.`
   if (origin === undefined || origin === own.origin) return null
   const originUrl = parseUrl(origin)
   return originUrl !== null && LOOPBACK.test(originUrl.hostname)
     ? null
     : `Web pages of ${origin} may not use this endpoint.`
+}
+
+/** Anything beside a name and a port, such as a user or a path, makes a Host foreign. */
+function isOwnOrLoopback(host: string, own: URL): boolean {
+  const name = host.toLowerCase()
+  const url = parseUrl(`http://${name}`)
+  if (url === null) return false
+  return name === own.host || (LOOPBACK.test(url.hostname) && name.replace(/:\d+$/, '') === url.hostname)
 }
 
 function parseUrl(text: string): URL | null {

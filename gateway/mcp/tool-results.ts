@@ -1,34 +1,75 @@
 /** Turns an Answer into an MCP tool result, as specified by x402's MCP transport and as existing clients expect it. */
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Answer } from '../calls/request-and-answer.ts'
 import { errorBody, InvalidInput, type ServiceError } from '../errors.ts'
 import { isObject } from '../validation/json.ts'
+import type { Quote } from '../x402/challenge.ts'
 import { receiptObject } from '../x402/settlement-response.ts'
 import type { Tool } from './tools.ts'
 
-type Body = Record<string, unknown>
+/** A tool result in pieces of JSON: an answer is in it twice, and is serialized once. */
+interface ResultParts {
+  /** Members of _meta beside call_id, each preceded by a comma. */
+  readonly meta: string
+  /** A JSON string. */
+  readonly text: string
+  /** Absent if the answer is not a JSON object. */
+  readonly structured?: string | undefined
+  readonly isError: boolean
+}
 
 /**
- * Returns the result of a call. Refusals have `isError`. A 402 has the v2 PaymentRequired object as structuredContent,
- * as text and in _meta["x402/error"], because clients look in different places. A receipt is in
+ * Returns the JSON of a CallToolResult. Refusals have `isError`. A 402 has the v2 PaymentRequired object as
+ * structuredContent, as text and in _meta["x402/error"], because clients look in different places. A receipt is in
  * _meta["x402/payment-response"].
  */
-export function toolResult(answer: Answer, tool: Tool, callId: string): CallToolResult {
-  const meta: Body = { call_id: callId }
-  if (answer.receipt) meta['x402/payment-response'] = receiptObject(answer.receipt)
-  if (answer.quote && answer.error) {
-    const { code, message, retry } = answer.error
-    const required: Body = { ...answer.quote.v2, code, message, retry, call_id: callId }
-    meta['x402/error'] = required
-    return { isError: true, structuredContent: required, content: [textOf(required)], _meta: meta }
-  }
+export function toolResult(answer: Answer, tool: Tool, callId: string): string {
+  const receipt = answer.receipt ? `,"x402/payment-response":${JSON.stringify(receiptObject(answer.receipt))}` : ''
+  const { meta, text, structured, isError } = partsOf(answer, tool, callId)
+  return (
+    `{"_meta":{"call_id":${JSON.stringify(callId)}${receipt}${meta}},"content":[{"type":"text","text":${text}}]` +
+    `${structured === undefined ? '' : `,"structuredContent":${structured}`}${isError ? ',"isError":true' : ''}}`
+  )
+}
+
+function partsOf(answer: Answer, tool: Tool, callId: string): ResultParts {
+  if (answer.quote && answer.error) return requirementsOf(answer.quote, answer.error, callId)
   if (answer.error) {
     const seconds = answer.headers['retry-after']
     const retryAfter = seconds === undefined ? {} : { retry_after_seconds: Number(seconds) }
-    const body: Body = { ...errorBody(withArgumentNames(answer.error, tool)), ...retryAfter, call_id: callId }
-    return { isError: true, structuredContent: body, content: [textOf(body)], _meta: meta }
+    const body = { ...errorBody(withArgumentNames(answer.error, tool)), ...retryAfter, call_id: callId }
+    const structured = JSON.stringify(body)
+    return { meta: '', text: JSON.stringify(structured), structured, isError: true }
   }
-  return { ...contentOf(answer), _meta: meta }
+  return { meta: '', ...contentOf(answer), isError: answer.status >= 400 }
+}
+
+/** The v2 object of a quote without its closing brace, as JSON and as the beginning of a JSON string. */
+interface SerializedQuote {
+  readonly json: string
+  readonly text: string
+}
+
+/** The quote of an operation at its bare address is one object, serialized once. */
+const serializedQuotes = new WeakMap<Quote, SerializedQuote>()
+
+function serialize(quote: Quote): SerializedQuote {
+  const json = JSON.stringify(quote.v2).slice(0, -1)
+  const serialized = { json, text: JSON.stringify(json).slice(0, -1) }
+  serializedQuotes.set(quote, serialized)
+  return serialized
+}
+
+/** A 402: the v2 object, with code, message, retry and the call's id beside its fields. */
+function requirementsOf(quote: Quote, { code, message, retry }: ServiceError, callId: string): ResultParts {
+  const { json, text } = serializedQuotes.get(quote) ?? serialize(quote)
+  const more = `,${JSON.stringify({ code, message, retry, call_id: callId }).slice(1)}`
+  const structured = json + more
+  return {
+    meta: `,"x402/error":${structured}`,
+    text: text + JSON.stringify(more).slice(1),
+    structured,
+    isError: true,
+  }
 }
 
 /** Names each invalid argument as the MCP client sent it. */
@@ -36,17 +77,12 @@ function withArgumentNames(error: ServiceError, tool: Tool): ServiceError {
   return error instanceof InvalidInput ? new InvalidInput(error.detail.map((item) => tool.locate(item))) : error
 }
 
-function contentOf({
-  headers,
-  body,
-  status,
-}: Answer): Pick<CallToolResult, 'content' | 'structuredContent' | 'isError'> {
-  const text = body.toString('utf8')
-  const failed = status >= 400 ? { isError: true } : {}
-  const content: CallToolResult['content'] = [{ type: 'text', text }]
-  if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { ...failed, content }
-  const value: unknown = JSON.parse(text)
-  return { ...failed, content, ...(isObject(value) ? { structuredContent: value } : {}) }
+function contentOf({ headers, body, value }: Answer): Pick<ResultParts, 'text' | 'structured'> {
+  const json = body.toString('utf8')
+  const text = JSON.stringify(json)
+  if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { text }
+  // The gateway itself has just serialized an object.
+  if (isObject(value) && !Buffer.isBuffer(value) && json.startsWith('{')) return { text, structured: json }
+  const parsed: unknown = JSON.parse(json)
+  return isObject(parsed) ? { text, structured: JSON.stringify(parsed) } : { text }
 }
-
-const textOf = (value: Body): { type: 'text'; text: string } => ({ type: 'text', text: JSON.stringify(value) })

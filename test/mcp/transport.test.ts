@@ -1,7 +1,13 @@
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
-import { BASE_URL, openTransportGateway, type TransportGateway, route } from '../http/transport-gateway.ts'
+import {
+  BASE_URL,
+  openTransportGateway,
+  type RecordedCall,
+  route,
+  type TransportGateway,
+} from '../http/transport-gateway.ts'
 import { proves } from '../requirements.ts'
 
 const INITIALIZE = {
@@ -14,7 +20,15 @@ const INITIALIZE = {
 describe('the MCP endpoint over HTTP', () => {
   let gateway: TransportGateway
   before(async () => {
-    gateway = await openTransportGateway([route('getSample', 'GET /v1/sample', { tool: 'get_sample' })])
+    gateway = await openTransportGateway([
+      route('getSample', 'GET /v1/sample', { tool: 'get_sample' }),
+      route(
+        'getSlowly',
+        'GET /v1/slow',
+        { tool: 'get_slowly' },
+        ({ request: { signal } }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      ),
+    ])
   })
   after(() => gateway.close())
 
@@ -37,6 +51,8 @@ describe('the MCP endpoint over HTTP', () => {
     await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
     await post({ Host: 'evil.example' }).send(INITIALIZE).expect(403)
     await post({ Host: '127.0.0.1.evil.example' }).send(INITIALIZE).expect(403)
+    for (const host of ['user@localhost', 'localhost/path', 'localhost?query', 'localhost:', '127.1'])
+      await post({ Host: host }).send(INITIALIZE).expect(403)
     await post({ Origin: BASE_URL, Host: 'shop.example' }).send(INITIALIZE).expect(200)
     await post({ Origin: 'http://localhost:6274', Host: 'localhost:1' }).send(INITIALIZE).expect(200)
   })
@@ -57,5 +73,33 @@ describe('the MCP endpoint over HTTP', () => {
     }
     const options = await request(gateway.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
     expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
+  })
+
+  it('tells the product when the caller disconnects', async () => {
+    const leaving = new AbortController()
+    const answer = fetch(`${gateway.url}/mcp`, {
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_slowly' } }),
+      signal: leaving.signal,
+    }).catch((error: unknown) => error)
+    while (gateway.calls.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+    const { signal } = (gateway.calls[0] as RecordedCall).request
+    expect(signal.aborted).to.equal(false)
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    leaving.abort()
+    await aborted
+    expect(await answer).to.have.property('name', 'AbortError')
+    await post().send(INITIALIZE).expect(200)
+  })
+
+  it('answers a request although its batch cancels it, because a POST without an answer would never end', async () => {
+    const { body } = await post()
+      .send([
+        { jsonrpc: '2.0', id: 1, method: 'ping' },
+        { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+      ])
+      .expect(200)
+    expect(body).to.deep.equal({ jsonrpc: '2.0', id: 1, result: {} })
   })
 })
