@@ -10,7 +10,7 @@ import { CatalogError, lineOf } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { readConfig } from '../gateway/config/config.ts'
-import { declarations } from './declarations.ts'
+import { declarations } from './schema-types.ts'
 import { readFlags } from './command-line.ts'
 
 const USAGE = `npm run types [-- --check]

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pug from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
-import { draw, waterfall } from './chart-geometry.ts'
+import { draw, waterfall } from './draw-chart.ts'
 import { format } from './view-formats.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string

@@ -13,7 +13,7 @@ import type { Hex } from '../config/networks.ts'
 import { createRpc, type Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { anvilBinary, awaitGenesis, freePort, identify, lastOutput, spawnAnvil, urlOf } from './anvil.ts'
-import { readJson, withLock, writeAtomically } from './files.ts'
+import { readJson, withLock, writeAtomically } from './shared-files.ts'
 import { commandOf, endProcess, isAlive } from './processes.ts'
 
 /** The record of the chain's process. It is kept after a stop, so that the next start uses the same port. */

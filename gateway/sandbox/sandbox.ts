@@ -16,7 +16,7 @@ import { addressOf } from '../methods/exact-evm/chain/transaction-signer.ts'
 import { balanceData } from '../methods/exact-evm/eip3009.ts'
 import { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
 import { mintData, runtimeOf } from './contracts.ts'
-import { readJson, writeAtomically } from './files.ts'
+import { readJson, writeAtomically } from './shared-files.ts'
 
 export interface Sandbox {
   readonly rpcUrl: string

@@ -1,7 +1,7 @@
 /** The deflated Sharpe calculator: a page that computes the result for the parameters in its URL. */
 import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
-import { calculate, type Deflated, sampleOf, type Track } from './deflated-sharpe.ts'
+import { calculate, type Deflated, sampleOf, type Track } from './track-record.ts'
 
 interface Query {
   readonly sharpe?: number

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 
-/** Written by scripts/bench/x.ts with --write. */
+/** Written by scripts/bench/datasets.ts with --write. */
 const tables = JSON.parse(
   readFileSync(new URL('directory-measurements.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']

@@ -1,12 +1,12 @@
 /**
  * Charts and waterfalls as the views of this project draw them. A handler passes them to its view as data.
  *
- * gateway/http/chart-geometry.ts declares the same shapes, because the gateway imports no plugin and the public plugin
+ * gateway/http/draw-chart.ts declares the same shapes, because the gateway imports no plugin and the public plugin
  * API has no charts. test/plugins/audit/charts.test.ts hands charts of a plugin to the gateway's `draw`, so that the
  * compiler reports a plugin shape that the gateway does not accept.
  */
 
-/** The role of a colour. views/assets/chart.css assigns the colours. */
+/** The role of a colour. views/assets/chart-layout.css assigns the colours. */
 export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
 
 export interface Axis {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
-import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
+import type { ChainIntent } from '../../gateway/methods/exact-evm/settlement-intent.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 
 const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import type { CatalogDocument } from '../../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
-import { declarations, readonlyArrays, TypedSchemas } from '../../scripts/declarations.ts'
+import { declarations, readonlyArrays, TypedSchemas } from '../../scripts/schema-types.ts'
 import { SERVICE, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')

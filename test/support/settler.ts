@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
-import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
+import type { ChainIntent } from '../../gateway/methods/exact-evm/settlement-intent.ts'
 import {
   type Outcome,
   type PaymentKey,

@@ -3,7 +3,7 @@
  * delivered, a repayment when the debt was repaid. Accounting exports it.
  */
 import type { EntryKind, EntryTotal, EntryWindow, LedgerEntry } from './journal.ts'
-import { type Placeholder, type Query, type Row, toRecord } from './sql.ts'
+import { type Placeholder, type Query, type Row, toRecord } from './shared-sql.ts'
 
 const REPAID = 'repaid: '
 

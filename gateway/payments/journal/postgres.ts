@@ -17,7 +17,7 @@ import {
   type Row,
   type Run,
   TAKEOVER,
-} from './sql.ts'
+} from './shared-sql.ts'
 import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `

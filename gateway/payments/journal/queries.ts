@@ -4,7 +4,17 @@
 import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
-import { COLUMNS, IN_DEBT, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './sql.ts'
+import {
+  COLUMNS,
+  IN_DEBT,
+  OPEN,
+  type Placeholder,
+  type Query,
+  type Row,
+  type Run,
+  text,
+  toRecord,
+} from './shared-sql.ts'
 import type { StoreQueries } from './store.ts'
 
 /** The two queries of every paid call, so that a database can prepare them. */

@@ -18,7 +18,7 @@ import {
   RESERVED_COLUMNS,
   type Row,
   TAKEOVER,
-} from './sql.ts'
+} from './shared-sql.ts'
 import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `

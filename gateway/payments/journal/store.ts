@@ -6,7 +6,7 @@
 import type { Journal, OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 import type { Command } from './group-commit.ts'
-import { type Row, toRecord } from './sql.ts'
+import { type Row, toRecord } from './shared-sql.ts'
 
 /** One row to write. `fields` are columns, as JSON; the body of an answer travels beside them as bytes. */
 export interface Change extends Command {

@@ -1,5 +1,5 @@
 import { type Audit, audit } from '../../../plugins/audit/audit.ts'
-import { calculate } from '../../../plugins/calculator/deflated-sharpe.ts'
+import { calculate } from '../../../plugins/calculator/track-record.ts'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { bestCpuSeconds } from '../cpu-time.ts'

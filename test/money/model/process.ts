@@ -1,6 +1,6 @@
 /** One gateway process of the model: the real calls, payments, journal and recovery, paused at every call to the outside. */
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
-import type { ChainIntent } from '../../../gateway/methods/exact-evm/intent.ts'
+import type { ChainIntent } from '../../../gateway/methods/exact-evm/settlement-intent.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
 import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'

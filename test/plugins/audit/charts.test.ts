@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { draw } from '../../../gateway/http/chart-geometry.ts'
+import { draw } from '../../../gateway/http/draw-chart.ts'
 import { equityOf } from '../../../plugins/audit/figures/trade-returns.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from '../../../plugins/audit-pages/report-charts.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'

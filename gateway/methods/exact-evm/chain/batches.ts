@@ -2,7 +2,7 @@
  * Sends payments to the chain, each in its own transaction or several in one (SETTLE_BATCH). Every payment is signed,
  * recorded and then sent: nothing is sent before its intent is recorded.
  */
-import type { ChainIntent } from '../intent.ts'
+import type { ChainIntent } from '../settlement-intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import { aggregateData, MULTICALL3 } from '../multicall.ts'

@@ -17,7 +17,7 @@ import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
 import { createSigner } from './transaction-signer.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
-import { type ChainIntent, type EvmIntent, intentOf } from '../intent.ts'
+import { type ChainIntent, type EvmIntent, intentOf } from '../settlement-intent.ts'
 import { awaitOutcome, type OutcomeParts, outcomeOfReceipt, type SentPayment } from './transaction-outcome.ts'
 import { type ContractWallets, createContractWallets, KEY_GAS } from '../contract-wallets.ts'
 

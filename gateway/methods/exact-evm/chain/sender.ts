@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
-import type { ChainIntent } from '../intent.ts'
+import type { ChainIntent } from '../settlement-intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import { createFeeReader, type FeeQuote, GasPriceTooHigh, replacementFees } from './gas-fees.ts'

@@ -21,7 +21,7 @@ import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
 import { createContractWallets } from '../contract-wallets.ts'
 import { transferOf } from '../eip3009.ts'
-import { type FacilitatorIntent, intentOf } from '../intent.ts'
+import { type FacilitatorIntent, intentOf } from '../settlement-intent.ts'
 
 export interface FacilitatorSettlerOptions {
   /** Base addresses in order of preference. */

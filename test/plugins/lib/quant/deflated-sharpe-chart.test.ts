@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { draw } from '../../../../gateway/http/chart-geometry.ts'
+import { draw } from '../../../../gateway/http/draw-chart.ts'
 import { deflatedSharpeChart } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
 
 // Bailey and López de Prado, "The deflated Sharpe ratio" (2014), section "A numerical example".

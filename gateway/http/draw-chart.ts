@@ -8,7 +8,7 @@ import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
 
 // plugins/lib/charts.ts declares the same shapes for plugins. See there.
 
-/** The meaning of a colour; views/assets/chart.css defines the colour. */
+/** The meaning of a colour; views/assets/chart-layout.css defines the colour. */
 export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
 
 export interface Axis {

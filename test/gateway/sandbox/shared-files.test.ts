@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { withLock } from '../../../gateway/sandbox/files.ts'
+import { withLock } from '../../../gateway/sandbox/shared-files.ts'
 import { temporaryFolder } from './usdc-client.ts'
 
 describe('a lock file', () => {

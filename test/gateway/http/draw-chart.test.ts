@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Chart, draw, waterfall } from '../../../gateway/http/chart-geometry.ts'
+import { type Chart, draw, waterfall } from '../../../gateway/http/draw-chart.ts'
 
 const CHART: Chart = {
   id: 'rain',
