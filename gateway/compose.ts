@@ -32,6 +32,7 @@ import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { buildEdition } from './editions/build.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
 import { createContext } from './editions/plugin-context.ts'
+import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
 import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
@@ -180,11 +181,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
   const { setupSeconds } = overrides
+  const workers = createWorkerPool()
   await editions.open(
     editionBuilder({
       config,
       plugins,
       stores,
+      workers,
       clock,
       log,
       ...(setupSeconds === undefined ? {} : { setupSeconds }),
@@ -250,6 +253,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await payments.idle()
       await operator.stop()
       await editions.close()
+      await workers.close()
       await stores.close()
       await settlement.close()
     },
@@ -295,12 +299,14 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     clock,
     log,
   })
+  const workers = createWorkerPool()
   const close = async (): Promise<void> => {
     await editions.close()
+    await workers.close()
     await stores.close()
   }
   try {
-    await editions.open(editionBuilder({ config, plugins, stores, clock, log }))
+    await editions.open(editionBuilder({ config, plugins, stores, workers, clock, log }))
     return { edition: editions.current, issues: editions.issues, close }
   } catch (error) {
     if (error instanceof CatalogError) return { edition: null, issues: error.issues, close }
@@ -437,6 +443,7 @@ interface BuilderParts {
   readonly config: Config
   readonly plugins: readonly Plugin[]
   readonly stores: Stores
+  readonly workers: WorkerPool
   readonly clock: Clock
   readonly log: Logger
   readonly setupSeconds?: number
@@ -445,8 +452,9 @@ interface BuilderParts {
 }
 
 /** Returns the function that builds an edition from the files of the configuration. */
-function editionBuilder({ config, plugins, stores, clock, log, ...options }: BuilderParts): BuildEdition {
+function editionBuilder({ config, plugins, stores, workers, clock, log, ...options }: BuilderParts): BuildEdition {
   const { db, kv, lease } = stores
+  const { work } = workers
   const copy = createCopies(COPIES, log)
   return (previous) =>
     buildEdition({
@@ -456,7 +464,7 @@ function editionBuilder({ config, plugins, stores, clock, log, ...options }: Bui
       builtins: plugins,
       copy,
       contextOf: (plugin, product, settings) =>
-        createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
+        createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
       ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),

@@ -1,6 +1,6 @@
 /** Creates the context that `setup` of a plugin receives: settings, stores, outbound fetch, log and clock. */
 import type { Config } from '../config/config.ts'
-import type { Database, KeyValueStore, Logger, PluginContext, Progress, WorkOptions } from '../plugin/plugin.ts'
+import type { Database, KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
@@ -10,6 +10,7 @@ export interface ContextParts {
   readonly settings: Readonly<Record<string, unknown>>
   readonly db: Database
   readonly kv: (namespace: string) => KeyValueStore
+  readonly work: PluginContext['work']
   readonly log: Logger
   /** The clock of the data. */
   readonly now: () => Date
@@ -21,7 +22,17 @@ const FETCH_MS = 15_000
 const TENTH = 0.1
 
 /** Creates the context of one product. */
-export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
+export function createContext({
+  config,
+  plugin,
+  product,
+  settings,
+  db,
+  kv,
+  work,
+  log,
+  now,
+}: ContextParts): PluginContext {
   const own = log.child({ product })
   return {
     product,
@@ -31,7 +42,7 @@ export function createContext({ config, plugin, product, settings, db, kv, log, 
     fetch: outbound,
     log: own,
     deployment: deploymentSettings(config),
-    work: runWork,
+    work,
     progress: (label, total) => createProgress(own, label, total, process.stderr),
     now,
   }
@@ -58,30 +69,6 @@ const outbound: typeof fetch = (input, init = {}) => {
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
   const signals = [AbortSignal.timeout(FETCH_MS), init.signal, input instanceof Request ? input.signal : null]
   return fetch(input, { ...init, headers, signal: AbortSignal.any(signals.filter((signal) => signal != null)) })
-}
-
-/**
- * Implements `context.work`. For now the function runs on the event loop, with the semantics of a worker: it gets a
- * structured clone of its input, and transferred buffers are detached.
- *
- * @throws TypeError if the default export of the module is not a function
- */
-export async function runWork<Out = unknown>(module: URL, input: unknown, options: WorkOptions = {}): Promise<Out> {
-  const { transfer = [], signal } = options
-  signal?.throwIfAborted()
-  const { default: work } = (await import(module.href)) as { readonly default?: unknown }
-  if (typeof work !== 'function') throw new TypeError(`${module.href} has no function as its default export.`)
-  signal?.throwIfAborted()
-  const result = Promise.resolve(
-    (work as (input: unknown) => Out | Promise<Out>)(structuredClone(input, { transfer: [...transfer] })),
-  )
-  if (!signal) return result
-  let abort = (): void => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', abort, { once: true })
-  })
-  return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }
 
 /** Reports progress: on a terminal in one line that is rewritten, otherwise with a log line for each tenth. */

@@ -19,6 +19,7 @@ export {
 } from './database.ts'
 export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
+export { transfer } from './transfer.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
 
 /** A file that a caller sent, in a form or as text in a JSON body. */
@@ -173,10 +174,15 @@ export interface PluginContext {
    */
   readonly deployment: Readonly<Record<string, string>>
   /**
-   * Runs a pure function off the event loop, so that long computations do not delay other calls. `module` is the address
-   * of a module of the plugin whose default export is the function, e.g. `new URL('./fit.ts', import.meta.url)`. The
-   * function gets a structured clone of `input`; buffers in `transfer` move instead of being copied. It must use nothing
-   * but its argument. An error it throws rejects the promise. Rejects with the signal's reason when the signal aborts.
+   * Runs a pure function in a worker thread, so that long computations do not delay other calls. `module` is the address of
+   * a module of the plugin whose default export is the function, e.g. `new URL('./fit.ts', import.meta.url)`. The function
+   * gets a structured clone of `input` and WorkTools. It must use nothing but its arguments, and sees no environment
+   * variables. Its result is cloned too, except for buffers marked with `transfer`. A copy takes time on the event loop,
+   * so call the function directly if the input is small.
+   *
+   * An error that the function throws rejects the promise; a ServiceError keeps its class and fields. The thread is ended,
+   * and the promise rejects, when a signal aborts (with its reason), after the timeout (product_timeout), or when the
+   * function needs more than 1 GB of JavaScript heap. Rejects with Unavailable if 64 functions wait for a thread.
    */
   work<Out = unknown>(module: URL, input: unknown, options?: WorkOptions): Promise<Out>
   /** Shows the progress of long work: on a terminal as one line, otherwise as a log line for each tenth. */
@@ -213,8 +219,18 @@ export interface KeyValueStore {
 export interface WorkOptions {
   /** Buffers of the input to move instead of copying. They are empty for the caller afterwards. */
   readonly transfer?: readonly ArrayBuffer[]
-  /** Rejects the promise when it aborts. */
+  /** Ends the function when it aborts. */
   readonly signal?: AbortSignal
+  /** The call that the function works for. Its signal ends the function, which may use its `ask`. */
+  readonly call?: Pick<Call, 'id' | 'signal' | 'ask'>
+  /** Seconds that the function may run. The default is 60. */
+  readonly timeoutSeconds?: number
+}
+
+/** The second argument of a function that `context.work` runs. */
+export interface WorkTools {
+  /** The `ask` of the option `call`. Other products answer on the event loop. Input and answer are cloned. */
+  readonly ask: Ask
 }
 
 /** Progress of long work. */

@@ -4,7 +4,8 @@ import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
 import { parseReplayShift } from '../../gateway/config/config.ts'
-import { deploymentSettings, runWork } from '../../gateway/editions/plugin-context.ts'
+import { deploymentSettings } from '../../gateway/editions/plugin-context.ts'
+import { createWorkerPool } from '../../gateway/editions/worker-pool.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 
@@ -44,6 +45,7 @@ export async function openPluginHost(
   options: PluginHostOptions,
 ): Promise<PluginHost> {
   const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
+  const workers = createWorkerPool()
   const registrations: Registration[] = []
   const ask =
     (asOf: Date, signal: AbortSignal): Ask =>
@@ -72,7 +74,7 @@ export async function openPluginHost(
         replayDir: options.replayDir ?? null,
         replayShift: parseReplayShift(options.replayShift ?? 'auto'),
       }),
-      work: runWork,
+      work: workers.work,
       progress: () => ({ advance: () => undefined, end: () => undefined }),
       now: options.now,
     }
@@ -92,6 +94,7 @@ export async function openPluginHost(
     },
     async stop() {
       for (const registration of registrations) await registration.stop?.()
+      await workers.close()
       if (!options.db) await db.destroy()
     },
   }

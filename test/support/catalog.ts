@@ -6,6 +6,7 @@ import { createPlansPlugin } from '../../gateway/documents/plans/plans-plugin.ts
 import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
 import { parseReplayShift } from '../../gateway/config/config.ts'
 import { createContext } from '../../gateway/editions/plugin-context.ts'
+import { createWorkerPool } from '../../gateway/editions/worker-pool.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { openKv } from '../../gateway/stores/kv.ts'
@@ -111,6 +112,7 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
   const log = createLog('silent')
   const db = openDatabase({ file: ':memory:' })
   const kv = openKv({ url: null })
+  const workers = createWorkerPool()
   let time = new Date('2026-06-01T12:00:00Z')
   const now = (): Date => time
   const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
@@ -128,7 +130,7 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
         pluginDirs: [PLUGINS],
         builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
         contextOf: (plugin, product, settings) =>
-          createContext({ config, plugin, product, settings, db, kv, log, now }),
+          createContext({ config, plugin, product, settings, db, kv, work: workers.work, log, now }),
         checkAnswers: true,
         now,
         log,
@@ -136,6 +138,9 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
         migrate: (plugin, steps) => migrate(db, plugin, steps),
         ...options,
       }),
-    close: () => db.destroy(),
+    async close() {
+      await workers.close()
+      await db.destroy()
+    },
   }
 }

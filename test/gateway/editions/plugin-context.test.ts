@@ -4,17 +4,29 @@ import { expect } from 'chai'
 import { parseReplayShift } from '../../../gateway/config/config.ts'
 import { createContext, createProgress, deploymentSettings } from '../../../gateway/editions/plugin-context.ts'
 import { Unavailable, type WorkOptions } from '../../../gateway/plugin/plugin.ts'
+import { createWorkerPool } from '../../../gateway/editions/worker-pool.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { openKv } from '../../../gateway/stores/kv.ts'
 
 const db = openDatabase({ file: ':memory:' })
 const kv = openKv({ url: null })
+const workers = createWorkerPool()
 const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
 
 function contextOf(plugin: string, product: string) {
   const now = () => new Date(0)
-  return createContext({ config, plugin, product, settings: {}, db, kv, log: createLog('silent'), now })
+  return createContext({
+    config,
+    plugin,
+    product,
+    settings: {},
+    db,
+    kv,
+    work: workers.work,
+    log: createLog('silent'),
+    now,
+  })
 }
 
 describe('the context of a plugin', () => {
@@ -57,6 +69,8 @@ describe('the context of a plugin', () => {
 })
 
 describe('work off the event loop', () => {
+  after(() => workers.close())
+
   const work = <Out>(file: string, input: unknown, options?: WorkOptions): Promise<Out> =>
     contextOf('gold', 'gold').work<Out>(
       new URL(`../../fixtures/pure-functions/${file}`, import.meta.url),

@@ -1,0 +1,253 @@
+/** Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. */
+import { availableParallelism } from 'node:os'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { ServiceError, Unavailable } from '../errors.ts'
+import type { PluginContext, WorkOptions } from '../plugin/plugin.ts'
+import { packError, packErrorText, unpackError } from './worker-errors.ts'
+import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
+
+export interface WorkerPoolOptions {
+  /** How many threads run at most. The default leaves one core to the event loop. */
+  readonly threads?: number
+  /** How many functions may wait for a thread. */
+  readonly maxWaiting?: number
+  /** The JavaScript heap of a thread in megabytes. Buffers are not part of it. */
+  readonly heapMegabytes?: number
+}
+
+export interface WorkerPool {
+  /** Implements `context.work`. */
+  readonly work: PluginContext['work']
+  /** The number of threads that are alive. */
+  readonly threadCount: number
+  /** Ends every thread. Functions that run or wait are rejected. */
+  close(): Promise<void>
+}
+
+const MAX_WAITING = 64
+const HEAP_MEGABYTES = 1024
+const TIMEOUT_SECONDS = 60
+const RETRY_AFTER_SECONDS = 5
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
+
+/** What a thread runs first. From TypeScript sources it must register tsx, because a thread does not inherit it. */
+const ENTRY = new URL(
+  import.meta.url.endsWith('.ts') ? './worker-from-source.mjs' : './worker-thread.js',
+  import.meta.url,
+)
+
+/**
+ * Creates a pool. It starts a thread when a function needs one and none is free, and keeps it for later functions. Threads
+ * do not keep the process alive, but a running function does. A thread runs one function at a time, and besides it only
+ * what a product that the function asks runs for the same call.
+ */
+export function createWorkerPool(options: WorkerPoolOptions = {}): WorkerPool {
+  return new Pool(options)
+}
+
+interface Thread {
+  readonly worker: Worker
+  readonly tasks: Set<Task>
+}
+
+/** One function to run. */
+class Task {
+  readonly module: URL
+  readonly options: WorkOptions
+  readonly outcome: Promise<unknown>
+  /** Aborts when a signal of the caller does. */
+  readonly signal: AbortSignal
+  /** Our end of the channel. */
+  readonly port: MessagePort
+  /** The end for the thread. The input waits in it. */
+  readonly threadPort: MessagePort
+  thread: Thread | null = null
+  /** The number of questions that are not answered yet. */
+  questions = 0
+  timer: NodeJS.Timeout | undefined
+  #resolve!: (value: unknown) => void
+  #reject!: (error: unknown) => void
+
+  /** Copies the input, so that the caller may change it while the task waits. Throws if it cannot be copied. */
+  constructor(module: URL, input: unknown, options: WorkOptions) {
+    const { call, signal, transfer = [] } = options
+    this.module = module
+    this.options = options
+    this.signal = AbortSignal.any([call?.signal, signal].filter((one) => one !== undefined))
+    const { port1, port2 } = new MessageChannel()
+    this.port = port1
+    this.threadPort = port2
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.signal.throwIfAborted()
+    port1.postMessage({ kind: 'input', input } satisfies ToThread, [...transfer])
+  }
+
+  /** The product that the function asks waits for the thread of the function. */
+  isAskingFor(callId: string | undefined): boolean {
+    return this.questions > 0 && callId !== undefined && this.options.call?.id === callId
+  }
+
+  succeed(value: unknown): void {
+    this.#resolve(value)
+  }
+
+  /** Rejects with the reason of the caller's signal if it has aborted, because that explains every other error. */
+  fail(error: unknown): void {
+    this.#reject(this.signal.aborted ? this.signal.reason : error)
+  }
+}
+
+class Pool implements WorkerPool {
+  readonly #size: number
+  readonly #maxWaiting: number
+  readonly #heapMegabytes: number
+  readonly #threads = new Set<Thread>()
+  readonly #waiting: Task[] = []
+  #isClosed = false
+
+  constructor({ threads, maxWaiting, heapMegabytes }: WorkerPoolOptions) {
+    this.#size = threads ?? Math.max(1, availableParallelism() - 1)
+    this.#maxWaiting = maxWaiting ?? MAX_WAITING
+    this.#heapMegabytes = heapMegabytes ?? HEAP_MEGABYTES
+  }
+
+  get threadCount(): number {
+    return this.#threads.size
+  }
+
+  readonly work = async <Out = unknown>(module: URL, input: unknown, options: WorkOptions = {}): Promise<Out> => {
+    if (this.#isClosed) throw closingError()
+    const task = new Task(module, input, options)
+    const { port, signal } = task
+    const abort = (): void => this.#stop(task, signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    port.on('message', (message: FromThread) => this.#receive(task, message))
+    port.on('messageerror', (error) => task.fail(error))
+    try {
+      this.#place(task)
+      return (await task.outcome) as Out
+    } finally {
+      signal.removeEventListener('abort', abort)
+      clearTimeout(task.timer)
+      port.close()
+      task.thread?.tasks.delete(task)
+      this.#startNext()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const task of this.#waiting.splice(0)) task.fail(closingError())
+    await Promise.all([...this.#threads].map((thread) => this.#endThread(thread, closingError())))
+  }
+
+  /** Starts the task, or queues it. Throws Unavailable if the queue is full. */
+  #place(task: Task): void {
+    const thread = this.#askingThread(task.options.call?.id) ?? this.#freeThread()
+    if (thread) this.#start(task, thread)
+    else if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(task)
+    else throw new Unavailable('Too many computations are waiting; nothing was charged.', RETRY_AFTER_SECONDS)
+  }
+
+  #startNext(): void {
+    while (this.#waiting.length > 0) {
+      const thread = this.#freeThread()
+      if (!thread) return
+      this.#start(this.#waiting.shift() as Task, thread)
+    }
+  }
+
+  #start(task: Task, thread: Thread): void {
+    const { module, threadPort, options } = task
+    const { timeoutSeconds = TIMEOUT_SECONDS } = options
+    task.thread = thread
+    thread.tasks.add(task)
+    const assignment: Assignment = { module: module.href, port: threadPort }
+    thread.worker.postMessage(assignment, [threadPort])
+    const timedOut = `The computation took longer than ${timeoutSeconds} seconds; nothing was charged.`
+    task.timer = setTimeout(
+      () => this.#stop(task, new ServiceError('product_timeout', timedOut)),
+      timeoutSeconds * 1000,
+    )
+  }
+
+  /** A thread whose function asked a product in this call. A free thread might never come: this one may hold the last. */
+  #askingThread(callId: string | undefined): Thread | undefined {
+    return [...this.#threads].find(({ tasks }) => [...tasks].some((task) => task.isAskingFor(callId)))
+  }
+
+  /** A thread without a task, or a new one; undefined if all are busy. */
+  #freeThread(): Thread | undefined {
+    const idle = [...this.#threads].find(({ tasks }) => tasks.size === 0)
+    return idle ?? (this.#threads.size < this.#size && !this.#isClosed ? this.#openThread() : undefined)
+  }
+
+  #openThread(): Thread {
+    const worker = new Worker(ENTRY, {
+      // A pure function has no use for the environment, which holds secrets.
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMegabytes },
+    })
+    const thread: Thread = { worker, tasks: new Set() }
+    worker.unref()
+    worker.on('error', (error) => void this.#endThread(thread, this.#deathError(thread, error)))
+    worker.on('exit', () => void this.#endThread(thread, this.#deathError(thread)))
+    this.#threads.add(thread)
+    return thread
+  }
+
+  /** Ends a thread and rejects its tasks. A function cannot be interrupted in any other way. */
+  async #endThread(thread: Thread, error: unknown): Promise<void> {
+    this.#threads.delete(thread)
+    for (const task of thread.tasks) task.fail(error)
+    await thread.worker.terminate()
+  }
+
+  #stop(task: Task, error: unknown): void {
+    if (task.thread) return void this.#endThread(task.thread, error)
+    const place = this.#waiting.indexOf(task)
+    if (place >= 0) this.#waiting.splice(place, 1)
+    task.fail(error)
+  }
+
+  #deathError({ tasks }: Thread, cause?: Error & { readonly code?: string }): Error {
+    const modules = [...tasks].map(({ module }) => module.href).join(', ')
+    const reason =
+      cause?.code === OUT_OF_MEMORY
+        ? `it needs more than ${this.#heapMegabytes} MB of memory`
+        : (cause?.message ?? 'it called process.exit')
+    return new Error(`The worker thread that ran ${modules} has ended: ${reason}.`, { cause })
+  }
+
+  #receive(task: Task, message: FromThread): void {
+    if (message.kind === 'value') task.succeed(message.value)
+    else if (message.kind === 'error') task.fail(unpackError(message.error))
+    else void this.#answer(task, message)
+  }
+
+  /** Asks the other product on the event loop, and posts its answer or its refusal. */
+  async #answer(task: Task, { id, operation, input }: Extract<FromThread, { kind: 'question' }>): Promise<void> {
+    const post = (message: ToThread): void => task.port.postMessage(message, [])
+    task.questions += 1
+    try {
+      const ask = task.options.call?.ask
+      if (!ask) throw new Error('A function can ask other products only if context.work gets the option call.')
+      const value = await (ask as (operation: string, input: unknown) => Promise<unknown>)(operation, input)
+      post({ kind: 'answer', id, value })
+    } catch (error) {
+      try {
+        post({ kind: 'refusal', id, error: packError(error) })
+      } catch {
+        post({ kind: 'refusal', id, error: packErrorText(error) })
+      }
+    } finally {
+      task.questions -= 1
+    }
+  }
+}
+
+const closingError = (): Error => new Error('The gateway is closing.')

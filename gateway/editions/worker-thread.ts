@@ -1,0 +1,63 @@
+/** A worker thread: it runs the functions that `context.work` sends, and relays their questions to the event loop. */
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import type { Ask, WorkTools } from '../plugin/plugin.ts'
+import { transferOf } from '../plugin/transfer.ts'
+import { type PackedError, packError, packErrorText, unpackError } from './worker-errors.ts'
+
+/** What the pool sends to a thread. The input of the function waits in the port as its first message. */
+export interface Assignment {
+  /** The address of the module whose default export to run. */
+  readonly module: string
+  readonly port: MessagePort
+}
+
+/** What a thread posts to the port of an assignment: questions, and at the end one outcome. */
+export type FromThread =
+  | { readonly kind: 'question'; readonly id: number; readonly operation: string; readonly input: unknown }
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly error: PackedError }
+
+/** What the pool posts to the port of an assignment: the input first, then answers. */
+export type ToThread =
+  | { readonly kind: 'input'; readonly input: unknown }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'refusal'; readonly id: number; readonly error: PackedError }
+
+async function runAssignment({ module, port }: Assignment): Promise<void> {
+  const post = (message: FromThread, transfer: readonly ArrayBuffer[] = []): void =>
+    port.postMessage(message, [...transfer])
+  try {
+    const first = receiveMessageOnPort(port)?.message as Extract<ToThread, { kind: 'input' }>
+    const { default: work } = (await import(module)) as { readonly default?: unknown }
+    if (typeof work !== 'function') throw new TypeError(`${module} has no function as its default export.`)
+    const value = await (work as (input: unknown, tools: WorkTools) => unknown)(first.input, { ask: relay(port, post) })
+    post({ kind: 'value', value }, transferOf(value))
+  } catch (error) {
+    try {
+      post({ kind: 'error', error: packError(error) })
+    } catch {
+      post({ kind: 'error', error: packErrorText(error) })
+    }
+  }
+}
+
+/** Creates an `ask` that sends its questions through the port. */
+function relay(port: MessagePort, post: (message: FromThread) => void): Ask {
+  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
+  let count = 0
+  port.on('message', (message: ToThread) => {
+    if (message.kind === 'input') return
+    const asked = waiting.get(message.id)
+    waiting.delete(message.id)
+    if (message.kind === 'answer') asked?.resolve(message.value)
+    else asked?.reject(unpackError(message.error))
+  })
+  return (operation: string, input: unknown) =>
+    new Promise((resolve, reject) => {
+      count += 1
+      post({ kind: 'question', id: count, operation, input })
+      waiting.set(count, { resolve, reject })
+    })
+}
+
+parentPort?.on('message', (assignment: Assignment) => void runAssignment(assignment))
