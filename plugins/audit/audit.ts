@@ -25,7 +25,6 @@ export interface AuditRequest {
 
 export interface AuditContext {
   readonly ask: Ask
-  readonly signal: AbortSignal
   /** Trades later than this are in the future and rejected. */
   readonly asOf: Date
   /** Why the bars of the service cannot be compared with real trades; null if they can. */
@@ -36,12 +35,12 @@ export interface AuditContext {
  * Audits a trade ledger: its structure, its fills against reference bars, performance after costs, overfitting, and a
  * verdict. Throws InvalidInput if the file cannot be read as a ledger.
  */
-export async function audit(request: AuditRequest, { ask, signal, asOf, unusableReason }: AuditContext) {
+export async function audit(request: AuditRequest, { ask, asOf, unusableReason }: AuditContext) {
   const { file, preset: name, extraBps, symbol } = request
   const findings = createFindings()
-  const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings }, signal)
-  const bars = request.bars ? await readUploadedBars(request.bars, signal) : null
-  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unusableReason })
+  const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings })
+  const bars = request.bars ? await readUploadedBars(request.bars) : null
+  const checked = await checkLedger({ ledger, bars, findings, ask, unusableReason })
   const preset = PRESETS[name]
   const trials = trialsOf(ledger, preset, extraBps)
   const best = bestTrial(trials)

@@ -2,7 +2,8 @@
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
 import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
-import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
+import { type Audit, audit, type AuditContext, type AuditRequest, summaryOf } from './audit.ts'
+import type { WorkInput } from './audit-work.ts'
 import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
 import { migrations, openReportStore } from './report-store.ts'
@@ -22,6 +23,12 @@ interface Report extends Audit {
   readonly report_url: string
   readonly summary: string
 }
+
+/**
+ * A larger upload is audited in a worker thread. A ledger of this size takes 5 ms, and handing it to a thread and back
+ * takes 0.7 ms, of which 0.3 ms are spent on the event loop.
+ */
+const MAX_INLINE_BYTES = 4096
 
 /** Id of the report on the example in the catalog. */
 const SAMPLE = 'sample'
@@ -58,14 +65,23 @@ export default definePlugin({
   name: 'audit',
   migrations,
   setup(context) {
-    const { db } = context
+    const { db, work } = context
     const reports = openReportStore(db)
     const unusableReason = unusableBarsReason(dataSettings(context))
 
-    async function auditBacktest({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
+    async function run(request: AuditRequest, call: Call<unknown>): Promise<Audit> {
+      const { ask, asOf } = call
+      const bytes = request.file.length + (request.bars?.length ?? 0)
+      if (bytes <= MAX_INLINE_BYTES) return audit(request, { ask, asOf, unusableReason })
+      const input: WorkInput = { request, asOf, unusableReason }
+      return work<Audit>(new URL('./audit-work.ts', import.meta.url), input, { call })
+    }
+
+    async function auditBacktest(call: Call<{ body: Form }>): Promise<Report> {
+      const { id, input, asOf } = call
       const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body
       const request = { file: file.bytes, bars: bars?.bytes, preset, trials, extraBps, symbol }
-      const result = await audit(request, { ask, signal, asOf, unusableReason })
+      const result = await run(request, call)
       const rid = await reports.idFor(id, result.ledger.sha256)
       const report = reportOf(rid, result)
       await reports.save(rid, asOf, report)

@@ -79,6 +79,15 @@ export function readBars(body: unknown, zone: Zone): Bars {
   return { count: rows.length, ...rest, volume: volume.some((value) => !Number.isNaN(value)) ? volume : null }
 }
 
+/** How many bars a request body holds, in any of its forms. 0 if it has none of them. */
+export function countBars(body: unknown): number {
+  if (Array.isArray(body)) return body.length
+  if (!isRow(body)) return 0
+  if (Array.isArray(body['bars'])) return body['bars'].length
+  const { rows } = isRow(body['bars']) ? body['bars'] : body
+  return Array.isArray(rows) ? rows.length : 0
+}
+
 function find(body: unknown): { rows: readonly unknown[]; loc: Loc; places: Places | null } {
   if (Array.isArray(body)) return { rows: body, loc: ['body'], places: null }
   if (!isRow(body)) throw invalid(['body'], 'Must be an object with bars, or an array of bars.', 'bars_type')

@@ -1,43 +1,26 @@
 /** Bar quality: a forensic report on the bars that a caller sends. It uses no data of our own and runs no jobs. */
-import { definePlugin, InvalidInput } from 'tollgate/plugin'
-import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.ts'
-import { readBars } from './bar-input.ts'
-import { checkBars } from './check-bars.ts'
-import { parseInterval } from './bar-interval.ts'
+import { definePlugin } from 'tollgate/plugin'
+import type { BarQualityReport } from '../../schemas/types.d.ts'
+import { countBars } from './bar-input.ts'
+import checkBarQuality from './bar-quality.ts'
 import { methodology } from './quality-methodology.ts'
-import { qualityReport } from './quality-report.ts'
-import { createZone, UTC, type Zone } from './bar-times.ts'
 
-type Settings = Partial<Exclude<BarQualityRequest, readonly unknown[]>>
+/**
+ * More bars are checked in a worker thread. Checking this many takes 4 ms, and handing them to a thread and back takes
+ * 0.7 ms, of which 0.3 ms are spent on the event loop.
+ */
+const MAX_INLINE_BARS = 200
 
 export default definePlugin({
   name: 'qc',
-  setup: () => ({
+  setup: ({ work }) => ({
     handlers: {
-      checkBarQuality: ({ input }) => checkBarQuality(input.body),
+      checkBarQuality(call) {
+        const { body } = call.input
+        if (countBars(body) <= MAX_INLINE_BARS) return checkBarQuality(body)
+        return work<BarQualityReport>(new URL('./bar-quality.ts', import.meta.url), body, { call })
+      },
       getBarQualityMethod: () => methodology(),
     },
   }),
 })
-
-/** Checks the bars of a request body and returns the report. Throws InvalidInput that names the field or row. */
-export function checkBarQuality(body: unknown): BarQualityReport {
-  const settings: Settings = Array.isArray(body) ? {} : (body as Settings)
-  const zone = zoneOf(settings.timezone)
-  const bars = readBars(body, zone ?? UTC)
-  const checked = checkBars(bars, {
-    interval: settings.interval === undefined ? null : parseInterval(settings.interval),
-    session: settings.session ?? 'auto',
-    zone,
-    allowNegative: settings.allow_negative ?? false,
-  })
-  return qualityReport(bars, checked, settings.symbol ?? null)
-}
-
-function zoneOf(name: string | undefined): Zone | null {
-  if (name === undefined) return null
-  const zone = createZone(name)
-  if (zone) return zone
-  const msg = `${JSON.stringify(name)} is not a time zone. Write an IANA name such as America/New_York.`
-  throw new InvalidInput(msg, ['body', 'timezone'])
-}

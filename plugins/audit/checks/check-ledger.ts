@@ -1,5 +1,4 @@
 import type { Ask } from 'tollgate/plugin'
-import { setImmediate } from 'node:timers/promises'
 import type { Findings } from '../findings.ts'
 import { spanOf } from '../figures/performance-figures.ts'
 import { DAY, type TradeLedger, YEAR } from '../trade-ledger.ts'
@@ -31,7 +30,6 @@ interface CheckParts {
   readonly bars: UploadedBars | null
   readonly findings: Findings
   readonly ask: Ask
-  readonly signal: AbortSignal
   /** Why the bars of the service cannot be compared with real trades; null if they can. */
   readonly unusableReason: string | null
 }
@@ -40,14 +38,7 @@ interface CheckParts {
 const DELISTED_DAYS = 30
 
 /** Checks the ledger against reference bars, one symbol at a time, so that memory holds the bars of one symbol only. */
-export async function checkLedger({
-  ledger,
-  bars,
-  findings,
-  ask,
-  signal,
-  unusableReason,
-}: CheckParts): Promise<CheckedLedger> {
+export async function checkLedger({ ledger, bars, findings, ask, unusableReason }: CheckParts): Promise<CheckedLedger> {
   const coverage = createCheckCoverage()
   const bias = createBiasDetector()
   const checker = new FillChecker({ ledger, findings, coverage, bias })
@@ -57,9 +48,6 @@ export async function checkLedger({
   let source: CheckedLedger['reference'] = 'none'
   let delisted = 0
   for (const [symbol, fillsOfSymbol] of fills.entries()) {
-    signal.throwIfAborted()
-    // Gives other requests a turn.
-    await setImmediate()
     if (fillsOfSymbol.length === 0) continue
     const reference = await find(symbol, fillsOfSymbol)
     if (reference.series && source !== 'uploaded') source = bars ? 'uploaded' : 'market'

@@ -15,10 +15,10 @@ const MAX_ROWS = 200_000
  * Reads a trade ledger in any of the known layouts, which it recognises by the header. Unusable rows become findings.
  * Throws InvalidInput that names the header or row if the file is not a ledger, or ServiceError body_too_large.
  */
-export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<TradeLedger> {
+export async function readLedger(bytes: Buffer, options: ReadOptions): Promise<TradeLedger> {
   let builder: LedgerBuilder | null = null
   let reader: RowReader | null = null
-  const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
+  const limits = { file: 'file', maxRows: MAX_ROWS } as const
   const table: TableHandler = {
     header(names, format) {
       builder = new LedgerBuilder(recogniseHeader(names, format), options)

@@ -32,7 +32,7 @@ export interface UploadedBars {
  * split column (7 on the day of a 7:1 split). Skips bars without four prices above zero. Throws InvalidInput for missing
  * columns and unreadable times.
  */
-export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
+export async function readUploadedBars(bytes: Buffer): Promise<UploadedBars> {
   let times = createTimeReader(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
@@ -41,7 +41,7 @@ export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Prom
   let decimal: CellFormat['decimal'] = 'point'
   await readCsv(
     bytes,
-    { file: 'bars', maxRows: MAX_BARS, signal },
+    { file: 'bars', maxRows: MAX_BARS },
     {
       header(cells, format) {
         assertDistinctNames(cells, 'bars')

@@ -1,6 +1,6 @@
 import { type Audit, audit } from '../../../plugins/audit/audit.ts'
 import { calculate } from '../../../plugins/calculator/track-record.ts'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { bestCpuSeconds } from '../cpu-time.ts'
 import { LAYOUT_NAMES, type Trip, writeLedger } from './ledger-layouts.ts'
@@ -24,7 +24,7 @@ export const ask: Ask = async (id, input) => {
 
 async function run(file: Buffer, bars?: Buffer, preset: 'large_cap' | 'zero' = 'large_cap'): Promise<Audit> {
   const request = { file, bars, preset, trials: 10, extraBps: 0, symbol: undefined }
-  return audit(request, { ask, signal: new AbortController().signal, asOf: new Date(), unusableReason: null })
+  return audit(request, { ask, asOf: new Date(), unusableReason: null })
 }
 
 /** Measures findings against known defects, layouts against each other, published figures, and the time for a large file. */

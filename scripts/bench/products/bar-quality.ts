@@ -1,4 +1,4 @@
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { parseBarTime } from '../../../plugins/qc/bar-times.ts'
 import { corrupt, type Defect } from './planted-defects.ts'
 import { atLeast, type Measure, shown } from './measure.ts'

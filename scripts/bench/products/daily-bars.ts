@@ -1,4 +1,4 @@
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { atLeast, atMost, type Measure } from './measure.ts'
 import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
 

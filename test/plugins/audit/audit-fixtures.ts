@@ -30,7 +30,7 @@ export async function auditOf(file: string | Buffer | readonly string[], options
     file: bytes,
     bars: bars === undefined ? undefined : Buffer.from(bars),
   }
-  return audit(request, { ask, signal: new AbortController().signal, asOf: NOW, unusableReason: unfit })
+  return audit(request, { ask, asOf: NOW, unusableReason: unfit })
 }
 
 /** Returns "row code leg" for each finding. */

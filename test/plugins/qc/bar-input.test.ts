@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
 import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { UTC } from '../../../plugins/qc/bar-times.ts'
 import { randomWalk } from './random-walk.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { corrupt } from '../../../scripts/bench/products/planted-defects.ts'
 import { type Tally, tally, measureQuality } from '../../../scripts/bench/products/bar-quality.ts'
 import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'

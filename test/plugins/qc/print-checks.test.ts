@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { randomWalk, type WalkBar } from './random-walk.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { randomWalk } from './random-walk.ts'
 
 const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {

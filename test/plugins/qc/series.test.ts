@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { chanceLength } from '../../../plugins/qc/stale-runs.ts'
 import { centredMedian, neighbourMedian } from '../../../plugins/lib/quant/rolling-median.ts'
 import { fitTail } from '../../../plugins/qc/print-checks.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { RATIOS } from '../../../plugins/qc/unadjusted-splits.ts'
 import { randomWalk, weekdays, type WalkBar } from './random-walk.ts'
 

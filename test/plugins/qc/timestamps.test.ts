@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
-import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { START, randomWalk, weekdays, type WalkBar } from './random-walk.ts'
 
 const MINUTE = 60

@@ -1,0 +1,213 @@
+/**
+ * `npm run bench:loop [-- --rounds 3 --seconds 10]`: measures how long an unpaid 402 takes while the gateway works. One
+ * gateway gets 50 unpaid calls a second: first with nothing else to do, then while it audits a ledger of 200,000 rows
+ * and checks 50,000 bars, again and again. Rounds take turns. Trust the ratios: milliseconds depend on what else the
+ * machine does.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { readRequirement, signPayment } from '../pay/payment.ts'
+import type { SandboxDescription } from '../pay/run.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '10' } },
+})
+const EVERY_MS = 20
+const ROWS = 200_000
+const BARS = 50_000
+const DESCRIPTION = 'sandbox.json'
+/** Answers 200 once the history of the sample is classified, which keeps the gateway busy after its first start. */
+const FILLED = '/v1/regime/sample'
+const PROBED = '/v1/regime/current'
+/** Small enough that this process is never busy for long, which would count as time of the gateway. */
+const PIECE = 65_536
+const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+
+interface Answer {
+  readonly status: number
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly text: string
+}
+
+/** Sends a request, its body in small pieces. */
+function send(method: string, url: string, headers: Readonly<Record<string, string>> = {}, body?: Buffer) {
+  return new Promise<Answer>((resolve, reject) => {
+    const length = body ? { 'content-length': String(body.length) } : {}
+    const outgoing = request(url, { method, agent, headers: { ...headers, ...length } }, (response) => {
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(pieces).toString(),
+        }),
+      )
+      response.on('error', reject)
+    })
+    outgoing.on('error', reject)
+    if (body) Readable.from(piecesOf(body)).pipe(outgoing)
+    else outgoing.end()
+  })
+}
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE)
+}
+
+/** A ledger of round trips, as the form of the website sends it. */
+function ledgerForm(): { readonly type: string; readonly body: Buffer } {
+  const start = Date.UTC(2021, 0, 4)
+  const price = (at: number): string => (100 + 10 * Math.sin(at / 1000) + Math.cos(at * 7)).toFixed(2)
+  const rows = Array.from({ length: ROWS }, (_, at) => {
+    const time = (minutes: number): string => new Date(start + (at * 10 + minutes) * 60_000).toISOString()
+    return `XYZ,${at % 3 === 0 ? 'short' : 'long'},10,${time(0)},${price(at)},${time(9)},${price(at + 1)}`
+  })
+  const csv = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price', ...rows, ''].join('\n')
+  const field = 'Content-Disposition: form-data; name="file"; filename="ledger.csv"\r\nContent-Type: text/csv'
+  return {
+    type: 'multipart/form-data; boundary=ledger',
+    body: Buffer.from(`--ledger\r\n${field}\r\n\r\n${csv}\r\n--ledger--\r\n`),
+  }
+}
+
+/** Bars of one minute each, as a random walk that is the same in every run. */
+function barsBody(): Buffer {
+  let [close, state] = [100, 1]
+  const random = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff) / 0x7fffffff
+  const bars = Array.from({ length: BARS }, (_, at) => {
+    const [o, c] = [close, close * (1 + (random() - 0.5) * 0.002)]
+    close = c
+    const [h, l] = [Math.max(o, c) * (1 + random() * 0.001), Math.min(o, c) * (1 - random() * 0.001)]
+    const [day, minute] = [Math.floor(at / 1440), at % 1440]
+    return { t: 1_600_041_600 + day * 86_400 + minute * 60, o, h, l, c, v: Math.round(1e5 * random()) + 1 }
+  })
+  return Buffer.from(JSON.stringify({ bars }))
+}
+
+/** Calls the route every 20 ms until `isOver`. Returns the milliseconds of each call, from when it was due. */
+async function probe(url: string, isOver: () => boolean): Promise<number[]> {
+  const calls: Promise<number>[] = []
+  const began = performance.now()
+  for (let count = 0; !isOver(); count += 1) {
+    const due = began + count * EVERY_MS
+    await sleep(Math.max(0, due - performance.now()))
+    calls.push(
+      send('GET', url).then(({ status }) => {
+        if (status !== 402) throw new Error(`${url} answered ${status}`)
+        return performance.now() - due
+      }),
+    )
+  }
+  return Promise.all(calls)
+}
+
+/** Audits the ledger over the free form. Returns the seconds it took. */
+async function audit(base: string, { type, body }: ReturnType<typeof ledgerForm>): Promise<number> {
+  const began = performance.now()
+  const headers = { 'content-type': type, accept: 'application/json' }
+  const { status, text } = await send('POST', `${base}/audit`, headers, body)
+  if (status !== 200) throw new Error(`the audit answered ${status}: ${text.slice(0, 300)}`)
+  return (performance.now() - began) / 1000
+}
+
+/** Buys a check of the bars. Returns the seconds it took, from the payment on. */
+async function checkBars(base: string, { buyer }: SandboxDescription, body: Buffer): Promise<number> {
+  const url = `${base}/v1/bars/qc`
+  const quote = await send('POST', url)
+  const requirement = readRequirement(String(quote.headers['payment-required']), quote.text, false)
+  const payment = await signPayment(requirement, buyer.private_key, Math.floor(Date.now() / 1000))
+  const began = performance.now()
+  const headers = { 'content-type': 'application/json', [payment.header]: payment.value }
+  const { status, text } = await send('POST', url, headers, body)
+  if (status !== 200) throw new Error(`the check of bars answered ${status}: ${text.slice(0, 300)}`)
+  return (performance.now() - began) / 1000
+}
+
+/** Runs `work` again until the time is over, and counts its rounds by their seconds. */
+async function repeat(isOver: () => boolean, work: () => Promise<number>): Promise<number[]> {
+  const seconds: number[] = []
+  while (!isOver()) seconds.push(await work())
+  return seconds
+}
+
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
+
+function line(name: string, milliseconds: readonly number[], idle?: readonly number[]): string {
+  const sorted = milliseconds.toSorted((one, other) => one - other)
+  const [p50, p99, most] = [quantile(sorted, 0.5), quantile(sorted, 0.99), sorted.at(-1) ?? Number.NaN]
+  const base = idle?.toSorted((one, other) => one - other)
+  const ratio = base ? (p99 / quantile(base, 0.99)).toFixed(1) : ''
+  const columns = [String(sorted.length), p50.toFixed(1), p99.toFixed(1), most.toFixed(1), ratio]
+  return name.padEnd(34) + columns.map((column) => column.padStart(10)).join('')
+}
+
+/** Waits until the gateway has nothing to do, and returns its buyer. */
+async function readSandbox(): Promise<SandboxDescription> {
+  for (let tries = 0; tries < 900; tries += 1) {
+    const { status } = await send('GET', base + FILLED).catch(() => ({ status: 0 }))
+    const file = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith(DESCRIPTION))
+    if (status === 200 && file) return JSON.parse(readFileSync(join(dataDir, file), 'utf8')) as SandboxDescription
+    await sleep(100)
+  }
+  throw new Error('the gateway did not open within 90 seconds')
+}
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+const port = await freePort()
+const base = `http://127.0.0.1:${port}`
+const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
+const gateway = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], { cwd: root, env, stdio: 'ignore' })
+try {
+  const [form, bars] = [ledgerForm(), barsBody()]
+  const sandbox = await readSandbox()
+  const work = { audit: () => audit(base, form), checkBars: () => checkBars(base, sandbox, bars) }
+  // The first calls compile code and open threads.
+  await Promise.all([work.audit(), work.checkBars()])
+  const idle: number[] = []
+  const measured = new Map<string, { readonly waits: number[]; readonly seconds: number[] }>([
+    ['an audit of 200,000 rows', { waits: [], seconds: [] }],
+    ['a check of 50,000 bars', { waits: [], seconds: [] }],
+    ['both at once', { waits: [], seconds: [] }],
+  ])
+  const loads = [[work.audit], [work.checkBars], [work.audit, work.checkBars]]
+  const isOverAfter = (seconds: number): (() => boolean) => {
+    const end = performance.now() + seconds * 1000
+    return () => performance.now() >= end
+  }
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    idle.push(...(await probe(base + PROBED, isOverAfter(Number(values.seconds)))))
+    for (const [at, { waits, seconds }] of [...measured.values()].entries()) {
+      const isOver = isOverAfter(Number(values.seconds))
+      let [working, done] = [loads[at]!.length, false]
+      const runs = loads[at]!.map(async (one) => {
+        seconds.push(...(await repeat(isOver, one)))
+        working -= 1
+        if (working === 0) done = true
+      })
+      waits.push(...(await probe(base + PROBED, () => done)))
+      await Promise.all(runs)
+      await sleep(500)
+    }
+  }
+  const titles = ['calls', 'p50 ms', 'p99 ms', 'max ms', 'p99/idle']
+  console.log('unpaid 402 during'.padEnd(34) + titles.map((title) => title.padStart(10)).join(''))
+  console.log(line('nothing else', idle))
+  for (const [name, { waits, seconds }] of measured) {
+    const mean = seconds.reduce((sum, one) => sum + one, 0) / seconds.length
+    console.log(`${line(name, waits, idle)}   (${seconds.length} runs, ${mean.toFixed(2)} s each)`)
+  }
+} finally {
+  gateway.kill('SIGTERM')
+  await new Promise((done) => gateway.once('exit', done))
+  rmSync(dataDir, { recursive: true, force: true })
+}
