@@ -362,8 +362,9 @@ export class Reply<Body = unknown> {
   }
 
   /**
-   * Answers with server-sent events, for holders of an access token. The stream ends when the token expires or is revoked,
-   * and when a new edition replaces this one; clients then connect again with the id of the last event.
+   * Answers with server-sent events. The stream ends when its access token expires or is revoked, and when a new edition
+   * replaces this one; clients then connect again with the id of the last event. A payment is settled before the first
+   * event, and opens the stream again for as long as its stored answer is kept.
    */
   static events(source: AsyncIterable<ServerEvent>): Reply<never> {
     return new Reply(undefined as never, {}, source)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
@@ -47,13 +47,29 @@ describe('npm run new-product', () => {
     expect(tested.status).to.equal(0)
   })
 
+  /** Compiles the copy and returns the messages about the product, one string each. */
+  const typeErrors = (): string[] => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const { stdout } = spawnSync(process.execPath, [tsc, '--noEmit', '-p', '.'], { cwd: copy, encoding: 'utf8' })
+    return stdout.split(/\n(?! )/).filter((message) => message.includes('gold-price'))
+  }
+
   it('writes types that the plugin compiles with', () => {
     expect(readFileSync(join(copy, 'schemas/types.d.ts'), 'utf8')).to.contain('getGoldPrice')
-    const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'], {
-      cwd: copy,
-      encoding: 'utf8',
-    })
-    expect(tsc.stdout.split('\n').filter((line) => line.includes('gold-price'))).to.deep.equal([])
+    expect(typeErrors()).to.deep.equal([])
+  })
+
+  it('writes types that name a missing handler in one line, if setup has the annotation that the guide shows', () => {
+    const file = join(copy, 'plugins/gold-price/index.ts')
+    const plugin = readFileSync(file, 'utf8')
+    const setup = "setup(): Registration<'gold-price'> { return { handlers: {}, facts: async () => ({}) } }"
+    const imports = "import { definePlugin, type Registration } from 'tollgate/plugin'"
+    writeFileSync(file, `${imports}\nexport default definePlugin({ name: 'gold-price', ${setup} })\n`)
+    const errors = typeErrors()
+    writeFileSync(file, plugin)
+    expect(errors).to.have.length(1)
+    expect(errors[0]?.split('\n')).to.have.length(1)
+    expect(errors[0]).to.match(/Property 'getGoldPrice' is missing/)
   })
 
   it('gives every type the name of its product, so that a second product renames none', () => {

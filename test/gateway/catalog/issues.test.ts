@@ -29,7 +29,8 @@ describe('issues of a catalog', () => {
   it('say what to write instead', () => {
     const { issues } = create({ 'gold.json': gold({ price: '0.0000001' }) })
     expect(issues[0]?.message).to.equal(
-      'Is "0.0000001". Write "free", or US dollars as a decimal string with at most six decimals, e.g. "0.005".',
+      'Is "0.0000001". Write "free", or US dollars as a decimal string with at most six decimals, e.g. "0.005". ' +
+        'Required, unless internal.',
     )
   })
 
