@@ -139,6 +139,16 @@ describe('the worker pool', () => {
     expect(await failure('compute.ts', () => 1)).to.have.property('name', 'DataCloneError')
   })
 
+  it('lets modules take turns, so that many calls of one product do not hold up another', async () => {
+    const ended: string[] = []
+    const note = (name: string, input: unknown) => work(name, input).then(() => ended.push(name))
+    await Promise.all([
+      ...Array.from({ length: 4 }, () => note('compute.ts', 1)),
+      note('sum.ts', new Float64Array([1])),
+    ])
+    expect(ended.slice(0, 2)).to.deep.equal(['compute.ts', 'sum.ts'])
+  })
+
   it('refuses with 503 when too many functions wait', async () => {
     open({ threads: 1, maxWaiting: 1 })
     const [running, waiting] = [work('compute.ts', 1), work('compute.ts', 1)]
