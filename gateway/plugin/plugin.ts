@@ -364,7 +364,7 @@ export class Reply<Body = unknown> {
   /**
    * Answers with server-sent events. The stream ends when its access token expires or is revoked, and when a new edition
    * replaces this one; clients then connect again with the id of the last event. A payment is settled before the first
-   * event, and opens the stream again for as long as its stored answer is kept.
+   * event, and opens the stream again until the payment expires.
    */
   static events(source: AsyncIterable<ServerEvent>): Reply<never> {
     return new Reply(undefined as never, {}, source)

@@ -163,6 +163,7 @@ function createWriter({ operation, catalog, requirements, formats, bareUrl, docs
   const schemaV1 = outputSchema(operation, catalog)
   const service = serviceOf(catalog, operation)
   const hint = limitHint(operation)
+  const mimeType = mediaTypeOf(operation)
   const extensions: Bazaar[] = []
 
   function objectV2(url: string, error: string, level: number): Fields {
@@ -175,7 +176,7 @@ function createWriter({ operation, catalog, requirements, formats, bareUrl, docs
       resource: {
         url,
         description: detail.description ? description : shorten(operation.summary),
-        mimeType: 'application/json',
+        mimeType,
         ...service,
       },
       accepts: acceptsV2,
@@ -213,7 +214,7 @@ function createWriter({ operation, catalog, requirements, formats, bareUrl, docs
       x402Version: 1,
       error: reason,
       accepts: requirementsV1.map((each) =>
-        formatOf(formats, each.network).acceptsV1(each, { url, description, outputSchema: schemaV1 }),
+        formatOf(formats, each.network).acceptsV1(each, { url, description, mimeType, outputSchema: schemaV1 }),
       ),
       code: error.code,
       message: isPaymentRequired ? [error.message, hint].filter(Boolean).join(' ') : error.message,
@@ -244,6 +245,12 @@ function limitHint({ price, priceText }: Operation): string {
   if (price === null || price <= 100_000n) return ''
   const limits = price > 1_000_000n ? '0.10 USDC in v1 clients, 1 USDC in v2 clients' : '0.10 USDC in v1 clients'
   return `The price of ${priceText} USDC is above the default limit of x402 clients (${limits}): raise yours.`
+}
+
+/** The media type of a paid answer: JSON, unless the catalog names another one. */
+function mediaTypeOf({ response }: Operation): string {
+  const media = response?.['contentMediaType']
+  return typeof media === 'string' ? media : 'application/json'
 }
 
 /** Service name and tags as indexers accept them: printable ASCII, at most 32 characters, at most five tags. */

@@ -20,6 +20,8 @@ export interface PaymentRequirements {
 export interface DescribedResource {
   readonly url: string
   readonly description: string
+  /** Media type of the answer; JSON if absent. */
+  readonly mimeType?: string
   readonly outputSchema?: Fields
 }
 

@@ -6,7 +6,10 @@ import type { Payment } from './payment.ts'
 export interface Exchange {
   readonly status: number
   readonly headers: Headers
+  /** The whole answer; empty if it is a stream of events. */
   readonly body: Buffer
+  /** The events as they come, if the answer is a stream of server-sent events. */
+  readonly events: AsyncIterable<Uint8Array> | null
   readonly milliseconds: number
 }
 
@@ -20,7 +23,7 @@ export interface Outgoing {
 const LOST_TRIES = 5
 const PENDING_TRIES = 15
 
-/** Sends a request and reads the whole answer. Redirects are not followed, so that a payment only reaches its service. */
+/** Sends a request and reads the whole answer, or the head of a stream of events. Redirects are not followed, so that a payment only reaches its service. */
 export async function exchange(
   { url, method, headers, body }: Outgoing,
   ...more: readonly (readonly [string, string])[]
@@ -29,8 +32,11 @@ export async function exchange(
   const sent = body instanceof Buffer ? new Uint8Array(body) : body
   const lines = [...headers, ...more].map(([name, value]): [string, string] => [name, value])
   const response = await fetch(url, { method, headers: lines, body: sent, redirect: 'manual' })
-  const answer = Buffer.from(await response.arrayBuffer())
-  return { status: response.status, headers: response.headers, body: answer, milliseconds: performance.now() - began }
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const answer = isStream ? Buffer.alloc(0) : Buffer.from(await response.arrayBuffer())
+  const milliseconds = performance.now() - began
+  const events = isStream ? response.body : null
+  return { status: response.status, headers: response.headers, body: answer, events, milliseconds }
 }
 
 /**

@@ -35,9 +35,10 @@ export async function run(argv: readonly string[], { dataDir, out, colour = fals
       write(USAGE)
       return 0
     }
-    const succeeded = await call(options, findSandbox(dataDir), screen, report)
+    const { status, events } = await call(options, findSandbox(dataDir), screen, report)
     if (asJson) write(`${JSON.stringify(report, null, 2)}\n`)
-    return succeeded ? 0 : 1
+    if (events) await follow(events, screen, write)
+    return status >= 200 && status < 300 ? 0 : 1
   } catch (error) {
     if (!(error instanceof PayError)) throw error
     write(asJson ? `${JSON.stringify({ ...report, error: error.message }, null, 2)}\n` : `${error.message}\n`)
@@ -61,7 +62,7 @@ async function call(
   sandbox: SandboxDescription | null,
   screen: Screen,
   report: Report,
-): Promise<boolean> {
+): Promise<Pick<Exchange, 'status' | 'events'>> {
   const outgoing = outgoingOf(options, sandbox)
   const { url, method } = outgoing
   const home = isSandbox(url, sandbox) ? sandbox : null
@@ -83,7 +84,7 @@ async function call(
     )
   if (options.dryRun) {
     screen.line('dry run', 'nothing was signed')
-    return true
+    return { status: 200, events: null }
   }
   const key = options.key ?? home?.buyer.private_key
   if (!key)
@@ -98,10 +99,21 @@ async function call(
   const before = await balances.read(accounts)
   const answer = await exchangePaid(outgoing, payment, (message) => screen.line('wait', message))
   const receipt = receiptOf(answer)
-  const succeeded = conclude(answer, receipt, screen, report)
+  conclude(answer, receipt, screen, report)
   if (receipt?.success && receipt.transaction) await balances.settle(receipt.transaction)
   showBalances(before, await balances.read(accounts), screen, report)
-  return succeeded
+  return answer
+}
+
+/** Writes the events of a stream as they come, until it ends or the user presses Ctrl-C. */
+async function follow(
+  events: AsyncIterable<Uint8Array>,
+  screen: Screen,
+  write: (text: string) => unknown,
+): Promise<void> {
+  screen.line('events', 'as they come; press Ctrl-C to leave')
+  const decoder = new TextDecoder()
+  for await (const part of events) write(decoder.decode(part, { stream: true }))
 }
 
 /** Makes the first, unpaid call. A large body is held back until the price is known. */
@@ -172,16 +184,17 @@ function showPayment({ from, nonce, validBefore, header, value }: Payment, scree
   report.payment = { from, nonce, valid_until: until, header, value }
 }
 
-function conclude(answer: Exchange, receipt: Receipt | null, screen: Screen, report: Report): boolean {
+/** Shows an answer and its receipt. Returns the answer. */
+function conclude(answer: Exchange, receipt: Receipt | null, screen: Screen, report: Report): Exchange {
   const { status, milliseconds } = answer
   screen.line('status', `${status} ${STATUS_CODES[status] ?? ''} in ${milliseconds.toFixed(0)} ms`)
-  screen.line('answer', excerpt(answer))
+  if (!answer.events) screen.line('answer', excerpt(answer))
   if (receipt?.success) screen.line('receipt', receipt.transaction || 'settled without a transaction of its own')
   else if (receipt) screen.line('receipt', `not settled: ${receipt.errorReason ?? 'no reason given'}`)
   report.status = status
   report.answer = contentOf(answer)
   if (receipt) report.receipt = receipt
-  return status >= 200 && status < 300
+  return answer
 }
 
 function showBalances(

@@ -70,6 +70,22 @@ describe('npm run pay', () => {
     ])
   })
 
+  it('shows status, receipt and balances of a paid stream, and then its events as they come', async () => {
+    setup.seller.behaviour.interfere = (_attempt, response) => {
+      const receipt = { success: true, transaction: [...setup.seller.settled.values()].at(-1) }
+      const header = Buffer.from(JSON.stringify(receipt)).toString('base64')
+      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'payment-response': header })
+      response.write('id: 1\ndata: {}\n\n')
+      setTimeout(() => response.end('id: 2\ndata: {}\n\n'), 50)
+      return true
+    }
+    const { code, text } = await setup.pay('GET', '/weather', '--header', 'accept: text/event-stream')
+    expect(code).to.equal(0)
+    const labels = [...text.matchAll(/^([a-z]+) {2,}/gm)].map((match) => match[1])
+    expect(labels).to.deep.equal('price payee for signed status receipt buyer payee events'.split(' '))
+    expect(text.endsWith('id: 1\ndata: {}\n\nid: 2\ndata: {}\n\n')).to.equal(true)
+  })
+
   it('sends the same body with the first request and with the payment', async () => {
     expect((await setup.pay('POST', '/weather', '--body', '{"place":"Rome"}')).code).to.equal(0)
     expect(setup.seller.requests.map(({ body, headers }) => [body, headers['content-type']])).to.deep.equal([

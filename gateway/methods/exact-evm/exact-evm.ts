@@ -21,13 +21,16 @@ export function createExactEvm(network: Network): PaymentMethod {
     network,
     expiredReason: 'invalid_exact_evm_payload_authorization_valid_before',
 
-    acceptsV1: ({ scheme, amount, payTo, maxTimeoutSeconds }, { url, description, outputSchema }) => ({
+    acceptsV1: (
+      { scheme, amount, payTo, maxTimeoutSeconds },
+      { url, description, mimeType = 'application/json', outputSchema },
+    ) => ({
       scheme,
       network: network.name,
       maxAmountRequired: String(amount),
       resource: url,
       description,
-      mimeType: 'application/json',
+      mimeType,
       ...(outputSchema ? { outputSchema } : {}),
       payTo,
       maxTimeoutSeconds,
