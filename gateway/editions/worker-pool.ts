@@ -7,7 +7,7 @@ import { packError, packErrorText, unpackError } from './worker-errors.ts'
 import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
 
 export interface WorkerPoolOptions {
-  /** How many threads run at most. The default leaves one core to the event loop. */
+  /** How many threads run at most. The default leaves one core to the event loop, but is at least two: with one, a short computation would wait for a long one. */
   readonly threads?: number
   /** How many functions may wait for a thread. */
   readonly maxWaiting?: number
@@ -111,7 +111,7 @@ class Pool implements WorkerPool {
   #isClosed = false
 
   constructor({ threads, maxWaiting, heapMegabytes }: WorkerPoolOptions) {
-    this.#size = threads ?? Math.max(1, availableParallelism() - 1)
+    this.#size = threads ?? Math.max(2, availableParallelism() - 1)
     this.#maxWaiting = maxWaiting ?? MAX_WAITING
     this.#heapMegabytes = heapMegabytes ?? HEAP_MEGABYTES
   }

@@ -40,7 +40,7 @@ const CATALOG = {
       tool: true,
       summary: 'Follows the ticks as server-sent events.',
       price: '0.01',
-      response: { type: 'string', contentMediaType: 'text/event-stream' },
+      response: { type: 'object' },
     },
     getOpen: { route: 'GET /v1/ticks/open', summary: 'Open streams.', price: 'free', response: { type: 'object' } },
   },

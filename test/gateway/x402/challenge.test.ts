@@ -113,6 +113,17 @@ describe('the 402 of an operation', () => {
     expect(decode(quote).extensions.bazaar.info.input['pathParams']).to.deep.equal({ id: 'nut', part: '9' })
   })
 
+  it('names the media type of the answer in both versions', () => {
+    const stream = quoteOf({ response: { type: 'string', contentMediaType: 'text/event-stream' } })
+    for (const [quote, mimeType] of [
+      [quoteOf({}), 'application/json'],
+      [stream, 'text/event-stream'],
+    ] as const) {
+      expect(decode(quote).resource).to.include({ mimeType })
+      expect(bodyOf(quote).accepts[0]).to.include({ mimeType })
+    }
+  })
+
   it('stays short enough for a header however long the query is', () => {
     const quote = quoteOf({}, `${baseUrl}/v1/things/nut/parts/9?filler=${'x'.repeat(9_000)}`)
     expect(decode(quote).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/9`)
