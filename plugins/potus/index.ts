@@ -5,12 +5,14 @@ import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { LOG_DAYS } from './answers/feed-health.ts'
 import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
 import { createHandlers } from './answers/operations.ts'
+import { createRecentFigures } from './answers/recent-figures.ts'
 import { createFetcher, type Fetcher } from './ingest/fetch.ts'
 import { pollJobs } from './ingest/polling.ts'
-import { createWriter } from './ingest/event-writer.ts'
+import { createWriter, type Writer } from './ingest/event-writer.ts'
 import { openReplay, type Replay } from './replay/replay-feed.ts'
 import { createSample, type Sample, SAMPLED_SOURCES } from './sample/sample-feed.ts'
 import { readSources, SOURCES_VERSION, type Source, type SourceSettings } from './sources/source.ts'
+import { noteRemoval } from './store/change-counters.ts'
 import { createReader } from './store/event-reader.ts'
 import { migrations } from './store/tables.ts'
 import { DAY, formatOrNull } from './time-range.ts'
@@ -54,7 +56,13 @@ export default definePlugin({
     const configured = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
     const byId = new Map(configured.map((source) => [source.id, source]))
     const reader = createReader(db)
-    const writer = createWriter(db, now, (source) => byId.get(source)?.publisher ?? source)
+    const figures = createRecentFigures({ db, reader, sources: [...byId.keys()], now })
+    const written = createWriter(db, now, (source) => byId.get(source)?.publisher ?? source)
+    // What this process writes is served at once, what others write within a second.
+    const writer: Writer = {
+      write: (...args) => written.write(...args).finally(() => figures.expire()),
+      add: (...args) => written.add(...args).finally(() => figures.expire()),
+    }
     const stopping = new AbortController()
     const jobs: Job[] = [{ name: 'prune', everySeconds: 86_400, run: () => prunePolls(db, now()) }]
     let sources: readonly Source[] = configured
@@ -80,6 +88,7 @@ export default definePlugin({
       handlers: createHandlers({
         db,
         reader,
+        figures,
         context: {
           dataMode,
           shift: () => replay?.shift ?? null,
@@ -95,12 +104,19 @@ export default definePlugin({
       }),
       jobs,
       // These facts are free, so they are a day old: the time of the newest event is what the live feed sells.
-      facts: async () => ({
-        events: await reader.countAll(now() - DAY),
-        newest: formatOrNull(await reader.newest(now() - DAY)),
-        sources_on: sources.filter(({ enabled }) => enabled).length,
-        versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
-      }),
+      async facts() {
+        const asOf = now() - DAY
+        const { events, newest } = await figures.remember({ name: 'facts', asOf, reach: 0 }, async () => ({
+          events: await reader.countAll(asOf),
+          newest: await reader.newest(asOf),
+        }))
+        return {
+          events,
+          newest: formatOrNull(newest),
+          sources_on: sources.filter(({ enabled }) => enabled).length,
+          versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
+        }
+      },
       async stop() {
         stopping.abort()
         await fetcher?.close()
@@ -123,8 +139,11 @@ function sampledSource(source: Source): Source {
 
 /** Deletes polls without a body once they are older than LOG_DAYS. Bodies are kept. */
 async function prunePolls(db: Database, now: number): Promise<void> {
-  await db('potus_polls')
-    .where('at', '<', now - LOG_DAYS * DAY)
-    .whereNull('body')
-    .delete()
+  await db.transaction(async (tx) => {
+    await noteRemoval(tx)
+    await tx('potus_polls')
+      .where('at', '<', now - LOG_DAYS * DAY)
+      .whereNull('body')
+      .delete()
+  })
 }

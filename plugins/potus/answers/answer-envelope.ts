@@ -4,11 +4,13 @@ import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import type { Source } from '../sources/source.ts'
 import type { EventReader } from '../store/event-reader.ts'
 import type { RecordContext } from './event-record.ts'
+import type { FeedFigures } from './feed-figures.ts'
 
 export interface FeedParts {
   readonly db: Database
   readonly reader: EventReader
   readonly context: RecordContext
+  readonly figures: FeedFigures
   readonly sources: readonly Source[]
   /** Product id in the catalog. */
   readonly product: string

@@ -10,8 +10,40 @@ type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 /** Days that polls without a body are kept. */
 export const LOG_DAYS = 8
 /** Number of the newest latencies that the quantiles are taken from. */
-const LATENCY_SAMPLES = 200
-const GOOD: readonly Outcome[] = ['new', 'unchanged', 'not_modified']
+export const LATENCY_SAMPLES = 200
+/** Outcomes of polls that reached the source. */
+export const GOOD: readonly Outcome[] = ['new', 'unchanged', 'not_modified']
+/** Outcomes of polls that count as failures. */
+export const BAD: readonly Outcome[] = ['failed', 'quarantined']
+const OUTCOMES: readonly Outcome[] = [...GOOD, ...BAD]
+/** Failures in a row are counted up to this number. */
+export const MAX_FAILURES = 1000
+
+/** What the log of polls and the events say about one source as of a moment. */
+export interface SourceFigures {
+  /** When the last polls with each outcome were: within LOG_DAYS, or ever if there was none within. */
+  readonly last: ReadonlyMap<Outcome, number>
+  /** Failures since the last success, and the reason of the newest. */
+  readonly failures: { readonly count: number; readonly detail: string | null }
+  /** Polls of the last 24 hours. */
+  readonly polls: number
+  readonly notModified: number
+  /** The newest latencies, ascending, in milliseconds. */
+  readonly latencies: readonly number[]
+  readonly newest: number | null
+  /** Events of the last 24 hours. */
+  readonly items: number
+}
+
+/** The time of the latest poll with one of these outcomes, or null. */
+export function latestOf(last: ReadonlyMap<Outcome, number>, outcomes: readonly Outcome[]): number | null {
+  let latest: number | null = null
+  for (const outcome of outcomes) {
+    const at = last.get(outcome) ?? null
+    if (at !== null && (latest === null || at > latest)) latest = at
+  }
+  return latest
+}
 
 interface Counted {
   readonly source: string
@@ -20,8 +52,12 @@ interface Counted {
   readonly n: number
 }
 
-/** The health of each source at `asOf`: last polls, failures, latencies and status. */
-export async function feedHealth(db: Database, sources: readonly Source[], asOf: number, dataMode: DataMode) {
+/** Reads the figures of the sources as of a moment, in the order of `sources`. */
+export async function readSourceFigures(
+  db: Database,
+  sources: readonly string[],
+  asOf: number,
+): Promise<readonly SourceFigures[]> {
   const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
     const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')
     if (only) void query.whereIn('source', [...only])
@@ -30,7 +66,7 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
   const [recent, day] = [await counted(asOf - LOG_DAYS * DAY), await counted(asOf - DAY + 1)]
   // Sources that were not polled recently have few rows: only polls with a body are kept that long.
   const polled = new Set(recent.map(({ source }) => source))
-  const quiet = sources.map(({ id }) => id).filter((id) => !polled.has(id))
+  const quiet = sources.filter((id) => !polled.has(id))
   const all = [...recent, ...(await counted(0, quiet))]
   const seen = (await db('potus_events')
     .whereBetween('available_at', [asOf - DAY + 1, asOf])
@@ -39,85 +75,114 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
     .count('* as n')) as { source: string; n: number }[]
   return Promise.all(
     sources.map(async (source) => {
-      const own = all.filter((row) => row.source === source.id)
-      const today = day.filter((row) => row.source === source.id)
-      const latest = (outcomes: readonly Outcome[]): number | null => {
-        const times = own.filter(({ outcome }) => outcomes.includes(outcome)).map(({ at }) => at)
-        return times.length === 0 ? null : Math.max(...times)
-      }
-      const lastSuccess = latest(GOOD)
-      const failures = await failuresSince(db, source.id, lastSuccess ?? 0, asOf)
-      const lags = await latenciesOf(db, source.id, asOf)
-      const polls = today.reduce((sum, { n }) => sum + n, 0)
-      const notModified = today.filter(({ outcome }) => outcome === 'not_modified').reduce((sum, { n }) => sum + n, 0)
-      const last = (await db('potus_events')
-        .where({ source: source.id })
-        .where('available_at', '<=', asOf)
-        .max('available_at as at')
-        .first()) as { at: number | null }
+      const last = new Map(all.filter((row) => row.source === source).map(({ outcome, at }) => [outcome, at]))
+      const today = day.filter((row) => row.source === source)
       return {
-        id: source.id,
-        name: source.name,
-        url: source.url,
-        format: source.format,
-        licence: source.licence,
-        attribution: source.attribution,
-        tier: source.tier,
-        enabled: source.enabled,
-        verified: source.verified,
-        affiliation: source.affiliation,
-        poll_seconds: source.pollSeconds,
-        last_attempt: formatOrNull(latest([...GOOD, 'quarantined', 'failed'])),
-        last_success: formatOrNull(lastSuccess),
-        last_change: formatOrNull(latest(['new'])),
-        last_item_at: formatOrNull(last.at),
-        items_24h: seen.find((row) => row.source === source.id)?.n ?? 0,
-        lag_p50_s: quantile(lags, 0.5),
-        lag_p95_s: quantile(lags, 0.95),
-        consecutive_failures: failures.count,
-        last_failure: failures.detail,
-        http_304_share: polls === 0 ? null : Math.round((notModified / polls) * 1000) / 1000,
-        status: statusOf(source, dataMode, failures.count, lastSuccess, asOf),
+        last,
+        failures: await failuresSince(db, source, latestOf(last, GOOD) ?? 0, asOf),
+        polls: today.reduce((sum, { n }) => sum + n, 0),
+        notModified: today.find(({ outcome }) => outcome === 'not_modified')?.n ?? 0,
+        latencies: (await newestLatencies(db, source, asOf)).map(({ ms }) => ms).sort((a, b) => a - b),
+        newest: await newestOf(db, source, asOf),
+        items: seen.find((row) => row.source === source)?.n ?? 0,
       }
     }),
   )
 }
 
-function statusOf(
+/** The health of a source at `asOf`: last polls, failures, latencies and status. */
+export function feedHealth(source: Source, figures: SourceFigures, asOf: number, dataMode: DataMode) {
+  const { last, failures, polls, notModified, latencies, newest, items } = figures
+  return {
+    id: source.id,
+    name: source.name,
+    url: source.url,
+    format: source.format,
+    licence: source.licence,
+    attribution: source.attribution,
+    tier: source.tier,
+    enabled: source.enabled,
+    verified: source.verified,
+    affiliation: source.affiliation,
+    poll_seconds: source.pollSeconds,
+    last_attempt: formatOrNull(latestOf(last, OUTCOMES)),
+    last_success: formatOrNull(latestOf(last, GOOD)),
+    last_change: formatOrNull(latestOf(last, ['new'])),
+    last_item_at: formatOrNull(newest),
+    items_24h: items,
+    lag_p50_s: quantile(latencies, 0.5),
+    lag_p95_s: quantile(latencies, 0.95),
+    consecutive_failures: failures.count,
+    last_failure: failures.detail,
+    http_304_share: polls === 0 ? null : Math.round((notModified / polls) * 1000) / 1000,
+    status: feedStatus(source, figures, asOf, dataMode),
+  }
+}
+
+/** The status of a source at `asOf`. */
+export function feedStatus(
   source: Source,
-  dataMode: DataMode,
-  failures: number,
-  lastSuccess: number | null,
+  { last, failures }: Pick<SourceFigures, 'last' | 'failures'>,
   asOf: number,
+  dataMode: DataMode,
 ): FeedStatus {
   if (!source.enabled) return 'disabled'
-  if (failures > 0) return 'failing'
+  if (failures.count > 0) return 'failing'
   if (dataMode !== 'online') return dataMode
+  const lastSuccess = latestOf(last, GOOD)
   return lastSuccess === null || asOf - lastSuccess > source.lateSeconds * 1000 ? 'late' : 'ok'
 }
 
-/** Failed and quarantined polls since the last success, and the reason of the newest. */
 async function failuresSince(db: Database, source: string, since: number, asOf: number) {
-  const rows = (await db('potus_polls')
-    .where({ source })
-    .whereBetween('at', [since, asOf])
-    .whereIn('outcome', ['failed', 'quarantined'])
-    .orderBy('at', 'desc')
-    .limit(1000)
-    .select('detail')) as { detail: string | null }[]
+  const rows = await lastFailures(db, source, since, asOf)
   return { count: rows.length, detail: rows[0]?.detail ?? null }
 }
 
-/** The newest latencies of a source, ascending, in milliseconds. */
-async function latenciesOf(db: Database, source: string, asOf: number): Promise<number[]> {
-  const rows = (await db('potus_events')
+/** Failed and quarantined polls in [since, asOf], newest first, at most MAX_FAILURES. */
+export async function lastFailures(
+  db: Database,
+  source: string,
+  since: number,
+  asOf: number,
+): Promise<readonly { readonly id: number; readonly at: number; readonly detail: string | null }[]> {
+  return (await db('potus_polls')
+    .where({ source })
+    .whereBetween('at', [since, asOf])
+    .whereIn('outcome', BAD)
+    .orderBy([
+      { column: 'at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(MAX_FAILURES)
+    .select('id', 'at', 'detail')) as { id: number; at: number; detail: string | null }[]
+}
+
+/** The newest latencies of a source, newest first, in milliseconds. */
+export async function newestLatencies(
+  db: Database,
+  source: string,
+  asOf: number,
+): Promise<readonly { readonly at: number; readonly seq: number; readonly ms: number }[]> {
+  return (await db('potus_events')
     .where({ source })
     .where('available_at', '<=', asOf)
     .whereNotNull('latency_ms')
-    .orderBy('available_at', 'desc')
+    .orderBy([
+      { column: 'available_at', order: 'desc' },
+      { column: 'seq', order: 'desc' },
+    ])
     .limit(LATENCY_SAMPLES)
-    .select('latency_ms as lag')) as { lag: number }[]
-  return rows.map(({ lag }) => lag).sort((a, b) => a - b)
+    .select('available_at as at', 'seq', 'latency_ms as ms')) as { at: number; seq: number; ms: number }[]
+}
+
+/** When the newest event of a source became available, or null. */
+export async function newestOf(db: Database, source: string, asOf: number): Promise<number | null> {
+  const row = (await db('potus_events')
+    .where({ source })
+    .where('available_at', '<=', asOf)
+    .max('available_at as at')
+    .first()) as { at: number | null }
+  return row.at
 }
 
 /**

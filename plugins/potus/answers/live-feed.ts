@@ -6,16 +6,17 @@ import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import type { EventAtMoment } from '../store/event-reader.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
-import { type Filter, parseFilter, readPage } from './event-filters.ts'
+import { type Filter, type FilterQuery, parseFilter, readPage } from './event-filters.ts'
+import { BASELINE_DAYS } from './feed-figures.ts'
 import { eventRecord, type KnownEvent, knownEvents } from './event-record.ts'
 import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
-import { feedHealth } from './feed-health.ts'
+import { feedStatus, type SourceFigures } from './feed-health.ts'
 
-/** Days that the usual number of events per day is taken from. */
-const BASELINE_DAYS = 30
 const TOP_TOPICS = 5
 const MATCH_ALL: Filter = { isOpen: true, term: undefined, source: undefined, matches: () => true }
 const MAX_EVENTS_IN_AN_HOUR = 500
+/** Remembered answers belong to every caller, so no caller's signal ends their computation. */
+const NEVER = new AbortController().signal
 /** How often the store is checked for new events while anybody follows. */
 const CHECK_MS = 1000
 /** Rows read at once for a follower. */
@@ -33,7 +34,7 @@ export function createLiveHandler(parts: FeedParts) {
     const filter = parseFilter(filters, sourceIds)
     return call.stream && call.access.kind === 'token'
       ? Reply.events(await followLive(parts, tail, call, filter))
-      : livePage(parts, call, filter, { limit, since })
+      : livePage(parts, call, filter, { limit, since, filters })
   }
 }
 
@@ -45,16 +46,23 @@ async function livePage(
   parts: FeedParts,
   call: QueryCall<PotusLiveQuery>,
   filter: Filter,
-  { limit, since }: { readonly limit: number; readonly since: number | undefined },
+  {
+    limit,
+    since,
+    filters,
+  }: { readonly limit: number; readonly since: number | undefined; readonly filters: FilterQuery },
 ) {
   const asOf = call.asOf.getTime()
-  const state = await liveState(parts, asOf, call.signal)
-  const { events, next } =
-    since === undefined
-      ? { events: await newestEvents(parts, call, filter, limit), next: state.last_seq }
-      : await eventsAfter(parts, filter, asOf, since, limit)
-  const items = events.map((event) => eventRecord(event, parts.context))
-  return { ...envelope(parts, call), count: items.length, items, next_since_seq: next, state }
+  const state = await liveState(parts, asOf)
+  const name = JSON.stringify(['live', limit, since, filters])
+  const { items, next } = await parts.figures.remember({ name, asOf, reach: 0 }, async () => {
+    const page =
+      since === undefined
+        ? { events: await newestEvents(parts, { asOf: call.asOf, signal: NEVER }, filter, limit), next: null }
+        : await eventsAfter(parts, filter, asOf, since, limit)
+    return { items: page.events.map((event) => eventRecord(event, parts.context)), next: page.next }
+  })
+  return { ...envelope(parts, call), count: items.length, items, next_since_seq: next ?? state.last_seq, state }
 }
 
 async function newestEvents(
@@ -125,45 +133,38 @@ async function seqBeforeNewest(
 }
 
 /** The state of the feed as of a moment: open windows, how many events came, whether that is many, source health. */
-async function liveState({ db, reader, context, sources }: FeedParts, asOf: number, signal: AbortSignal) {
+async function liveState({ reader, db, context, sources, figures }: FeedParts, asOf: number) {
   const enabled = sources.filter((source) => source.enabled)
-  const feeds = await feedHealth(db, enabled, asOf, context.dataMode)
-  const late = feeds.filter(({ status }) => status === 'late' || status === 'failing').length
-  const lastHour = await reader.count(asOf - HOUR + 1, asOf)
-  const lastDay = await reader.count(asOf - DAY + 1, asOf)
-  const newest = await reader.newest(asOf)
-  const usual = await usualPerDay({ db, reader }, asOf)
-  const hour = { asOf, order: 'desc', from: asOf - HOUR + 1, to: asOf + 1, after: null } as const
-  const recent =
-    lastHour === 0 ? [] : (await readPage(reader, context, MATCH_ALL, hour, MAX_EVENTS_IN_AN_HOUR, signal)).events
+  const known = await figures.ofSources(enabled, asOf)
+  const statuses = enabled.map((source, at) => feedStatus(source, known[at] as SourceFigures, asOf, context.dataMode))
+  const late = statuses.filter((status) => status === 'late' || status === 'failing').length
+  const { hour, day, month, firstOfMonth, newest, lastSeq } = await figures.ofEvents(asOf)
+  // Events per day over the last 30 days, or over the days that a younger store has.
+  const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))
+  const highest = await figures.remember({ name: 'relevance', asOf, reach: HOUR }, async () => {
+    const range = { asOf, order: 'desc', from: asOf - HOUR + 1, to: asOf + 1, after: null } as const
+    const { events } = await readPage(reader, context, MATCH_ALL, range, MAX_EVENTS_IN_AN_HOUR, NEVER)
+    return events.length === 0 ? null : Math.max(...events.map(({ relevance }) => relevance.score))
+  })
+  const topics = await figures.remember({ name: 'topics', asOf, reach: DAY }, async () =>
+    (await topicCounts(db, asOf)).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, TOP_TOPICS),
+  )
   return {
     window_open: {
       '1m': formatMilliseconds(lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)),
       '15m': formatMilliseconds(lastClosedEnd(asOf + QUARTER.grace, QUARTER)),
     },
-    events_1h: lastHour,
-    events_24h: lastDay,
+    events_1h: hour,
+    events_24h: day,
     baseline_24h: Math.round(usual * 10) / 10,
-    intensity: usual === 0 ? null : Math.round((lastDay / usual) * 100) / 100,
-    max_relevance_1h: recent.length === 0 ? null : Math.max(...recent.map(({ relevance }) => relevance.score)),
-    top_topics_24h: (await topicCounts(db, asOf))
-      .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-      .slice(0, TOP_TOPICS),
-    sources_ok: feeds.length - late,
+    intensity: usual === 0 ? null : Math.round((day / usual) * 100) / 100,
+    max_relevance_1h: highest,
+    top_topics_24h: topics,
+    sources_ok: statuses.length - late,
     sources_late: late,
-    last_seq: await reader.lastSeq(asOf),
+    last_seq: lastSeq,
     seconds_since_last: newest === null ? null : Math.floor((asOf - newest) / 1000),
   }
-}
-
-/** Events per day over the last 30 days, or over the days that a younger store has. */
-async function usualPerDay({ db, reader }: Pick<FeedParts, 'db' | 'reader'>, asOf: number): Promise<number> {
-  const baseline = await reader.count(asOf - BASELINE_DAYS * DAY + 1, asOf)
-  const first = (await db('potus_events')
-    .where('available_at', '>', asOf - BASELINE_DAYS * DAY)
-    .min('available_at as at')
-    .first()) as { at: number | null }
-  return baseline / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (first.at ?? asOf)) / DAY))
 }
 
 /** How many versions that stood at the moment name each topic, over the last 24 hours. */

@@ -28,7 +28,7 @@ import {
   readWindows,
   type Window,
 } from './event-windows.ts'
-import { feedHealth } from './feed-health.ts'
+import { feedHealth, type SourceFigures } from './feed-health.ts'
 import { createLiveHandler } from './live-feed.ts'
 
 /** The handlers of the product, by the operation ids of the catalog. */
@@ -48,12 +48,16 @@ export function createHandlers(parts: FeedParts): Handlers<'potus'> {
 
 /** The free index of the product: its operations, sources, topics and counts. The figures are a day old. */
 async function productIndex(parts: FeedParts, call: Call) {
-  const { db, reader, sources, product } = parts
+  const { db, reader, sources, product, figures } = parts
   const asOf = call.asOf.getTime()
   const operations = [...call.catalog.operations.values()].filter(
     (operation) => operation.product === product && !operation.internal && operation.price !== null,
   )
-  const byKind = await countByKind(db, asOf)
+  const { events, newest, byKind } = await figures.remember({ name: 'index', asOf, reach: MONTH + 1 }, async () => ({
+    events: await reader.countAll(asOf),
+    newest: await reader.newest(asOf),
+    byKind: await countByKind(db, asOf),
+  }))
   return {
     ...envelope(parts, call),
     routes: operations.map(({ displayRoute, summary, priceText, maxFreshnessSeconds }) => ({
@@ -75,22 +79,24 @@ async function productIndex(parts: FeedParts, call: Call) {
     versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
     gazetteer_sources: [...GAZETTEER_SOURCES],
     counts: {
-      events: await reader.countAll(asOf),
+      events,
       events_30d: byKind.reduce((sum, { n }) => sum + n, 0),
       by_kind_30d: Object.fromEntries(
         byKind.map(({ kind, n }) => [kind, n] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
     },
-    newest_available_at: formatOrNull(await reader.newest(asOf)),
+    newest_available_at: formatOrNull(newest),
   }
 }
+
+const MONTH = 30 * DAY
 
 /** Events of the last 30 days by kind. */
 async function countByKind(db: Database, asOf: number): Promise<readonly { kind: string; n: number }[]> {
   return db('potus_events as e')
     .join('potus_versions as v', 'v.seq', 'e.seq')
     .where('v.version', 1)
-    .whereBetween('e.available_at', [asOf - 30 * DAY, asOf])
+    .whereBetween('e.available_at', [asOf - MONTH, asOf])
     .groupBy('v.kind')
     .select('v.kind as kind')
     .count('* as n') as unknown as Promise<{ kind: string; n: number }[]>
@@ -170,7 +176,10 @@ async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery
 
 async function sourceHealth(parts: FeedParts, call: QueryCall<PotusFeedsQuery>) {
   const { status } = call.input.query
-  const all = await feedHealth(parts.db, parts.sources, call.asOf.getTime(), parts.context.dataMode)
+  const { sources, figures, context } = parts
+  const asOf = call.asOf.getTime()
+  const known = await figures.ofSources(sources, asOf)
+  const all = sources.map((source, at) => feedHealth(source, known[at] as SourceFigures, asOf, context.dataMode))
   const feeds = all.filter((feed) => status === undefined || feed.status === status)
   return { ...envelope(parts, call), count: feeds.length, feeds }
 }

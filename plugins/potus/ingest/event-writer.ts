@@ -8,6 +8,7 @@ import type { Database } from 'tollgate/plugin'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { withoutNoise } from '../sources/feed-body.ts'
 import { parseBody, type ParsedBody } from '../sources/parsers.ts'
+import { insertPolls } from '../store/change-counters.ts'
 import type { Outcome, PollRow } from '../store/tables.ts'
 import { confirmPending } from './revisions.ts'
 import { createWriterState, FULL_RANGE, type SequenceRange, type WriterState } from './writer-state.ts'
@@ -119,7 +120,7 @@ async function writePoll(
     await storeValidators(tx, poll, complete ? sha256 : null)
     const { items } = options
     const row = { outcome: 'new', detail: remark(parsed), sha256, items: items.length, fresh } as const
-    await tx('potus_polls').insert(pollRow(poll, { ...row, body: gzipSync(body) }))
+    await insertPolls(tx, [pollRow(poll, { ...row, body: gzipSync(body) })])
     await inTransaction(tx)
   })
 }
@@ -134,7 +135,7 @@ async function writeUnchanged(
   const confirmed = await db.transaction(async (tx) => {
     await state.lockForWriting(tx)
     await inTransaction(tx)
-    await tx('potus_polls').insert(pollRow(poll, row))
+    await insertPolls(tx, [pollRow(poll, row)])
     if (row.sha256) await storeValidators(tx, poll, row.sha256)
     return confirmPending(tx, poll.source, { poll, now, state, range })
   })
@@ -149,7 +150,7 @@ async function writeFailure(
   inTransaction: (tx: Database) => Promise<void>,
 ): Promise<WriteResult> {
   await db.transaction(async (tx) => {
-    await tx('potus_polls').insert(pollRow(poll, row))
+    await insertPolls(tx, [pollRow(poll, row)])
     await inTransaction(tx)
   })
   return { ...NO_CHANGES, outcome: row.outcome }

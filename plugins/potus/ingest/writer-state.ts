@@ -1,6 +1,7 @@
 /** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
 import type { Database } from 'tollgate/plugin'
 import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clusters.ts'
+import { raiseCounter, TURN } from '../store/change-counters.ts'
 import type { EventRow } from '../store/tables.ts'
 
 /** A range of sequence numbers. Each day of the sample has its own, so that days can be written in any order. */
@@ -121,14 +122,8 @@ class StoredWriterState implements WriterState {
   }
 
   async lockForWriting(tx: Database): Promise<boolean> {
-    const next = tx.raw('cast(cast(potus_notes.value as bigint) + 1 as text)')
-    const [row] = (await tx('potus_notes')
-      .insert({ name: 'turn', value: '1' })
-      .onConflict('name')
-      .merge({ value: next })
-      .returning('value')) as { value: string }[]
     const before = this.#lastLock
-    this.#lastLock = Number(row?.value)
+    this.#lastLock = await raiseCounter(tx, TURN)
     if (this.#lastLock === before + 1) return true
     this.reset()
     return false

@@ -4,6 +4,7 @@ import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer, WriteOptions } from '../ingest/event-writer.ts'
 import type { WriteResult } from '../ingest/new-events.ts'
+import { COUNTERS, noteRemoval, raiseCounter, TURN } from '../store/change-counters.ts'
 import { DAY } from '../time-range.ts'
 import { type RecordedEntry, readRecordings } from './recordings.ts'
 
@@ -213,7 +214,7 @@ async function savePosition(db: Database, position: Position): Promise<void> {
     .merge()
 }
 
-const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
+const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement']
 
 /** The stored position of this recording. If the store has another recording, deletes its data and starts from the beginning. */
 async function loadPosition(db: Database, mine: Position): Promise<Position> {
@@ -229,5 +230,11 @@ async function loadPosition(db: Database, mine: Position): Promise<Position> {
 }
 
 async function deleteAll(db: Database): Promise<void> {
+  // Writers compare this counter too: what they remember of the store is gone.
+  await raiseCounter(db, TURN)
+  await noteRemoval(db)
   for (const table of TABLES) await db(`potus_${table}`).delete()
+  await db('potus_notes')
+    .whereRaw(`name not in (${COUNTERS.map(() => '?').join(', ')})`, COUNTERS)
+    .delete()
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, Unavailable } from 'tollgate/plugin'
 import type { Writer } from '../ingest/event-writer.ts'
 import type { SequenceRange } from '../ingest/writer-state.ts'
+import { insertPolls } from '../store/change-counters.ts'
 import { DAY } from '../time-range.ts'
 import { parseBody } from '../sources/parsers.ts'
 import type { Source } from '../sources/source.ts'
@@ -111,7 +112,7 @@ class SampleFeed implements Sample {
     const rows = SAMPLED_SOURCES.map((id) => ({
       source: id,
       at: minute,
-      outcome: 'not_modified',
+      outcome: 'not_modified' as const,
       status: 304,
       url: `https://sample.invalid/${id}`,
       parser: this.#parts.sources.get(id)?.parser ?? '',
@@ -121,8 +122,7 @@ class SampleFeed implements Sample {
     await this.#parts.db.transaction(async (tx) => {
       // The upsert locks the row, so that several processes log a minute once.
       await tx('potus_notes').insert({ name: 'log', value: '' }).onConflict('name').merge()
-      if ((await tx('potus_polls').where({ at: minute }).first('id')) === undefined)
-        await tx('potus_polls').insert(rows)
+      if ((await tx('potus_polls').where({ at: minute }).first('id')) === undefined) await insertPolls(tx, rows)
     })
   }
 

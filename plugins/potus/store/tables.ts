@@ -5,9 +5,6 @@
 import type { Database, Migration } from 'tollgate/plugin'
 import type { Kind, Precision } from '../sources/source.ts'
 
-/** Name of the note that keeps the number of events. */
-export const EVENT_COUNT = 'events'
-
 export const migrations: readonly Migration[] = [
   async (db) => {
     // The log of polls: one row per poll, with the body if it was new. replay/poll-log.ts exports it as a recording.
@@ -133,7 +130,15 @@ export const migrations: readonly Migration[] = [
     const [{ n }] = (await db('potus_events').count('* as n')) as unknown as [{ n: number }]
     if (n > 0) await addToEventCount(db, n)
   },
+  async (db) => {
+    // The moments at which a version became known, and the last polls of a source by what became of them.
+    await db.schema.alterTable('potus_versions', (table) => void table.index(['known_at']))
+    await db.schema.alterTable('potus_polls', (table) => void table.index(['source', 'outcome', 'at']))
+  },
 ]
+
+/** Name of the note that keeps the number of events. */
+export const EVENT_COUNT = 'events'
 
 /** Adds to the kept number of events. Call it in the transaction that inserts them. */
 export async function addToEventCount(tx: Database, added: number): Promise<void> {

@@ -1,5 +1,6 @@
 /** Fills a store with made-up events for benchmarks and tests. The database generates them, which takes seconds. */
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
+import { raiseCounter, TURN } from '../../../plugins/potus/store/change-counters.ts'
 import { addToEventCount } from '../../../plugins/potus/store/tables.ts'
 
 /** Milliseconds between two events. It is fixed, so that every store has the same density. */
@@ -26,7 +27,6 @@ export async function insertMadeUpEvents(db: OpenDatabase, count: number, end: n
     'seq, id, source, source_key, url, published_at, "precision", occurred_at, first_seen_at, available_at, latency_ms, ingest, cluster, post, signed_on',
     `n + ${first}, 'evt_' || ${hex}, 'truth.mirror', cast(n as text), 'https://sample.invalid', ${at}, 's', null, ${at}, ${at}, 0, 'live', 'clu_' || ${hex}, null, null`,
   )
-  await addToEventCount(db, count)
   const version = (number: number, status: string, known: string, until: string): string =>
     `n + ${first}, ${number}, ${number}, '${status}', ${known}, ${until}, null, 'social.post', null, 'Event number ' || n || ' about tariffs on copper.', 'en', '[]', '["trade"]', '[]', '[]', '{"score":0.6,"reasons":["topic:trade"]}', 'sha256:' || ${hex}, 'truth.mirror', null, 'sha256:${number}' || ${hex}, '', ${at}, 'https://sample.invalid', 'truth-rss@1'`
   const columns =
@@ -43,4 +43,6 @@ export async function insertMadeUpEvents(db: OpenDatabase, count: number, end: n
     `'topic:trade', 'topic', 'trade', n + ${first}, 2, 1, ${at}, ${later}, null`,
     'where n % 7 = 0',
   )
+  await addToEventCount(db, count)
+  await raiseCounter(db, TURN)
 }

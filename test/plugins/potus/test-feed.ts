@@ -8,6 +8,8 @@ import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
+import { createStoredFigures } from '../../../plugins/potus/answers/feed-figures.ts'
+import { createRecentFigures } from '../../../plugins/potus/answers/recent-figures.ts'
 import { createHandlers } from '../../../plugins/potus/answers/operations.ts'
 import { createWriter, type Writer } from '../../../plugins/potus/ingest/event-writer.ts'
 import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
@@ -63,6 +65,10 @@ export interface TestFeedOptions {
   readonly dataMode?: 'sample' | 'replay' | 'online'
   readonly shift?: number | null
   readonly db?: OpenDatabase
+  /** How long figures in memory are served before the feed looks for changes; default: it always looks. */
+  readonly checkMs?: number
+  /** Reads all figures from the database. */
+  readonly remembersNothing?: boolean
 }
 
 export async function openTestFeed({
@@ -71,6 +77,8 @@ export async function openTestFeed({
   dataMode = 'online',
   shift = null,
   db,
+  checkMs = 0,
+  remembersNothing = false,
 }: TestFeedOptions = {}): Promise<TestFeed> {
   const store = db ?? openDatabase({ file: ':memory:' })
   await migrate(store, 'potus', migrations)
@@ -83,9 +91,17 @@ export async function openTestFeed({
     () => feed.time,
     (source) => sources.get(source)?.publisher ?? source,
   )
+  const recent = createRecentFigures({
+    db: store,
+    reader,
+    sources: list.map(({ id }) => id),
+    now: () => feed.time,
+    checkMs,
+  })
   const handlers = createHandlers({
     db: store,
     reader,
+    figures: remembersNothing ? createStoredFigures(store, reader) : recent,
     context: { dataMode, shift: () => shift, sources },
     sources: list,
     product: 'potus',

@@ -1,0 +1,67 @@
+/** Figures about sources and events as of a moment: read from the database, or from memory (recent-figures.ts). */
+import type { Database } from 'tollgate/plugin'
+import type { Source } from '../sources/source.ts'
+import type { EventReader } from '../store/event-reader.ts'
+import { DAY, HOUR } from '../time-range.ts'
+import { readSourceFigures, type SourceFigures } from './feed-health.ts'
+
+/** Days that the usual number of events per day is taken from. */
+export const BASELINE_DAYS = 30
+
+/** How many events there were before a moment. */
+export interface EventFigures {
+  readonly hour: number
+  readonly day: number
+  /** Events of the last BASELINE_DAYS. */
+  readonly month: number
+  /** When the first of them became available, or null. */
+  readonly firstOfMonth: number | null
+  /** When the newest event of all became available, or null. */
+  readonly newest: number | null
+  /** Number of the newest live event; 0 if there is none. */
+  readonly lastSeq: number
+}
+
+/** Something that is computed from the events that are visible at a moment. */
+export interface Derived {
+  /** Two values of the same name are computed alike. */
+  readonly name: string
+  readonly asOf: number
+  /** If it is computed from the last milliseconds only, how many; 0 if from all events. */
+  readonly reach: number
+}
+
+export interface FeedFigures {
+  /** The figures of each source, in order. */
+  ofSources(sources: readonly Source[], asOf: number): Promise<readonly SourceFigures[]>
+  ofEvents(asOf: number): Promise<EventFigures>
+  /** The value of `compute`, which may be one that was computed before if nothing that it is made of has changed since. */
+  remember<Value>(derived: Derived, compute: () => Promise<Value>): Promise<Value>
+}
+
+/** Reads all figures from the database. */
+export function createStoredFigures(db: Database, reader: EventReader): FeedFigures {
+  return {
+    ofSources: (sources, asOf) =>
+      readSourceFigures(
+        db,
+        sources.map(({ id }) => id),
+        asOf,
+      ),
+    async ofEvents(asOf) {
+      const first = (await db('potus_events')
+        .where('available_at', '>', asOf - BASELINE_DAYS * DAY)
+        .min('available_at as at')
+        .first()) as { at: number | null }
+      return {
+        hour: await reader.count(asOf - HOUR + 1, asOf),
+        day: await reader.count(asOf - DAY + 1, asOf),
+        month: await reader.count(asOf - BASELINE_DAYS * DAY + 1, asOf),
+        firstOfMonth: first.at,
+        newest: await reader.newest(asOf),
+        lastSeq: await reader.lastSeq(asOf),
+      }
+    },
+    remember: (_, compute) => compute(),
+  }
+}
