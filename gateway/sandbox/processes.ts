@@ -8,14 +8,22 @@ const GRACE_MS = 5_000
 
 /** Returns false once a process has ended, even if its parent has not collected it yet (a zombie). */
 export async function isAlive(pid: number): Promise<boolean> {
+  if (!takesSignals(pid)) return false
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  // Without /proc the signal decides. With it, the process may have been collected a moment ago.
+  if (status === null) return takesSignals(pid)
+  // The format is `pid (name) state …`; the name may contain anything, also brackets.
+  return status.slice(status.lastIndexOf(')') + 2)[0] !== 'Z'
+}
+
+/** True if the process exists, whether or not it is ours. */
+function takesSignals(pid: number): boolean {
   try {
     process.kill(pid, 0)
+    return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The format is `pid (name) state …`; the name may contain anything, also brackets.
-  return status.slice(status.lastIndexOf(')') + 2)[0] !== 'Z'
 }
 
 /** Returns the command line with its arguments separated by spaces, or "" if it cannot be read. */

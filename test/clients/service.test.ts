@@ -15,7 +15,8 @@ describe('our own catalog', () => {
     json(await buy(`${shop.url}${path}`, shop.wallet))
   const time = (value: unknown): number => Date.parse(String(value))
 
-  before(async () => {
+  before(async function () {
+    this.timeout(300_000)
     shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
     // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
     await until(async () => (await ask(`${shop.url}/v1/regime/sample`)).status === 200)
