@@ -7,7 +7,10 @@ import { packError, packErrorText, unpackError } from './worker-errors.ts'
 import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
 
 export interface WorkerPoolOptions {
-  /** How many threads run at most. The default leaves one core to the event loop, but is at least two: with one, a short computation would wait for a long one. */
+  /**
+   * How many threads run at most. The default leaves one core to the event loop, but is at least two: with one, a short
+   * computation would wait for a long one.
+   */
   readonly threads?: number
   /** How many functions may wait for a thread. */
   readonly maxWaiting?: number
