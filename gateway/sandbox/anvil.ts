@@ -14,6 +14,12 @@ import { isAlive } from './processes.ts'
 const PORT_TRIES = 20
 const START_MS = 15_000
 const ANSWER_MS = 5_000
+/** Ports are offered from here on. The ones that systems give to outgoing connections lie above (32768 on Linux). */
+const FIRST_PORT = 20_000
+const PORTS = 12_000
+/** Coprime to the number of ports, so that processes with neighbouring ids begin far apart. */
+const STRIDE = 4_801
+let offered = 0
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 
 /** Returns the path of the platform's binary. Throws with instructions if its optional package is not installed. */
@@ -119,7 +125,20 @@ export async function freePort(preferred = 0): Promise<number> {
     if (await bindOnce(preferred).catch(() => null)) return preferred
     await pause(50)
   }
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = nextPort()
+    if (await bindOnce(port).catch(() => null)) return port
+  }
   return bindOnce(0)
+}
+
+/**
+ * Offers each port once per process, and to another process only much later, since some time passes before the caller
+ * listens.
+ */
+function nextPort(): number {
+  offered += 1
+  return FIRST_PORT + ((process.pid * STRIDE + offered) % PORTS)
 }
 
 async function bindOnce(wanted: number): Promise<number> {
