@@ -30,6 +30,7 @@ import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
 import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { buildEdition } from './editions/build.ts'
+import { readCheckedSchemas } from './editions/checked-schemas.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
 import { createContext } from './editions/plugin-context.ts'
 import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
@@ -455,7 +456,8 @@ interface BuilderParts {
 function editionBuilder({ config, plugins, stores, workers, clock, log, ...options }: BuilderParts): BuildEdition {
   const { db, kv, lease } = stores
   const { work } = workers
-  const copy = createCopies(COPIES, log)
+  const copy = createCopies(COPIES, { log })
+  const checkedSchemas = readCheckedSchemas()
   return (previous) =>
     buildEdition({
       catalogDir: config.catalogDir,
@@ -467,6 +469,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
         createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
+      checkedSchemas,
       ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),
       ...options,
       lease,

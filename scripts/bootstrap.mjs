@@ -1,5 +1,6 @@
-// Installs node_modules and the native SQLite addon. Runs before `npm start`, `npm test` and the scripts that a newcomer may
-// run first, has no dependencies, and takes milliseconds if what the lock file names is installed.
+// Installs node_modules and the native SQLite addon. With --build it also builds the gateway (scripts/build.ts). Runs before
+// `npm start`, `npm test` and the scripts that a newcomer may run first, has no dependencies, and takes milliseconds if what
+// the lock file names is installed and no source has changed since the last build.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -38,13 +39,41 @@ const addonLoads = () =>
   spawnSync(process.execPath, ['-e', `require(${JSON.stringify(addon())})`], { stdio: 'ignore' }).status === 0
 
 // The stamp is written last, after the addon has loaded, so that an interrupted install is repeated.
-if (installed() && fs.existsSync(addon())) process.exit(0)
+const isInstalled = installed() && fs.existsSync(addon())
+const builds = process.argv.includes('--build')
+if (isInstalled && (!builds || isBuilt())) process.exit(0)
 
 lockInstall()
-if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
-if (!addonLoads()) buildAddon()
-fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
-say('ready')
+if (!isInstalled) {
+  if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
+  if (!addonLoads()) buildAddon()
+  fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
+  say('ready')
+}
+if (builds && !isBuilt()) build()
+
+/** True if `dist` was built from the sources as they are. Without sources it is all there is. */
+function isBuilt() {
+  return !fs.existsSync('gateway') || readJson(join('dist', 'build.json'))?.sources === hashOfSources()
+}
+
+function hashOfSources() {
+  const hash = createHash('sha256').update(wanted)
+  const files = fs.readdirSync('gateway', { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const paths = files.map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+  for (const path of [...paths.sort(), join('scripts', 'build.ts')])
+    hash.update(`${path}\0`).update(fs.readFileSync(path))
+  return hash.digest('hex')
+}
+
+function build() {
+  const sources = hashOfSources()
+  const script = join('scripts', 'build.ts')
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx/esm', script], { stdio: ['ignore', 2, 2] })
+  if (status !== 0) stop('The gateway could not be built: correct the error above.')
+  // Written last, so that an interrupted build is repeated.
+  fs.writeFileSync(join('dist', 'build.json'), JSON.stringify({ sources }))
+}
 
 /**
  * True if `npm ci` or `npm install` was run by hand: npm then lists what it has installed in a lock file of its own.

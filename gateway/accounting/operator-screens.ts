@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import type { Issue } from '../validation/issue.ts'
 import type { Config } from '../config/config.ts'
+import { PROJECT_ROOT } from '../config/project-root.ts'
 import type { Edition } from '../editions/edition.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -157,7 +158,6 @@ interface CatalogCheck {
   readonly operations: number
 }
 
-const root = resolve(import.meta.dirname, '../..')
 const CHECK_TIMEOUT_MS = 120_000
 const MAX_CHECK_BYTES = 16_000_000
 
@@ -166,8 +166,8 @@ const MAX_CHECK_BYTES = 16_000_000
  * the work of building an edition affects the running gateway. Throws if the check cannot run.
  */
 async function checkCatalog({ environment }: Pick<Config, 'environment'>): Promise<CatalogCheck> {
-  const script = join(root, 'scripts', 'check.ts')
-  const options = { cwd: root, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
+  const script = join(PROJECT_ROOT, 'scripts', 'check.ts')
+  const options = { cwd: PROJECT_ROOT, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
   const text = await new Promise<string>((resolve, reject) => {
     execFile(process.execPath, ['--import', 'tsx/esm', script, '--json'], options, (error, stdout) => {
       // The check exits with 1 if it finds issues; its output is still complete.

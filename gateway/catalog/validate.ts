@@ -6,7 +6,7 @@ import { planDrafts, planIssues } from './plans.ts'
 import { type NameOwner, nameIssues } from './names-and-references.ts'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { CatalogDocument } from './documents.ts'
 import {
   type Draft,
@@ -20,6 +20,7 @@ import {
 import { FORM_MEDIA, isForm } from './operation-validators.ts'
 import { fieldsOf, references } from './schemas.ts'
 import { networksFileIssues } from '../config/networks.ts'
+import { PROJECT_ROOT } from '../config/project-root.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { type Schemas, compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
@@ -245,7 +246,7 @@ function acceptsIssues(
   })
 }
 
-const folder = resolve(import.meta.dirname, '..', '..', 'schemas', 'catalog')
+const folder = join(PROJECT_ROOT, 'schemas', 'catalog')
 
 function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
   const schema = JSON.parse(readFileSync(join(folder, `${kind}.json`), 'utf8')) as JsonSchema

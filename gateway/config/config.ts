@@ -9,6 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { violationsOf } from '../validation/json-schema.ts'
 import { type NetworkConfig, networkIssues, networkConfigs, networkNames, ownVariables, SANDBOX } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
+import { PROJECT_ROOT } from './project-root.ts'
 
 /** How products are fed: made-up data, recorded data, or the public sources. */
 export type DataMode = 'sample' | 'replay' | 'online'
@@ -83,8 +84,7 @@ interface Values {
   [name: string]: string | number | boolean | undefined
 }
 
-const root = resolve(import.meta.dirname, '../..')
-const schema = JSON.parse(readFileSync(join(root, 'schemas', 'config.json'), 'utf8')) as {
+const schema = JSON.parse(readFileSync(join(PROJECT_ROOT, 'schemas', 'config.json'), 'utf8')) as {
   readonly properties: Readonly<Record<string, { readonly description: string }>>
 }
 
@@ -141,10 +141,10 @@ export function readConfig(environment: Environment = process.env): Config {
     tokenKeys: text('TOKEN_KEYS'),
     databaseUrl: text('DATABASE_URL'),
     keyvUrl: text('KEYV_URL'),
-    catalogDir: resolve(root, text('CATALOG_DIR') ?? 'catalog'),
-    schemaDir: join(root, 'schemas'),
-    viewDir: join(root, 'views'),
-    pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(root, folder)),
+    catalogDir: resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog'),
+    schemaDir: join(PROJECT_ROOT, 'schemas'),
+    viewDir: join(PROJECT_ROOT, 'views'),
+    pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(PROJECT_ROOT, folder)),
     operatorToken: text('OPERATOR_TOKEN'),
     ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),

@@ -1,11 +1,12 @@
 /** The networks that the gateway knows: two built in, and those that networks.json of the catalog adds. */
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { CatalogError, lineOf, type Issue } from '../validation/issue.ts'
 import { isObject, parseJson } from '../validation/json.ts'
 import { compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
+import { PROJECT_ROOT } from './project-root.ts'
 
 export type Hex = `0x${string}`
 
@@ -67,7 +68,7 @@ let compiledSchema: ValidateFunction | undefined
 /** Checks the content of networks.json against its schema. */
 export function networksFileIssues(content: unknown): Issue[] {
   if (!compiledSchema) {
-    const path = resolve(import.meta.dirname, '../../schemas/catalog/networks.json')
+    const path = join(PROJECT_ROOT, 'schemas', 'catalog', 'networks.json')
     const schema = JSON.parse(readFileSync(path, 'utf8')) as JsonSchema
     compiledSchema = compile(createAjv(new Map(), { allErrors: true }), schema, 'networks')
   }

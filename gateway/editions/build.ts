@@ -306,6 +306,7 @@ class AssembledEdition implements Edition {
   readonly catalog: Catalog
   readonly disabled: readonly DisabledProduct[]
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
+  readonly schemaKeys: readonly string[]
   readonly viewDirs: readonly string[]
   /** The products by the file of their document. */
   readonly products: ReadonlyMap<string, ReadyProduct>
@@ -322,6 +323,7 @@ class AssembledEdition implements Edition {
     this.disabled = disabled
     this.#issues = issues
     this.products = products
+    this.schemaKeys = [...products.values()].map(({ schemaKey }) => schemaKey)
     const bound = new Map<OperationId, BoundOperation>()
     for (const product of catalog.products) {
       const { instance, validators } = products.get(product.file) as ReadyProduct

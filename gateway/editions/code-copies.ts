@@ -4,9 +4,13 @@
  * restart. Copies are inside the project, so that `tollgate/plugin` and packages resolve from them.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import { PROJECT_ROOT } from '../config/project-root.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import { COMPILER, compilePlugin, type PluginFiles } from './compile-plugin.ts'
 
 /**
  * Copies the plugin in `folder` of `dir` as it is now, and returns the path of the copy. `number` is 0 for the first copy.
@@ -14,8 +18,12 @@ import type { Logger } from '../plugin/plugin.ts'
  */
 export type Copy = (dir: string, folder: string, number: number) => Promise<string>
 
+/** The gateway: the project with its sources, or the folder of its build. */
+const GATEWAY = resolve(import.meta.dirname, '../..')
 /** The folder of the copies. Git ignores it. */
-export const COPIES = resolve(import.meta.dirname, '../../.plugins')
+export const COPIES = join(GATEWAY, '.plugins')
+/** A built gateway has no loader for TypeScript, so that it copies compiled code. */
+const IS_BUILT = import.meta.filename.endsWith('.js')
 
 /** Copies that were not used for this long are removed. */
 const KEPT_DAYS = 7
@@ -24,14 +32,20 @@ const CODE = /\.[cm]?[jt]s$/
 /** Any quoted path that leads upwards: an import, or the path of a file beside the code. */
 const UPWARDS = /['"`](\.\.\/[^'"`\n]+)['"`]/g
 
+export interface CopyOptions {
+  /** Copies compiled code, and omits TypeScript. On by default in a built gateway. */
+  readonly compiles?: boolean
+  readonly log?: Pick<Logger, 'warn'>
+}
+
 /**
  * Creates the function that copies plugins below `root`. A copy contains the plugin's folder and the sibling folders that
  * its code refers to ("../shared/..."), in the same relative places. It omits package.json, so that `tollgate/plugin`
- * resolves to the running gateway, and links the plugin's own `node_modules`. On a read-only disk the code is used in
- * place: it works, and an edit takes effect after a restart.
+ * resolves to the running gateway, and links the plugin's own `node_modules`. If `root` cannot be written to, copies go to
+ * a temporary folder of this process.
  */
-export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
-  let isWritable = true
+export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOptions = {}): Copy {
+  let temporary: Promise<string> | null = null
   let cleaned: Promise<void> | null = null
   const inUse = new Set<string>()
 
@@ -42,19 +56,28 @@ export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
     await touch(home)
   }
 
+  /** Returns the copy called `name` in `folder`, which is written if it does not exist. */
+  async function copyIn(folder: string, name: string, files: PluginFiles, links: Links): Promise<string> {
+    const home = join(folder, name)
+    if (!(await exists(home))) await write(home, files, links)
+    return home
+  }
+
   return async (dir, folder, number) => {
     cleaned ??= removeUnused(root).catch(() => {})
-    const files = await collect(dir, folder)
-    const links = await packagesOf(dir, files)
-    const hash = hashOf(files, links)
-    const home = join(root, number === 0 ? hash : `${hash}-${number}`)
+    const sources = await collect(dir, folder)
+    const links = await packagesOf(dir, sources)
+    const hash = hashOf(sources, links, compiles)
+    const name = number === 0 ? hash : `${hash}-${number}`
+    const isKnown = await exists(join(root, name))
+    const files = compiles && !isKnown ? await compilePlugin(sources) : sources
+    let home: string
     try {
-      if (!(await exists(home))) await write(home, files, links)
+      home = await copyIn(root, name, files, links)
     } catch (error) {
-      if (isWritable)
-        log?.warn({ err: error, root }, 'plugin code cannot be copied; an edit of it takes effect after a restart')
-      isWritable = false
-      return join(dir, folder)
+      if (!temporary) log?.warn({ err: error, root }, 'plugin code is copied to a temporary folder')
+      temporary ??= temporaryRoot()
+      home = await copyIn(await temporary, name, files, links)
     }
     await keepInUse(home)
     await cleaned
@@ -62,10 +85,20 @@ export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
   }
 }
 
-type Files = ReadonlyMap<string, Buffer>
+/** Creates a folder for copies outside the project. Its links let `tollgate/plugin` and packages resolve all the same. */
+async function temporaryRoot(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-plugins-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const copies = join(folder, 'copies')
+  await mkdir(join(copies, 'node_modules'), { recursive: true })
+  await writeFile(join(copies, 'package.json'), '{ "type": "module" }\n')
+  await symlink(GATEWAY, join(copies, 'node_modules', 'tollgate'), 'junction')
+  await symlink(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
+  return copies
+}
 
 /** Reads the files of the folder and of the sibling folders that its code refers to, by path below `dir`. */
-async function collect(dir: string, folder: string): Promise<Files> {
+async function collect(dir: string, folder: string): Promise<PluginFiles> {
   const files = new Map<string, Buffer>()
   const wanted = [folder]
   for (const name of wanted)
@@ -100,7 +133,7 @@ async function filesOf(dir: string, name: string): Promise<string[]> {
 /** The plugin's own `node_modules` folders, by the name of the folder that contains them. */
 type Links = ReadonlyMap<string, string>
 
-async function packagesOf(dir: string, files: Files): Promise<Links> {
+async function packagesOf(dir: string, files: PluginFiles): Promise<Links> {
   const links = new Map<string, string>()
   for (const name of new Set([...files.keys()].map((file) => file.split(sep)[0] as string))) {
     const packages = join(dir, name, 'node_modules')
@@ -110,25 +143,26 @@ async function packagesOf(dir: string, files: Files): Promise<Links> {
 }
 
 /** Hashes code and links. The same code with other packages is another copy, because a linked folder may be gone. */
-function hashOf(files: Files, links: Links): string {
+function hashOf(files: PluginFiles, links: Links, compiles: boolean): string {
   const hash = createHash('sha256')
+  if (compiles) hash.update(`${COMPILER}\0`)
   for (const [name, packages] of links) hash.update(`${name}\0${packages}\0`)
   for (const [file, bytes] of files) hash.update(`${file}\0${bytes.length}\0`).update(bytes)
   return hash.digest('hex').slice(0, 24)
 }
 
-/** Writes a copy under a temporary name and renames it, because another process may be writing the same copy. */
-async function write(home: string, files: Files, links: Links): Promise<void> {
-  const temporary = `${home}.${randomUUID()}`
+/** Writes a copy under another name and renames it, because another process may be writing the same copy. */
+async function write(home: string, files: PluginFiles, links: Links): Promise<void> {
+  const unfinished = `${home}.${randomUUID()}`
   try {
     for (const [file, bytes] of files) {
-      await mkdir(dirname(join(temporary, file)), { recursive: true })
-      await writeFile(join(temporary, file), bytes)
+      await mkdir(dirname(join(unfinished, file)), { recursive: true })
+      await writeFile(join(unfinished, file), bytes)
     }
-    for (const [name, packages] of links) await symlink(packages, join(temporary, name, 'node_modules'), 'junction')
-    await rename(temporary, home)
+    for (const [name, packages] of links) await symlink(packages, join(unfinished, name, 'node_modules'), 'junction')
+    await rename(unfinished, home)
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true }).catch(() => {})
+    await rm(unfinished, { recursive: true, force: true }).catch(() => {})
     if (!(await exists(home))) throw error
   }
 }

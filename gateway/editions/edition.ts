@@ -56,6 +56,8 @@ export interface Edition {
   readonly catalog: Catalog
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly disabled: readonly DisabledProduct[]
+  /** The keys of its products' schemas, all of which compile. */
+  readonly schemaKeys: readonly string[]
   /** Folders of the views that come with its plugins. */
   readonly viewDirs: readonly string[]
   /** Live status of every product, disabled ones included. */

@@ -2,6 +2,7 @@
  * Instantiates products: reads settings, compiles schemas, runs migrations and calls `setup`. What has not changed since
  * the previous edition is reused.
  */
+import { createHash } from 'node:crypto'
 import type { CatalogDocument } from '../catalog/documents.ts'
 import { filesOf } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
@@ -151,7 +152,7 @@ export interface ReadyProduct {
   readonly document: CatalogDocument
   readonly instance: Instance
   readonly validators: ReadonlyMap<OperationId, Validators>
-  /** Products with equal keys were compiled from the same schemas. */
+  /** Products with equal keys have the same schemas and examples. */
   readonly schemaKey: string
   /** Names of the schemas its operations need. */
   readonly schemaNames: readonly string[]
@@ -181,6 +182,11 @@ export interface SetupOptions {
   now(): Date
   /** When several processes share a database, each job runs in the process that holds its lease. */
   readonly lease?: JobLease
+  /**
+   * Keys of products whose schemas compile and whose examples are valid, as `npm run build` found. Their validators are
+   * compiled when they are first used, because compiling all of them would double the time of a start.
+   */
+  readonly checkedSchemas?: ReadonlySet<string>
   /** Called when a plugin has loaded, or a product is set up, after its timeout. The next build uses it. */
   readonly onLate?: () => unknown
 }
@@ -198,9 +204,11 @@ export function createSetup(
   return async (product, document, plugin, former) => {
     const schemaNames = filesOf(product.operations, schemas)
     const schemaKey = schemaKeyOf(product, schemaNames, schemas)
-    const validators = former?.schemaKey === schemaKey ? former.validators : compileAll(product, validatorsOf)
+    const isChecked = options.checkedSchemas?.has(schemaKey) === true
+    const compile = isChecked ? (operation: Operation) => compiledOnDemand(operation, validatorsOf) : validatorsOf
+    const validators = former?.schemaKey === schemaKey ? former.validators : compileAll(product, compile)
     if ('issues' in validators) return validators
-    const issues = exampleIssues(product, validators)
+    const issues = isChecked ? [] : exampleIssues(product, validators)
     if (issues.length > 0) return { issues }
     const instance = product.upstream
       ? upstreamInstance(product, former, options)
@@ -209,11 +217,20 @@ export function createSetup(
   }
 }
 
+/** Identifies the schemas of a product with everything that they refer to, and its examples. */
 function schemaKeyOf({ operations }: Product, names: readonly string[], schemas: Schemas): string {
-  const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal }) => [
-    [id, params, query, body, response, bodyMedia, plan?.plan, internal],
+  const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal, example }) => [
+    [id, params, query, body, response, bodyMedia, plan?.plan, internal, example],
   ])
-  return JSON.stringify([own, names.map((name) => schemas.get(name))])
+  const content = JSON.stringify([own, names.map((name) => schemas.get(name))])
+  return createHash('sha256').update(content).digest('base64url')
+}
+
+/** Validators of schemas that are known to compile. They are compiled when they are first used. */
+function compiledOnDemand(operation: Operation, validatorsOf: (operation: Operation) => Validators): Validators {
+  let compiled: Validators | undefined
+  const validators = (): Validators => (compiled ??= validatorsOf(operation))
+  return { input: (raw) => validators().input(raw), answer: (value) => validators().answer(value) }
 }
 
 function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {

@@ -4,7 +4,9 @@ import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Product } from '../plugin/catalog.ts'
 import type { Plugin } from '../plugin/plugin.ts'
+import { sourceStack } from '../observe/source-positions.ts'
 import type { Copy } from './code-copies.ts'
+import { CompileError } from './compile-plugin.ts'
 import { createTimeouts, TimedOut } from './timeout.ts'
 
 export type PluginName = NonNullable<Product['plugin']>
@@ -47,7 +49,9 @@ export async function loadPlugin({ name, version }: PluginName, sources: PluginS
       `There is no plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
   const { first, home } = await locate(found.dir, folder, copy)
-  const module = await importWithTimeout(sources, join(home, found.index)).catch((error: unknown) => {
+  // The copy of a built gateway is JavaScript.
+  const { index } = (await find(folder, [dirname(home)])) ?? found
+  const module = await importWithTimeout(sources, join(home, index)).catch((error: unknown) => {
     if (error instanceof TimedOut) throw new PluginError(`The plugin ${folder} ${error.message}`)
     failures.set(first, (failures.get(first) ?? 0) + 1)
     const reason = firstLineOf(error).replaceAll(dirname(home), found.dir)
@@ -82,6 +86,8 @@ async function locate(dir: string, folder: string, copy: Copy | undefined) {
     const failed = failures.get(first) ?? 0
     return { first, home: failed === 0 ? first : await copy(dir, folder, failed) }
   } catch (error) {
+    if (error instanceof CompileError)
+      throw new PluginError(`The plugin ${folder} does not load: ${error.message}`, error)
     throw new PluginError(`The plugin ${folder} could not be read: ${firstLineOf(error)}`, error)
   }
 }
@@ -115,6 +121,8 @@ export function firstLineOf(error: unknown): string {
 /** Returns where in the folder an error was thrown, as " (index.ts:3:7)". Empty if unknown, or if the message names it. */
 function placeIn(folder: string, error: unknown): string {
   if (!(error instanceof Error) || error.message.includes(folder)) return ''
-  const place = error.stack?.split(`${folder}${sep}`)[1]?.match(/^[^\s)]+:\d+/)?.[0]
+  const place = sourceStack(error.stack ?? '')
+    .split(`${folder}${sep}`)[1]
+    ?.match(/^[^\s)]+:\d+/)?.[0]
   return place === undefined ? '' : ` (${place})`
 }

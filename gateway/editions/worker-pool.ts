@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { PluginContext, WorkOptions } from '../plugin/plugin.ts'
+import { compiledName } from './compile-plugin.ts'
 import { packError, packErrorText, unpackError } from './worker-errors.ts'
 import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
 
@@ -33,11 +34,9 @@ const TIMEOUT_SECONDS = 60
 const RETRY_AFTER_SECONDS = 5
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
+const IS_BUILT = import.meta.url.endsWith('.js')
 /** What a thread runs first. From TypeScript sources it must register tsx, because a thread does not inherit it. */
-const ENTRY = new URL(
-  import.meta.url.endsWith('.ts') ? './worker-from-source.mjs' : './worker-thread.js',
-  import.meta.url,
-)
+const ENTRY = new URL(`../editions/${IS_BUILT ? 'worker-thread.js' : 'worker-from-source.mjs'}`, import.meta.url)
 
 /**
  * Creates a pool. It starts a thread when a function needs one and none is free, and keeps it for later functions. Threads
@@ -173,7 +172,9 @@ class Pool implements WorkerPool {
     task.thread = thread
     this.#lastModule = module.href
     thread.tasks.add(task)
-    const assignment: Assignment = { module: module.href, port: threadPort }
+    // A plugin of a built gateway names its TypeScript, and runs as the JavaScript that it was compiled to.
+    const address = IS_BUILT ? compiledName(module.href) : module.href
+    const assignment: Assignment = { module: address, port: threadPort }
     thread.worker.postMessage(assignment, [threadPort])
     const timedOut = `The computation took longer than ${timeoutSeconds} seconds; nothing was charged.`
     task.timer = setTimeout(

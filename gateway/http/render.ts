@@ -1,7 +1,8 @@
 /** Renders Pug views to HTML. Views have texts and loops; handlers and `format` prepare the values. */
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import pug from 'pug'
+import type { compileTemplate } from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
 import { draw, waterfall } from './draw-chart.ts'
 import { format } from './view-formats.ts'
@@ -15,6 +16,9 @@ export interface RendererOptions {
   readonly pluginViewDirs?: () => readonly string[]
 }
 
+/** Pug is loaded with the first page: it takes a tenth of the gateway's start, and many never show a page. */
+const pug = (): typeof import('pug') => createRequire(import.meta.url)('pug') as typeof import('pug')
+
 const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
 
 /**
@@ -23,20 +27,20 @@ const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
  * gets `format`, `chart` and `navigation`.
  */
 export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererOptions): Render {
-  const compiled = new WeakMap<object, Map<string, pug.compileTemplate>>()
+  const compiled = new WeakMap<object, Map<string, compileTemplate>>()
 
-  function compile(view: string): pug.compileTemplate {
+  function compile(view: string): compileTemplate {
     const viewDirs = [viewDir, ...pluginViewDirs()]
     const files = VIEW_NAME.test(view) ? viewDirs.map((folder) => join(folder, `${view}.pug`)) : []
     const file = files.find((path) => existsSync(path))
     if (file === undefined) throw new Error(`There is no view "${view}" in ${viewDirs.join(', ')}.`)
-    return pug.compileFile(file, { basedir: viewDir, compileDebug: false })
+    return pug().compileFile(file, { basedir: viewDir, compileDebug: false })
   }
 
   return (view, locals) => {
     const catalog = locals['catalog'] as Catalog | undefined
     const edition = catalog ?? compiled
-    const templates = compiled.get(edition) ?? new Map<string, pug.compileTemplate>()
+    const templates = compiled.get(edition) ?? new Map<string, compileTemplate>()
     compiled.set(edition, templates)
     const template = templates.get(view) ?? compile(view)
     templates.set(view, template)

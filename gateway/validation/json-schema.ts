@@ -15,7 +15,7 @@ const LENIENT: Options = { strictTypes: false, strictRequired: false, strictTupl
  * compile instead of being ignored. An invalid schema fails only the schemas that refer to it.
  */
 export function createAjv(schemas: Schemas, options: Options): Ajv2020 {
-  const ajv = new Ajv2020({ strict: true, verbose: true, ...LENIENT, ...options })
+  const ajv = new Ajv2020({ strict: true, verbose: true, validateSchema: false, ...LENIENT, ...options })
   formats.default(ajv)
   ajv.addKeyword({ keyword: 'tsType', schemaType: 'string' })
   ajv.addKeyword({ keyword: 'upload', schemaType: 'boolean', validate: (_: boolean, value: unknown) => isFile(value) })
@@ -43,10 +43,14 @@ export class SchemaError extends Error {
   }
 }
 
+/** Checks schemas by their meta-schema. It is shared, because compiling the meta-schema takes longer than most schemas. */
+const metaSchema = new Ajv2020({ strict: true, verbose: true })
+
 /** Compiles a schema. Throws SchemaError with `part` if the schema is invalid. */
 export function compile(ajv: Ajv2020, schema: JsonSchema, part: string): ValidateFunction {
   try {
-    if (ajv.validateSchema(schema) !== true) throw new Error(ajv.errorsText(ajv.errors, { dataVar: 'schema' }))
+    if (metaSchema.validateSchema(schema) !== true)
+      throw new Error(metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' }))
     return ajv.compile(schema)
   } catch (error) {
     throw new SchemaError(part, error)

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { aggregateBars, type Bars, type Columns } from './bars.ts'
-import { createSampleBars, SAMPLE_START } from './sample-bars.ts'
+import { createSampleBars, SAMPLE_START, type SampleBars } from './sample-bars.ts'
 import type { Extent, Series, BarStore } from './bar-store.ts'
 import type { CoveredSymbol } from './symbols.ts'
 
@@ -18,22 +18,30 @@ export interface BarSource {
 
 /**
  * Sample minute bars, computed on request. `walk` computes every symbol up to a time in advance, two weeks at a step, so
- * that no request has to wait for it.
+ * that no request has to wait for it, and notes how far it came, so that a later process continues there.
  */
-export function sampleBarSource(
+export async function openSampleBars(
   symbols: readonly CoveredSymbol[],
-): BarSource & { walk(to: number, signal: AbortSignal): Promise<void> } {
-  const samples = new Map(symbols.map((symbol) => [symbol.symbol, createSampleBars(symbol)]))
+  notes: Pick<BarStore, 'note' | 'setNote'>,
+): Promise<BarSource & { walk(to: number, signal: AbortSignal): Promise<void> }> {
+  const samples = new Map<string, SampleBars>()
+  for (const symbol of symbols) {
+    const walked = await notes.note(noteOf(symbol.symbol))
+    samples.set(symbol.symbol, createSampleBars(symbol, walked === null ? undefined : Buffer.from(walked, 'base64')))
+  }
   const series = symbols.map(({ symbol }, id) => ({ id, symbol, venue: 'sample', interval_seconds: 60 }))
   return {
     series: async () => series,
     read: async ({ symbol }, from, to, asOf) => samples.get(symbol)!.read(from, Math.min(to, asOf - 59)),
     async walk(to, signal) {
-      for (const sample of samples.values())
-        for (let at = SAMPLE_START; at < to && !signal.aborted; at += 14 * DAY) {
-          sample.read(at, at + 60)
+      for (const [symbol, sample] of samples) {
+        while (sample.walkedTo() < to && !signal.aborted) {
+          const next = Math.min(sample.walkedTo() + 14 * DAY, to)
+          sample.read(next - 60, next)
           await setImmediate()
         }
+        await notes.setNote(noteOf(symbol), sample.midnights().toString('base64'))
+      }
     },
     async extent({ symbol }, asOf) {
       const week = samples.get(symbol)!.read(asOf - 7 * DAY, asOf - 59)
@@ -41,6 +49,8 @@ export function sampleBarSource(
     },
   }
 }
+
+const noteOf = (symbol: string): string => `sample walk ${symbol}`
 
 /** Bars of the database. `rank` orders the venues; the smallest rank is preferred. */
 export function storedBarSource(store: BarStore, rank: (venue: string) => number = () => 0): BarSource {

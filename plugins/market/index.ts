@@ -9,7 +9,7 @@ import { openSampleBooks } from './order-books/sample-books.ts'
 import { openOnlineBars } from './online-bars.ts'
 import { ingestRecordings } from './bar-replay.ts'
 import { sessionAt } from './trading-session.ts'
-import { readBars, sampleBarSource, storedBarSource, type BarSource } from './bar-source.ts'
+import { readBars, openSampleBars, storedBarSource, type BarSource } from './bar-source.ts'
 import { createBarStore, migrations } from './bar-store.ts'
 import { createSymbolIndex, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
 
@@ -26,7 +26,7 @@ export default definePlugin({
     const online = dataMode === 'online' ? await openOnlineBars(context, settings, store) : null
     // Identifies this set of bars. Products that store results computed from them store it too.
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
-    const sample = dataMode === 'sample' ? sampleBarSource(settings.symbols) : null
+    const sample = dataMode === 'sample' ? await openSampleBars(settings.symbols, store) : null
     const source: BarSource = sample ?? storedBarSource(store, online?.rank)
     const polled = online ? openOnlineBooks(context, settings) : null
     const depth =

@@ -76,8 +76,23 @@ function normalAt(seed: number, minute: number, draw: number): number {
   )
 }
 
-/** Creates the sample of one symbol. `read` returns the bars that open in [from, to), epoch seconds. */
-export function createSampleBars(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
+export interface SampleBars {
+  /** The bars that open in [from, to), epoch seconds. */
+  read(from: number, to: number): Columns
+  /** The last midnight walked so far, epoch seconds. */
+  walkedTo(): number
+  /** The states at the midnights walked so far, for `createSampleBars` of a later process. */
+  midnights(): Buffer
+}
+
+/** Numbers of a walk: price, fast, daily, monthly. */
+const STATE = 4
+
+/**
+ * Creates the sample of one symbol. With `walked`, the midnights of an earlier process, it continues from there. They
+ * are ignored if they belong to other parameters: then the last of them does not follow from the one before.
+ */
+export function createSampleBars(symbol: SampleSymbol, walked?: Buffer): SampleBars {
   const seed = seedOf(symbol.symbol)
   const always = symbol.session === '24x7'
   const sessionMinutes = always ? 365 * MINUTES_A_DAY : 252 * 390
@@ -134,7 +149,26 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
     return walk
   }
 
+  /** Takes over the midnights of an earlier process. */
+  const restore = (bytes: Buffer): void => {
+    const numbers = new Float64Array(Uint8Array.from(bytes).buffer)
+    const walks = Array.from({ length: numbers.length / STATE }, (_, day): Walk => {
+      const [price = NaN, fast = NaN, daily = NaN, monthly = NaN] = numbers.subarray(day * STATE, (day + 1) * STATE)
+      return { price, fast, daily, monthly }
+    })
+    const [first, last] = [walks[0], walks.at(-1)]
+    if (walks.length < 2 || !isSame(first, midnights[0])) return
+    midnights.splice(0, 1, ...walks)
+    if (!isSame(walkDay(walks.length - 2, null, 0, 0), last)) midnights.splice(0, walks.length, { ...first! })
+  }
+  if (walked && walked.length % (8 * STATE) === 0) restore(walked)
+
   return {
+    walkedTo: () => SAMPLE_START + (midnights.length - 1) * DAY,
+    midnights() {
+      const numbers = midnights.flatMap(({ price, fast, daily, monthly }) => [price, fast, daily, monthly])
+      return Buffer.from(Float64Array.from(numbers).buffer)
+    },
     read(from, to) {
       const first = Math.max(0, Math.floor((from - SAMPLE_START) / DAY))
       const last = Math.floor((to - 1 - SAMPLE_START) / DAY)
@@ -144,6 +178,10 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
       return out.end()
     },
   }
+}
+
+function isSame(one: Walk | undefined, other: Walk | undefined): boolean {
+  return (['price', 'fast', 'daily', 'monthly'] as const).every((name) => one?.[name] === other?.[name])
 }
 
 /** Log volatility by time of day and weekday: high around 15:30 UTC, low at night and on weekends. */

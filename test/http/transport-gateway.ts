@@ -120,6 +120,7 @@ export function editionOf(
     handlers: new Map(routes.map(({ operation, handle }) => [operation.id, handle])),
     disabled: [],
     viewDirs: [],
+    schemaKeys: [],
     status: () => [],
     facts: async () => ({}),
     start: () => {},

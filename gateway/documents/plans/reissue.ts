@@ -3,7 +3,7 @@
  * message with the current time: a key by itself (EIP-191), a contract wallet by its code (ERC-1271). The journal knows
  * what the wallet has bought.
  */
-import { hashMessage, recoverAddress } from 'viem'
+import { hashMessage, recoverAddress } from 'viem/utils'
 import type { Hex } from '../../config/networks.ts'
 import type { Erc1271Check } from '../../methods/exact-evm/erc1271.ts'
 import { createSignatureCheckLimit } from '../../methods/signature-check-limit.ts'

@@ -1,6 +1,6 @@
 /** The ERC-8004 identity registry: agents numbered from 0 or 1, each with the address of its registration file. */
 import type { PluginContext } from 'tollgate/plugin'
-import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
+import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import { createPage, EMPTY, type Kind, type Page, type Protocol, SourceError } from '../listing.ts'
 import { nameOf, textOf } from '../listing-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'

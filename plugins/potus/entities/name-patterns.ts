@@ -2,7 +2,7 @@
  * Names that are not in the gazetteer: those whose form says what they are (counties, universities, committees, state
  * courts), and persons that a grammar finds.
  */
-import nlp from 'compromise'
+import { createRequire } from 'node:module'
 import { type EntityType, facts, slugOf } from './gazetteer.ts'
 
 export interface Named {
@@ -120,7 +120,7 @@ const COMMON = new Set([...facts.context.common, ...facts.context.institutions])
 export function guessPersons(text: string): GuessedPerson[] {
   // Links, handles and hashtags would confuse the grammar.
   const readable = text.slice(0, MAX_PARSED).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
-  const matches = nlp(readable).people().json({ offset: true }) as Match[]
+  const matches = grammar().nlp(readable).people().json({ offset: true }) as Match[]
   let after = 0
   return matches.flatMap((match): GuessedPerson[] => {
     const name = bareName(match.text)
@@ -165,7 +165,19 @@ function isNamesake(before: string, after: string): boolean {
   return (next !== undefined && INSTITUTIONS.has(next)) || (previous !== undefined && BORROWERS.has(previous))
 }
 
-const { lexicon } = (nlp.model() as { one: { lexicon: Readonly<Record<string, string | readonly string[]>> } }).one
+type Lexicon = Readonly<Record<string, string | readonly string[]>>
+
+let loaded: { readonly nlp: typeof import('compromise').default; readonly lexicon: Lexicon } | undefined
+
+/** The grammar and its words. They are loaded with the first text, because they take a tenth of the gateway's start. */
+function grammar(): NonNullable<typeof loaded> {
+  if (loaded) return loaded
+  const nlp = createRequire(import.meta.url)('compromise') as typeof import('compromise').default
+  const { one } = nlp.model() as { readonly one: { readonly lexicon: Lexicon } }
+  loaded = { nlp, lexicon: one.lexicon }
+  return loaded
+}
+
 const NAMES = new Set(['MaleName', 'FemaleName', 'FirstName'])
 const WORDS = new Set(facts.context.words_not_names)
 
@@ -173,5 +185,5 @@ const WORDS = new Set(facts.context.words_not_names)
 export function isGivenName(word: string): boolean {
   if (!/^\p{Lu}/u.test(word) || WORDS.has(word)) return false
   const plain = word.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
-  return word in facts.nicknames || [lexicon[plain] ?? []].flat().some((tag) => NAMES.has(tag))
+  return word in facts.nicknames || [grammar().lexicon[plain] ?? []].flat().some((tag) => NAMES.has(tag))
 }

@@ -100,7 +100,7 @@ describe('the copies of plugin code', () => {
     writeFileSync(join(folder, 'file'), '')
     const warnings: unknown[] = []
     const log = { warn: (...args: unknown[]) => void warnings.push(args.at(-1)) } as unknown as Logger
-    const unwritable = createCopies(join(folder, 'file/copies'), log)
+    const unwritable = createCopies(join(folder, 'file/copies'), { log })
     write('tin/index.ts', '')
     expect([await unwritable(dir, 'gold', 0), await unwritable(dir, 'tin', 1)]).to.deep.equal([
       join(dir, 'gold'),

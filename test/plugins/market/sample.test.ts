@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createSampleBars, SAMPLE_START, type SampleSymbol } from '../../../plugins/market/sample-bars.ts'
+import {
+  createSampleBars,
+  SAMPLE_START,
+  type SampleBars,
+  type SampleSymbol,
+} from '../../../plugins/market/sample-bars.ts'
 
 const BTC: SampleSymbol = {
   symbol: 'BTC-USD',
@@ -20,6 +25,18 @@ const SPY: SampleSymbol = {
 }
 const DAY = 86_400
 
+function createSampleBarsUpTo(days: number, symbol: SampleSymbol = BTC): SampleBars {
+  const bars = createSampleBars(symbol)
+  bars.read(SAMPLE_START, SAMPLE_START + days * DAY)
+  return bars
+}
+
+function withLastByteChanged(bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[changed.length - 1]! ^= 1
+  return changed
+}
+
 describe('the sample bars', () => {
   const whole = createSampleBars(BTC).read(SAMPLE_START, SAMPLE_START + 90 * DAY)
 
@@ -36,6 +53,24 @@ describe('the sample bars', () => {
       { numRuns: 30 },
     )
   })
+
+  it('are the same in a process that continues from the midnights of another', () => {
+    const continued = createSampleBars(BTC, createSampleBarsUpTo(60).midnights())
+    const from = SAMPLE_START + 89 * DAY
+    expect(continued.read(from, from + DAY).close).to.deep.equal(whole.close.slice(89 * 1440, 90 * 1440))
+    expect(createSampleBars(BTC, continued.midnights()).midnights()).to.deep.equal(continued.midnights())
+  })
+
+  for (const [what, midnights] of [
+    ['of another symbol', () => createSampleBarsUpTo(3, { ...BTC, symbol: 'ETH-USD' }).midnights()],
+    ['of other parameters', () => createSampleBarsUpTo(3, { ...BTC, volatility: 0.6 }).midnights()],
+    ['that were cut off', () => createSampleBarsUpTo(3).midnights().subarray(0, 40)],
+    ['that were changed', () => withLastByteChanged(createSampleBarsUpTo(3).midnights())],
+  ] as const)
+    it(`ignore midnights ${what}`, () => {
+      const bars = createSampleBars(BTC, midnights()).read(SAMPLE_START, SAMPLE_START + 5 * DAY)
+      expect(bars.close).to.deep.equal(whole.close.slice(0, 5 * 1440))
+    })
 
   it('have a valid bar for every minute that opens where the last one closed', () => {
     expect(whole.count).to.equal(90 * 1440)

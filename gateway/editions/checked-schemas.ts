@@ -1,0 +1,14 @@
+/**
+ * Which schemas are known to compile: `npm run build` compiles those of the catalog that comes with the gateway and lists
+ * their keys, so that a start compiles only schemas that it has never seen.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+/** The list, beside the built gateway. */
+export const CHECKED_SCHEMAS = resolve(import.meta.dirname, '../../checked-schemas.json')
+
+/** Reads the keys of the list. It is empty if the gateway runs from its sources. */
+export function readCheckedSchemas(): ReadonlySet<string> {
+  return new Set(existsSync(CHECKED_SCHEMAS) ? (JSON.parse(readFileSync(CHECKED_SCHEMAS, 'utf8')) as string[]) : [])
+}

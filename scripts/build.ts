@@ -1,0 +1,117 @@
+/**
+ * `npm run build`: compiles the gateway and its plugins to JavaScript in `dist`, which starts in half the time that the
+ * sources take. `npm start` and `npm test` call it when a source has changed since the last build.
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { createCopies } from '../gateway/editions/code-copies.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const dist = join(root, 'dist')
+
+/** Every file that is written, by its path below `dist`. */
+const written = new Set<string>()
+
+/** The modules that are started or imported from outside: by the command line, by plugins and by worker threads. */
+const ENTRIES = ['main', 'compose', 'config/config', 'plugin/plugin', 'editions/worker-thread']
+/** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
+const NOT_BUNDLED = [
+  '@keyv/redis',
+  'esbuild',
+  'jsonc-parser',
+  'knex',
+  'pg',
+  'pino',
+  'pug',
+  'secp256k1',
+  'sqlite3',
+  'tsx',
+]
+
+/**
+ * Bundles the gateway with most packages into a few files, since reading 1,700 modules takes longer than running them.
+ * The bundles lie as deep as the sources, so that paths relative to them lead to the same places.
+ */
+async function buildGateway(): Promise<void> {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: ENTRIES.map((entry) => join('gateway', `${entry}.ts`)),
+    outdir: dist,
+    outbase: root,
+    chunkNames: 'gateway/bundles/[name]-[hash]',
+    write: false,
+    bundle: true,
+    splitting: true,
+    external: NOT_BUNDLED,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    sourcemap: 'external',
+    sourcesContent: false,
+    // Bundled CommonJS modules require what Node provides.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+  })
+  for (const { path, contents } of outputFiles) await replace(path, contents)
+}
+
+/** Plugins import `tollgate/plugin` from this package, because it is the nearest to their compiled copies. */
+async function writePackage(): Promise<void> {
+  const entry = (module: string): string => `./gateway/${module}.js`
+  const content = {
+    name: 'tollgate',
+    private: true,
+    type: 'module',
+    exports: { './plugin': entry('plugin/plugin') },
+    imports: { '#gateway': entry('plugin/plugin') },
+  }
+  await replace(join(dist, 'package.json'), `${JSON.stringify(content, null, 2)}\n`)
+}
+
+/** Compiles the plugins that come with the gateway. Others are compiled when a catalog first names them. */
+async function buildPlugins(): Promise<number> {
+  const plugins = join(root, 'plugins')
+  const copy = createCopies(join(dist, '.plugins'), { compiles: true })
+  const folders = readdirSync(plugins).filter((folder) => existsSync(join(plugins, folder, 'index.ts')))
+  for (const folder of folders) await copy(plugins, folder, 0)
+  return folders.length
+}
+
+/** Lists the schemas of our own catalog that compile. Whoever changes one of them compiles it at the start, as any other. */
+async function listSchemas(): Promise<void> {
+  await replace(join(dist, 'checked-schemas.json'), '[]\n')
+  const built = (file: string): Promise<unknown> => import(pathToFileURL(join(dist, 'gateway', file)).href)
+  const { openCatalog } = (await built('compose.js')) as typeof import('../gateway/compose.ts')
+  const { readConfig } = (await built('config/config.js')) as typeof import('../gateway/config/config.ts')
+  const { edition, close } = await openCatalog(readConfig({}))
+  await replace(join(dist, 'checked-schemas.json'), `${JSON.stringify(edition?.schemaKeys ?? [])}\n`)
+  await close()
+}
+
+/** Replaces a file at once, so that a process that starts meanwhile reads the old one or the new one. */
+async function replace(path: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(`${path}.${process.pid}`, content)
+  await rename(`${path}.${process.pid}`, path)
+  written.add(path)
+}
+
+/** Removes what an earlier build wrote and this one did not. */
+async function removeOld(): Promise<void> {
+  for (const name of await readdir(join(dist, 'gateway'), { recursive: true, withFileTypes: true })) {
+    const path = join(name.parentPath, name.name)
+    if (name.isFile() && !written.has(path)) await rm(path)
+  }
+}
+
+const began = performance.now()
+await buildGateway()
+await writePackage()
+const count = await buildPlugins()
+await removeOld()
+await listSchemas()
+process.stderr.write(`[build] gateway and ${count} plugins in ${((performance.now() - began) / 1000).toFixed(1)} s\n`)
