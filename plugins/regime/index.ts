@@ -18,7 +18,8 @@ import type {
 } from '../../schemas/types.d.ts'
 import { roundTo } from '../lib/quant/rounding.ts'
 import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
-import { createClassifier, type Classifier, type Market } from './classifier.ts'
+import { createClassifier, type Classifier } from './classifier.ts'
+import type { Market } from './classify-work.ts'
 import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
 import { createGrader } from './label-grades.ts'
 import { methodology } from './regime-methodology.ts'
@@ -122,7 +123,9 @@ class MarketRegime {
     const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
     if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
     const range = { from, to: until, asOf: at, limit: limit + 1 }
-    const found = await (await this.#open(ask)).between(SOLD, range)
+    const stored = await this.#open(ask)
+    if (await stored.lacks(from)) throw this.#waiting()
+    const found = await stored.between(SOLD, range)
     const page = found.slice(0, limit)
     return {
       symbol: this.#symbol,

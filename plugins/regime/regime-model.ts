@@ -123,6 +123,11 @@ export function createModel(barMinutes: number, fit?: Fit): ModelState {
   }
 }
 
+/** The close of the last bar, epoch seconds; NaN before the first. */
+export function closedAt({ minute }: ModelState): number {
+  return minute * 60
+}
+
 const bar: FilteredBar = { open: 0, high: 0, low: 0, close: 0, verdict: 'good' }
 const features = new Float64Array(FEATURES)
 

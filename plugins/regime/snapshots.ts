@@ -66,7 +66,26 @@ export const migrations: readonly Migration[] = [
     await db.raw(`update regime_series
       set snapshots = (select count(*) from regime_snapshots where series = regime_series.id)`)
   },
+  async (db) => {
+    // Snapshots before this time are being computed; null if none are missing.
+    await db.schema.alterTable('regime_series', (table) => {
+      table.bigInteger('filled_before')
+    })
+  },
 ]
+
+/** Snapshots as JSON arrays of rows, ready to be inserted. */
+export type EncodedSnapshots = readonly string[]
+
+/** Encodes snapshots for `Snapshots.add`. A worker thread does it for long stretches. */
+export function encodeSnapshots(snapshots: readonly Snapshot[]): EncodedSnapshots {
+  const chunks: string[] = []
+  for (let start = 0; start < snapshots.length; start += CHUNK)
+    chunks.push(
+      JSON.stringify(snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))),
+    )
+  return chunks
+}
 
 export interface Snapshots {
   /** The newest snapshot known at `asOf`. */
@@ -77,7 +96,11 @@ export interface Snapshots {
     range: { readonly from: number; readonly to: number; readonly asOf: number; readonly limit: number },
   ): Promise<Pick<Snapshot, Name>[]>
   /** Adds snapshots. Stored ones are never changed. */
-  add(snapshots: readonly Snapshot[]): Promise<void>
+  add(snapshots: EncodedSnapshots): Promise<void>
+  /** Notes that snapshots before a time are still missing; null if none are. */
+  fillBefore(time: number | null): Promise<void>
+  /** True if no snapshot is stored yet, or some from `from` on are still being computed. */
+  lacks(from: number): Promise<boolean>
   /** Number of snapshots, and the times of the first and the last. */
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
   /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
@@ -112,10 +135,16 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
     between: async (names, { from, to, asOf, limit }) =>
       await known(names, asOf).where('as_of', '>=', from).where('as_of', '<', to).orderBy('as_of').limit(limit),
     async add(snapshots) {
-      for (let start = 0; start < snapshots.length; start += CHUNK) {
-        const rows = snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))
-        await insertAndCount(db, series, JSON.stringify(rows))
-      }
+      for (const rows of snapshots) await insertAndCount(db, series, rows)
+    },
+    async fillBefore(time) {
+      await db('regime_series').where('id', series).update({ filled_before: time })
+    },
+    async lacks(from) {
+      const { snapshots, filled_before } = (await db('regime_series')
+        .where('id', series)
+        .first('snapshots', 'filled_before')) as { snapshots: number; filled_before: number | null }
+      return snapshots === 0 || (filled_before !== null && from < filled_before)
     },
     async extent() {
       // Each end in a query of its own: SQLite reads the whole series for a minimum and a maximum in one.

@@ -8,7 +8,7 @@ import { idOf } from '../../plugins/directory/listing.ts'
 import { UNVISITED } from '../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
-import { migrations as regimeTables, openSnapshots } from '../../plugins/regime/snapshots.ts'
+import { encodeSnapshots, migrations as regimeTables, openSnapshots } from '../../plugins/regime/snapshots.ts'
 import { createReader } from '../../plugins/potus/store/event-reader.ts'
 import { migrations as potusTables } from '../../plugins/potus/store/tables.ts'
 import { DATABASES, type TestDatabase } from '../contracts/databases.ts'
@@ -41,11 +41,11 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
         await Promise.all(
           series.map((one, nth) => {
             const minutes = range(round * 20 + nth * 5, round * 20 + nth * 5 + 30)
-            return one.add(minutes.map((minute) => snapshotAt(minute * 60)))
+            return one.add(encodeSnapshots(minutes.map((minute) => snapshotAt(minute * 60))))
           }),
         )
       const other = await openSnapshots(db, 'ETH-USD', 'sample')
-      await other.add([snapshotAt(60)])
+      await other.add(encodeSnapshots([snapshotAt(60)]))
       const count = (await rows('regime_snapshots')) - 1
       for (const one of series) expect(await one.extent()).to.deep.equal({ count, first: 0, last: 219 * 60 })
       expect(await other.extent()).to.deep.equal({ count: 1, first: 60, last: 60 })

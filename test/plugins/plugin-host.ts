@@ -18,6 +18,8 @@ export interface PluginHostOptions {
   readonly db?: OpenDatabase
   readonly fetch?: typeof fetch
   readonly log?: Logger
+  /** Called when a plugin begins to show progress. */
+  readonly onProgress?: () => void
 }
 
 export interface HostedPlugin {
@@ -75,7 +77,10 @@ export async function openPluginHost(
         replayShift: parseReplayShift(options.replayShift ?? 'auto'),
       }),
       work: workers.work,
-      progress: () => ({ advance: () => undefined, end: () => undefined }),
+      progress() {
+        options.onProgress?.()
+        return { advance: () => undefined, end: () => undefined }
+      },
       now: options.now,
     }
     registrations.push(await plugin.setup(context))

@@ -13,7 +13,12 @@ import { createRateStore, migrations as fundingTables } from '../../plugins/fund
 import { createBackfillPlan } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
 import { createColumns } from '../../plugins/market/bars.ts'
-import { migrations as regimeTables, newestSnapshots, openSnapshots } from '../../plugins/regime/snapshots.ts'
+import {
+  encodeSnapshots,
+  migrations as regimeTables,
+  newestSnapshots,
+  openSnapshots,
+} from '../../plugins/regime/snapshots.ts'
 import { createReader } from '../../plugins/potus/store/event-reader.ts'
 import { migrations as potusTables } from '../../plugins/potus/store/tables.ts'
 import { DATABASES } from '../contracts/databases.ts'
@@ -83,7 +88,9 @@ async function useBars(db: OpenDatabase): Promise<void> {
 
 async function useSnapshots(db: OpenDatabase): Promise<void> {
   const snapshots = await openSnapshots(db, 'BTC-USD', 'sample')
-  await snapshots.add([60, 120, 180].map((at) => snapshotAt(at)))
+  await snapshots.add(encodeSnapshots([60, 120, 180].map((at) => snapshotAt(at))))
+  await snapshots.fillBefore(60)
+  await snapshots.lacks(60)
   await snapshots.latest(120)
   await snapshots.between(['as_of', 'volatile'], { from: 0, to: 180, asOf: 180, limit: 10 })
   await (await newestSnapshots(db, 'BTC-USD'))?.extent()

@@ -18,6 +18,11 @@ const SYMBOL = {
 }
 const SINCE = '2025-08-20T00:00:00Z'
 
+const plugins = [
+  { plugin: market, settings: { symbols: [SYMBOL] } },
+  { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
+]
+
 for (const [name, options] of [
   ['SQLite', { file: ':memory:' }],
   ['PostgreSQL', { url: POSTGRES_URL }],
@@ -26,14 +31,7 @@ for (const [name, options] of [
     const db = openDatabase(options)
     let clock = Date.parse('2025-09-03T10:00:20Z')
     let host: PluginHost
-    const openHost = (): Promise<PluginHost> =>
-      openPluginHost(
-        [
-          { plugin: market, settings: { symbols: [SYMBOL] } },
-          { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
-        ],
-        { now: () => new Date(clock), db },
-      )
+    const openHost = (): Promise<PluginHost> => openPluginHost(plugins, { now: () => new Date(clock), db })
     const refusal = (operation: string, query?: object): Promise<unknown> =>
       host.call(operation, query).then(
         () => expect.fail('was not refused'),
@@ -140,13 +138,9 @@ for (const [name, options] of [
     it('continues after a restart as if it had not stopped, and never changes stored snapshots', async () => {
       const rows = () => db('regime_snapshots').orderBy('as_of')
       const before = await rows()
-      const uninterrupted = await openPluginHost(
-        [
-          { plugin: market, settings: { symbols: [SYMBOL] } },
-          { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
-        ],
-        { now: () => new Date(Date.parse('2025-09-05T00:00:10Z')) },
-      )
+      const uninterrupted = await openPluginHost(plugins, {
+        now: () => new Date(Date.parse('2025-09-05T00:00:10Z')),
+      })
       await uninterrupted.run('classify')
       await host.stop()
       for (const moment of ['2025-09-03T23:59:30Z', '2025-09-04T00:00:30Z', '2025-09-05T00:00:10Z']) {
@@ -161,6 +155,28 @@ for (const [name, options] of [
       const plain = (list: { series: number }[]) => list.map((row) => ({ ...row, series: 0 }))
       expect(plain(after)).to.deep.equal(plain(await uninterrupted.db('regime_snapshots').orderBy('as_of')))
       await uninterrupted.stop()
+    })
+
+    it('stores the newest snapshots first, sells no history until the rest is there, and ends with the same rows', async () => {
+      const rowsOf = async ({ db }: PluginHost) =>
+        (await db<{ series: number }>('regime_snapshots').orderBy('as_of')).map((row) => ({ ...row, series: 0 }))
+      const beginning = new AbortController()
+      const begun = await openPluginHost(plugins, { now: () => new Date(clock), onProgress: () => beginning.abort() })
+      await begun.run('classify', beginning.signal)
+      expect(await begun.call('getRegimeCurrent')).to.deep.include({ as_of: '2025-09-05T00:00:00Z' })
+      expect(await begun.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })).to.have.property('as_of')
+      expect(await begun.call('getRegimeHistory', { limit: 1440 })).to.have.property('count', 1440)
+      const old = begun.call('getRegimeHistory', { start: '2025-08-21', limit: 10 })
+      expect(await old.catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+      expect(await rowsOf(begun)).to.have.length(2 * 1440)
+
+      const restarted = await openPluginHost(plugins, { now: () => new Date(clock), db: begun.db })
+      await restarted.run('classify')
+      expect(await rowsOf(restarted)).to.deep.equal(await rowsOf(host))
+      const { snapshots } = await restarted.call('getRegimeHistory', { start: '2025-08-21', limit: 10 })
+      expect(snapshots).to.deep.equal((await history({ start: '2025-08-21', limit: 10 })).snapshots)
+      await restarted.stop()
+      await begun.stop()
     })
 
     it('grades each snapshot by the following hour, also in a process that does not run the job', async () => {
