@@ -167,7 +167,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
 const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
-const gateway = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], { cwd: root, env, stdio: 'ignore' })
+const gateway = spawn(process.execPath, ['dist/gateway/main.js'], { cwd: root, env, stdio: 'ignore' })
 try {
   const [form, bars] = [ledgerForm(), barsBody()]
   const sandbox = await readSandbox()

@@ -80,7 +80,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
 const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
-const gateway = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], { cwd: root, env, stdio: 'ignore' })
+const gateway = spawn(process.execPath, ['dist/gateway/main.js'], { cwd: root, env, stdio: 'ignore' })
 const exited = new Promise((done) => gateway.once('exit', done))
 
 /** Returns the gateway's CPU per request in microseconds. */

@@ -25,7 +25,7 @@ export async function startVictim(environment: Readonly<Record<string, string>>)
 }
 
 async function start(environment: Readonly<Record<string, string>>): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], {
+  const child = spawn(process.execPath, ['dist/gateway/main.js'], {
     cwd: root,
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,7 +7,7 @@ import { NETWORKS } from '../../gateway/config/networks.ts'
 import { buy, json, offer, receipt } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
 import { freePort } from '../support/gateway.ts'
-import { start, type Started } from '../support/process.ts'
+import { startGateway, type Started } from '../support/process.ts'
 import { SHOP } from '../support/sandbox.ts'
 
 describe('a production gateway', () => {
@@ -41,7 +41,7 @@ describe('a production gateway', () => {
   })
 
   it('settles payments on the chain with id 8453, under the name and token domain of Base', async () => {
-    running = await start('gateway/main.ts', /is open at/, environment)
+    running = await startGateway(/is open at/, environment)
     const url = `http://127.0.0.1:${environment['PORT']}`
     const { v1, v2 } = await offer(`${url}/v1/echo/real`)
     expect(v1.accepts[0]).to.deep.include({ network: 'base', asset: NETWORKS.base.asset, payTo: payee })
@@ -59,7 +59,7 @@ describe('a production gateway', () => {
 
   it('does not start if configuration is missing, and lists everything that is missing', async () => {
     const { PAY_TO: _payee, SETTLE_KEY: _key, ALLOW_SAMPLE_SALES: _allow, ...rest } = environment
-    const failure = await start('gateway/main.ts', /is open at/, rest).catch((error: Error) => error.message)
+    const failure = await startGateway(/is open at/, rest).catch((error: Error) => error.message)
     expect(failure)
       .to.match(/PAY_TO is missing/)
       .and.match(/SETTLE_KEY is missing/)
@@ -67,7 +67,7 @@ describe('a production gateway', () => {
   })
 
   it('does not start if the node serves another chain than the configured one', async () => {
-    const failure = await start('gateway/main.ts', /is open at/, { ...environment, NETWORK: 'base-sepolia' }).catch(
+    const failure = await startGateway(/is open at/, { ...environment, NETWORK: 'base-sepolia' }).catch(
       (error: Error) => error.message,
     )
     expect(failure).to.match(/base-sepolia/)

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { gold, PLUGINS, SERVICE } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
-import { start, type Started } from '../support/process.ts'
+import { startGateway, type Started } from '../support/process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -25,7 +25,7 @@ describe('the example programs of the README', function () {
       writeFileSync(join(folder, 'catalog', file), JSON.stringify(content))
     write('service.json', SERVICE)
     write('gold.json', { ...gold(), operations: { getRegimeCurrent: current, getGoldColumns } })
-    gateway = await start('gateway/main.ts', /is open at[\s\S]*\/pricing/, {
+    gateway = await startGateway(/is open at[\s\S]*\/pricing/, {
       CATALOG_DIR: join(folder, 'catalog'),
       PLUGIN_DIRS: PLUGINS,
       DATA_DIR: join(folder, 'data'),

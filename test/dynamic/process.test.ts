@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { generatePrivateKey } from 'viem/accounts'
 import { gold, SERVICE } from '../support/catalog.ts'
 import { freePort, PAY_TO } from '../support/gateway.ts'
-import { start, type Started } from '../support/process.ts'
+import { startGateway, type Started } from '../support/process.ts'
 import { wordProduct } from './live-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -82,7 +82,7 @@ describe('a gateway process', () => {
     write('plugins/hostile/index.ts', HOSTILE)
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
-    running = await start('gateway/main.ts', /is open at/, {
+    running = await startGateway(/is open at/, {
       NETWORK: 'base-sepolia',
       PAY_TO,
       SETTLE_RPC_URL: 'http://127.0.0.1:9/',

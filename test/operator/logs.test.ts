@@ -6,7 +6,7 @@ import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { freePort } from '../support/gateway.ts'
-import { start, type Started } from '../support/process.ts'
+import { startGateway, type Started } from '../support/process.ts'
 
 const shop = resolve(import.meta.dirname, '../fixtures/shop')
 const TOKEN = 'correct-horse-battery'
@@ -31,7 +31,7 @@ describe('the log of a running gateway at the most verbose level', function () {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-logs-'))
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
-    running = await start('gateway/main.ts', /Tollgate is open/, {
+    running = await startGateway(/Tollgate is open/, {
       PORT: String(port),
       DATA_DIR: folder,
       CATALOG_DIR: join(shop, 'catalog'),

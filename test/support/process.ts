@@ -1,8 +1,11 @@
 /** Starts child processes for tests, waits for them, and ends them by pid. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
+
+type Environment = Readonly<Record<string, string>>
 
 export interface Started {
   readonly child: ChildProcess
@@ -14,14 +17,19 @@ export interface Started {
   stop(): Promise<void>
 }
 
+/** Starts the built gateway, as `npm start` does, and resolves once its output matches `sign`. */
+export async function startGateway(sign: RegExp, env: Environment): Promise<Started> {
+  if (!existsSync(join(root, 'dist/build.json'))) throw new Error('The gateway is not built: run npm run build first.')
+  return startNode(['dist/gateway/main.js'], sign, env)
+}
+
 /** Starts a TypeScript file and resolves once its output matches `sign`. Rejects if it ends before. */
-export async function start(
-  file: string,
-  sign: RegExp,
-  env: Readonly<Record<string, string>>,
-  args: string[] = [],
-): Promise<Started> {
-  const child = spawn(process.execPath, ['--import', 'tsx/esm', file, ...args], {
+export async function start(file: string, sign: RegExp, env: Environment, args: string[] = []): Promise<Started> {
+  return startNode(['--import', 'tsx/esm', file, ...args], sign, env)
+}
+
+async function startNode(args: readonly string[], sign: RegExp, env: Environment): Promise<Started> {
+  const child = spawn(process.execPath, args, {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -35,7 +43,7 @@ export async function start(
     }
     child.stdout.on('data', onOutput)
     child.stderr.on('data', onOutput)
-    void ended.then((how) => reject(new Error(`${file} ended with ${how}:\n${printed}`)))
+    void ended.then((how) => reject(new Error(`${args.join(' ')} ended with ${how}:\n${printed}`)))
   })
   return {
     child,

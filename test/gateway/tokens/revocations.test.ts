@@ -12,7 +12,7 @@ import { createRevocations } from '../../../gateway/tokens/revocations.ts'
 import { openSchema, type Schema } from '../../contracts/postgres.ts'
 import { ask, json } from '../../support/agent.ts'
 import { freePort, PAY_TO } from '../../support/gateway.ts'
-import { start, type Started } from '../../support/process.ts'
+import { startGateway, type Started } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
 
 const fixtures = resolve(import.meta.dirname, '../../fixtures/shop')
@@ -58,9 +58,7 @@ describe('a token that is revoked at one of two gateways', () => {
       LOG_LEVEL: 'silent',
     }
     const started = await Promise.all(
-      ports.map((port, nth) =>
-        start('gateway/main.ts', /is open at/, { ...environment, ...shared(nth), PORT: String(port) }),
-      ),
+      ports.map((port, nth) => startGateway(/is open at/, { ...environment, ...shared(nth), PORT: String(port) })),
     )
     running.push(...started)
     const tokens = await createTokens({ keys, dataDir: null, issuer: baseUrl, now: () => new Date() })
