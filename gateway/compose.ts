@@ -468,7 +468,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
       ...(previous ? { previous } : {}),
-      checkAnswers: true,
+      checkAnswers: config.network === SANDBOX,
       checkedSchemas,
       ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),
       ...options,

@@ -39,7 +39,7 @@ export interface EditionOptions extends SetupOptions {
   readonly builtins: readonly Plugin[]
   /** The edition to replace. What has not changed is kept, and a product that is now invalid stays as it was. */
   readonly previous?: Edition
-  /** True checks every answer against its schema; false checks one in a hundred. */
+  /** True checks every answer against its schema; false checks the first of an operation and then one in a hundred. */
   readonly checkAnswers: boolean
   /** Copies plugin code before it is imported. Without it, an edit of the code shows only after a restart. */
   readonly copy?: Copy

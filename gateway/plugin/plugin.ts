@@ -243,8 +243,9 @@ export interface Progress {
 
 /**
  * Answers a call. It returns the body, or a Reply for another status, headers or a stream. Throw a ServiceError to refuse
- * the call; any other error is answered as `product_failed`. A buyer is charged only for an answer with a
- * 2xx status that matches its schema.
+ * the call; any other error is answered as `product_failed`. A buyer is charged only for an answer with a 2xx status.
+ * Answers are checked against their schema: in the sandbox each one, elsewhere the first of an operation and then one in a
+ * hundred. One that breaks it is `product_failed`, and nothing is charged.
  */
 export type Handler<In = Input, Out = unknown> = (call: Call<In>) => Out | Reply<Out> | Promise<Out | Reply<Out>>
 
