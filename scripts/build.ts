@@ -48,7 +48,7 @@ async function buildGateway(): Promise<void> {
     external: NOT_BUNDLED,
     format: 'esm',
     platform: 'node',
-    target: 'node20',
+    target: 'node20.19',
     sourcemap: 'external',
     sourcesContent: false,
     // Bundled CommonJS modules require what Node provides.

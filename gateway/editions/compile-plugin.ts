@@ -1,21 +1,31 @@
 /** Compiles plugin code to JavaScript, so that the built gateway runs dropped-in TypeScript without a loader. */
 import { dirname, join, normalize, relative, sep } from 'node:path'
-import { build, type BuildFailure, type Plugin as EsbuildPlugin } from 'esbuild'
+import {
+  build,
+  type BuildFailure,
+  type BuildResult,
+  type Location,
+  type Message,
+  type OnResolveResult,
+  type Plugin as EsbuildPlugin,
+} from 'esbuild'
 
 /** Files of a plugin by path, e.g. "gold/index.ts". */
 export type PluginFiles = ReadonlyMap<string, Buffer>
 
 /** Changes when the same sources compile to other code. */
-export const COMPILER = 'esbuild 1'
+export const COMPILER = 'esbuild 2'
 
 const CODE = /\.([cm]?)[jt]s$/
+const TYPESCRIPT = /\.[cm]?ts$/
 const TYPES_ONLY = /\.d\.[cm]?ts$/
+const INDEX = /^[^\\/]+[\\/]index\.js$/
 const NAMESPACE = 'plugin'
 
 /** Code of a plugin has a syntax error. The message says what and where: `Unexpected "}" (gold/index.ts:3:7)`. */
 export class CompileError extends Error {
-  constructor(failure: BuildFailure) {
-    super(describe(failure), { cause: failure })
+  constructor(error: Message | undefined, cause: Error) {
+    super(error ? describe(error) : cause.message, { cause })
     this.name = 'CompileError'
   }
 }
@@ -26,33 +36,55 @@ export function compiledName(file: string): string {
 }
 
 /**
- * Compiles each TypeScript and JavaScript file on its own, and adds a source map to it ("index.js.map"). Relative imports
- * lead to the compiled files, imported JSON becomes part of the code, and packages are left to Node. Other files are
- * returned as they are. If a module exists in both languages, the TypeScript is compiled.
+ * Compiles each TypeScript file on its own, and adds a source map to it ("index.js.map"). Relative imports lead to the
+ * compiled files, imported JSON becomes part of the code, and packages are left to Node. JavaScript is compiled if it
+ * imports TypeScript or JSON. Other files are returned as they are, and so is other JavaScript: it may be a script for
+ * browsers. If a module exists in both languages, the TypeScript is compiled.
  *
- * @throws CompileError at the first syntax error
+ * @throws CompileError at the first syntax error in TypeScript, or in JavaScript that another module imports
  */
 export async function compilePlugin(files: PluginFiles): Promise<PluginFiles> {
   const modules = [...files.keys()].filter((file) => CODE.test(file) && !TYPES_ONLY.test(file))
-  const chosen = new Map(modules.sort(scriptsFirst).map((file) => [compiledName(file), file]))
+  const chosen = [...new Map(modules.sort(typescriptLast).map((file) => [compiledName(file), file]))]
   const compiled = new Map([...files].filter(([file]) => !CODE.test(file)))
   for (const extension of ['.js', '.mjs', '.cjs']) {
-    const entries = [...chosen].filter(([name]) => name.endsWith(extension))
+    const entries = new Map(chosen.filter(([name]) => name.endsWith(extension)))
+    if (entries.size === 0) continue
     for (const [name, bytes] of await compileModules(entries, extension, files)) compiled.set(name, bytes)
   }
   return compiled
 }
 
-const scriptsFirst = (one: string, other: string): number => Number(/ts$/.test(one)) - Number(/ts$/.test(other))
+const typescriptLast = (one: string, other: string): number =>
+  Number(TYPESCRIPT.test(one)) - Number(TYPESCRIPT.test(other))
 
-async function compileModules(
-  entries: readonly (readonly [name: string, file: string])[],
-  extension: string,
-  files: PluginFiles,
-): Promise<[name: string, bytes: Buffer][]> {
-  if (entries.length === 0) return []
-  const { outputFiles } = await build({
-    entryPoints: entries.map(([name, file]) => ({ in: file, out: name.slice(0, -extension.length) })),
+/** Source files by the name that they have after compilation. */
+type Entries = ReadonlyMap<string, string>
+
+async function compileModules(given: Entries, extension: string, files: PluginFiles): Promise<Map<string, Buffer>> {
+  const sources = new Sources(files)
+  let entries = given
+  for (;;) {
+    const result = await bundle(entries, extension, sources.reader)
+    if (sources.convertComputedImports([...result.errors, ...result.warnings])) continue
+    if ('outputFiles' in result) {
+      const compiled = outputOf(result)
+      for (const [name, file] of given)
+        if (!TYPESCRIPT.test(file) && !sources.redirected.has(file)) {
+          compiled.delete(`${name}.map`)
+          compiled.set(name, files.get(file) as Buffer)
+        }
+      return compiled
+    }
+    entries = withoutData(entries, result, sources.imported)
+  }
+}
+
+type Bundled = BuildResult<{ write: false }>
+
+function bundle(entries: Entries, extension: string, reader: EsbuildPlugin): Promise<Bundled | BuildFailure> {
+  return build({
+    entryPoints: [...entries].map(([name, file]) => ({ in: file, out: name.slice(0, -extension.length) })),
     outdir: sep,
     outExtension: { '.js': extension },
     write: false,
@@ -60,19 +92,35 @@ async function compileModules(
     packages: 'external',
     format: extension === '.cjs' ? 'cjs' : 'esm',
     platform: 'node',
-    target: 'node20',
+    target: 'node20.19',
     sourcemap: 'external',
     sourcesContent: false,
     tsconfigRaw: {},
     logLevel: 'silent',
-    plugins: [readFrom(files)],
-  }).catch((error: BuildFailure) => {
-    throw new CompileError(error)
+    logOverride: { [COMPUTED_IMPORT]: 'warning' },
+    plugins: [reader],
+  }).catch((error: unknown) => {
+    if (error instanceof Error && 'errors' in error) return error as BuildFailure
+    throw error
   })
-  return outputFiles.map(({ path, contents, text }) => {
-    const name = path.slice(sep.length)
-    return [name, name.endsWith('.map') ? mapBeside(name, text) : Buffer.from(contents)]
-  })
+}
+
+/** Leaves out files with a syntax error that are data: JavaScript that no module imports. Throws if there are others. */
+function withoutData(entries: Entries, failure: BuildFailure, imported: ReadonlySet<string>): Entries {
+  const isData = (file: string): boolean => !TYPESCRIPT.test(file) && !INDEX.test(file) && !imported.has(file)
+  const error = failure.errors.find(({ location }) => !location || !isData(fileOf(location)))
+  if (error || failure.errors.length === 0) throw new CompileError(error, failure)
+  const data = new Set(failure.errors.map(({ location }) => (location ? fileOf(location) : '')))
+  return new Map([...entries].filter(([, file]) => !data.has(file)))
+}
+
+function outputOf({ outputFiles }: Bundled): Map<string, Buffer> {
+  return new Map(
+    outputFiles.map(({ path, contents, text }) => {
+      const name = path.slice(sep.length)
+      return [name, name.endsWith('.map') ? mapBeside(name, text) : Buffer.from(contents)]
+    }),
+  )
 }
 
 /** Makes the sources of a source map relative to it. */
@@ -82,23 +130,78 @@ function mapBeside(name: string, text: string): Buffer {
   return Buffer.from(JSON.stringify({ ...map, sources }))
 }
 
-/** Lets esbuild read the modules from memory, and keeps every import of one module by another. */
-function readFrom(files: PluginFiles): EsbuildPlugin {
-  return {
-    name: 'plugin-files',
-    setup(context) {
-      context.onResolve({ filter: /.*/ }, ({ path, kind, importer }) => {
-        if (kind === 'entry-point') return { path, namespace: NAMESPACE }
-        if (!path.startsWith('.')) return { path, external: true }
-        const found = moduleAt(join(dirname(importer), path), files)
-        if (found?.endsWith('.json')) return { path: found, namespace: NAMESPACE }
-        return { path: found === null ? path : importedAs(path, found), external: true }
-      })
-      context.onLoad({ filter: /.*/, namespace: NAMESPACE }, ({ path }) => ({
-        contents: files.get(path) ?? '',
-        loader: path.endsWith('.json') ? 'json' : /ts$/.test(path) ? 'ts' : 'js',
-      }))
-    },
+/** The id of esbuild's message about an import of a computed address. It is not a warning by default. */
+const COMPUTED_IMPORT = 'unsupported-dynamic-import'
+/** A folder that does not exist. esbuild looks there for files that match an address such as `./venues/${name}.ts`. */
+const NOWHERE = join(sep, ...Array.from({ length: 50 }, () => 'nowhere'))
+/** Its error if it finds none. */
+const PATTERN_IMPORT = /^Could not resolve import\(/
+const IMPORT = 'import'
+/** Takes the place of `import` where the address is computed. It has the same length, so that no position moves. */
+const CONVERTED = '$load_'
+const CONVERTER = `
+function ${CONVERTED}(address, options) { return import(String(address).replace(/\\.([cm]?)ts$/, '.$1js'), options) }
+`
+
+/** The sources as esbuild reads them from memory, and what it learns of their imports. */
+class Sources {
+  /** Files that a module imports. */
+  readonly imported = new Set<string>()
+  /** Files with an import that leads elsewhere after compilation. */
+  readonly redirected = new Set<string>()
+  readonly #files: PluginFiles
+  /** The content of files with computed imports. */
+  readonly #converted = new Map<string, string>()
+
+  constructor(files: PluginFiles) {
+    this.#files = files
+  }
+
+  /** Lets esbuild read the modules, and keeps every import of one by another, except that of JSON. */
+  get reader(): EsbuildPlugin {
+    return {
+      name: 'plugin-files',
+      setup: (context) => {
+        context.onResolve({ filter: /.*/ }, ({ path, kind, importer }) =>
+          kind === 'entry-point' ? { path, namespace: NAMESPACE } : this.#resolve(path, importer),
+        )
+        context.onLoad({ filter: /.*/, namespace: NAMESPACE }, ({ path }) => ({
+          contents: this.#converted.get(path) ?? this.#files.get(path) ?? '',
+          loader: path.endsWith('.json') ? 'json' : TYPESCRIPT.test(path) ? 'ts' : 'js',
+          resolveDir: NOWHERE,
+        }))
+      },
+    }
+  }
+
+  #resolve(path: string, importer: string): OnResolveResult {
+    if (!path.startsWith('.')) return { path, external: true }
+    const [, address = '', query = ''] = /^([^?#]*)(.*)$/s.exec(path) ?? []
+    const wanted = join(dirname(importer), address)
+    const found = moduleAt(wanted, this.#files)
+    if (found === null) return { path, external: true }
+    this.imported.add(found)
+    const isData = found.endsWith('.json')
+    if (!isData && compiledName(found) === wanted) return { path, external: true }
+    this.redirected.add(importer)
+    return isData
+      ? { path: found, namespace: NAMESPACE }
+      : { path: pathTo(compiledName(found), dirname(importer)) + query, external: true }
+  }
+
+  /** Converts the computed imports that the messages name. Returns false if there are none. */
+  convertComputedImports(messages: readonly Message[]): boolean {
+    let converts = false
+    for (const { id, text, location } of messages) {
+      if (!location || (id !== COMPUTED_IMPORT && !PATTERN_IMPORT.test(text))) continue
+      const file = fileOf(location)
+      const code = this.#converted.get(file) ?? `${this.#files.get(file)?.toString() ?? ''}${CONVERTER}`
+      const at = code.lastIndexOf(IMPORT, offsetOf(location, code))
+      if (at < 0 || at > code.length - CONVERTER.length) continue
+      this.#converted.set(file, code.slice(0, at) + CONVERTED + code.slice(at + IMPORT.length))
+      converts = true
+    }
+    return converts
   }
 }
 
@@ -109,20 +212,26 @@ function moduleAt(wanted: string, files: PluginFiles): string | null {
   return candidates.map(normalize).find((file) => files.has(file)) ?? null
 }
 
-/** Returns the import of the compiled module: what was written, with the extension that the file has now. */
-function importedAs(written: string, found: string): string {
-  const folder = written.slice(0, written.lastIndexOf('/') + 1)
-  const last = written.slice(folder.length)
-  const name = compiledName(found.split(sep).at(-1) as string)
-  // "./prices" may mean ./prices/index.ts.
-  return name.startsWith('index.') && !last.startsWith('index') ? `${written}/${name}` : folder + name
+/** @example pathTo('gold/deep/price.js', 'gold') → './deep/price.js' */
+function pathTo(file: string, folder: string): string {
+  const path = relative(folder, file).replaceAll(sep, '/')
+  return path.startsWith('../') ? path : `./${path}`
 }
 
 /** @example "Expected ";" but found "x" (gold/index.ts:3:7)" */
-function describe({ errors, message }: BuildFailure): string {
-  const [first] = errors
-  if (!first) return message
-  const { text, location } = first
-  if (!location) return text
-  return `${text} (${location.file.replace(`${NAMESPACE}:`, '')}:${location.line}:${location.column + 1})`
+function describe({ text, location }: Message): string {
+  return location ? `${text} (${fileOf(location)}:${location.line}:${columnOf(location)})` : text
+}
+
+const fileOf = ({ file }: Location): string => file.replace(`${NAMESPACE}:`, '')
+
+/** Counts characters from 1, as editors do. esbuild counts bytes from 0. */
+function columnOf({ lineText, column }: Location): number {
+  return Buffer.from(lineText).subarray(0, column).toString().length + 1
+}
+
+function offsetOf(location: Location, code: string): number {
+  const ends = [...code.matchAll(/\r\n|[\n\r\u2028\u2029]/g)]
+  const before = ends[location.line - 2]
+  return (before ? before.index + before[0].length : 0) + columnOf(location) - 1
 }
