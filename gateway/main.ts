@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import { simplest } from './documents/listed-operations.ts'
 import { CatalogError } from './validation/issue.ts'
 import { ConfigError, readConfig } from './config/config.ts'
-import { COPIES } from './editions/code-copies.ts'
+import { isCopiedCode } from './editions/code-copies.ts'
 import { guardProcess } from './editions/process-guard.ts'
 import { createGateway, type Gateway } from './compose.ts'
 import { createLog } from './observe/log.ts'
+import { sourceStack } from './observe/source-positions.ts'
 import { recipientsOf } from './config/pay-to.ts'
 
 /** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
@@ -15,7 +16,7 @@ const exit = process.exit.bind(process)
 async function main(): Promise<void> {
   const settings = readConfig()
   const log = createLog(settings.logLevel)
-  guardProcess(COPIES, exit, log)
+  guardProcess(isCopiedCode, exit, log)
   const gateway = await createGateway(settings, { log })
   stopOnSignals(gateway)
   const address = await gateway.listen().catch(async (error: unknown) => {
@@ -75,7 +76,7 @@ function describeError(error: unknown): string {
   const { code, port, message, stack } = error as NodeJS.ErrnoException & { readonly port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is in use by another process. Set PORT to a free port.`
   if (error instanceof CatalogError) return message
-  return stack ?? String(error)
+  return sourceStack(stack ?? String(error))
 }
 
 main().catch((error: unknown) => {

@@ -3,7 +3,7 @@
  * and pages, is in gateway/http.
  */
 import { execFile } from 'node:child_process'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Issue } from '../validation/issue.ts'
 import type { Config } from '../config/config.ts'
 import { PROJECT_ROOT } from '../config/project-root.ts'

@@ -3,10 +3,11 @@
  * their keys, so that a start compiles only schemas that it has never seen.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join } from 'node:path'
+import { GATEWAY_ROOT } from '../config/project-root.ts'
 
 /** The list, beside the built gateway. */
-export const CHECKED_SCHEMAS = resolve(import.meta.dirname, '../../checked-schemas.json')
+export const CHECKED_SCHEMAS = join(GATEWAY_ROOT, 'checked-schemas.json')
 
 /** Reads the keys of the list. It is empty if the gateway runs from its sources. */
 export function readCheckedSchemas(): ReadonlySet<string> {

@@ -5,10 +5,23 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { PROJECT_ROOT } from '../config/project-root.ts'
+import { pathToFileURL } from 'node:url'
+import { GATEWAY_ROOT, IS_BUILT, PROJECT_ROOT } from '../config/project-root.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { COMPILER, compilePlugin, type PluginFiles } from './compile-plugin.ts'
 
@@ -18,12 +31,10 @@ import { COMPILER, compilePlugin, type PluginFiles } from './compile-plugin.ts'
  */
 export type Copy = (dir: string, folder: string, number: number) => Promise<string>
 
-/** The gateway: the project with its sources, or the folder of its build. */
-const GATEWAY = resolve(import.meta.dirname, '../..')
 /** The folder of the copies. Git ignores it. */
-export const COPIES = join(GATEWAY, '.plugins')
-/** A built gateway has no loader for TypeScript, so that it copies compiled code. */
-const IS_BUILT = import.meta.filename.endsWith('.js')
+export const COPIES = join(GATEWAY_ROOT, '.plugins')
+/** Every folder that holds copies in this process. */
+const folders = new Set<string>()
 
 /** Copies that were not used for this long are removed. */
 const KEPT_DAYS = 7
@@ -33,7 +44,7 @@ const CODE = /\.[cm]?[jt]s$/
 const UPWARDS = /['"`](\.\.\/[^'"`\n]+)['"`]/g
 
 export interface CopyOptions {
-  /** Copies compiled code, and omits TypeScript. On by default in a built gateway. */
+  /** Copies JavaScript in place of TypeScript. On by default in a built gateway. */
   readonly compiles?: boolean
   readonly log?: Pick<Logger, 'warn'>
 }
@@ -48,6 +59,7 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
   let temporary: Promise<string> | null = null
   let cleaned: Promise<void> | null = null
   const inUse = new Set<string>()
+  folders.add(root)
 
   /** Renews the time of a copy every day, so that no process removes it while it is used. */
   async function keepInUse(home: string): Promise<void> {
@@ -56,11 +68,23 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
     await touch(home)
   }
 
-  /** Returns the copy called `name` in `folder`, which is written if it does not exist. */
-  async function copyIn(folder: string, name: string, files: PluginFiles, links: Links): Promise<string> {
-    const home = join(folder, name)
-    if (!(await exists(home))) await write(home, files, links)
-    return home
+  /** Writes a copy, below `root` or else below the temporary folder, and returns its path. */
+  async function write(name: string, files: PluginFiles, links: Links): Promise<string> {
+    if (!temporary)
+      try {
+        return await writeIn(root, name, files, links)
+      } catch (error) {
+        if (!temporary) log?.warn({ err: error, root }, 'plugin code is copied to a temporary folder')
+        temporary ??= temporaryRoot()
+      }
+    return writeIn(await temporary, name, files, links)
+  }
+
+  /** Returns the path of a copy that exists. */
+  async function find(name: string): Promise<string | null> {
+    const places = [root, ...(temporary ? [await temporary] : [])].map((folder) => join(folder, name))
+    for (const home of places) if (await exists(home)) return home
+    return null
   }
 
   return async (dir, folder, number) => {
@@ -69,30 +93,32 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
     const links = await packagesOf(dir, sources)
     const hash = hashOf(sources, links, compiles)
     const name = number === 0 ? hash : `${hash}-${number}`
-    const isKnown = await exists(join(root, name))
-    const files = compiles && !isKnown ? await compilePlugin(sources) : sources
-    let home: string
-    try {
-      home = await copyIn(root, name, files, links)
-    } catch (error) {
-      if (!temporary) log?.warn({ err: error, root }, 'plugin code is copied to a temporary folder')
-      temporary ??= temporaryRoot()
-      home = await copyIn(await temporary, name, files, links)
-    }
-    await keepInUse(home)
+    // Otherwise the copy might be removed after it was found.
     await cleaned
+    const known = await find(name)
+    const home = known ?? (await write(name, compiles ? await compilePlugin(sources) : sources, links))
+    await keepInUse(home)
     return join(home, folder)
   }
 }
 
+/** True if a line of a stack names code that runs from a copy. */
+export function isCopiedCode(frame: string): boolean {
+  return [...folders].some((folder) =>
+    [folder + sep, `${pathToFileURL(folder).href}/`].some((at) => frame.includes(at)),
+  )
+}
+
 /** Creates a folder for copies outside the project. Its links let `tollgate/plugin` and packages resolve all the same. */
 async function temporaryRoot(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tollgate-plugins-'))
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'tollgate-plugins-')))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const copies = join(folder, 'copies')
+  folders.add(copies)
   await mkdir(join(copies, 'node_modules'), { recursive: true })
-  await writeFile(join(copies, 'package.json'), '{ "type": "module" }\n')
-  await symlink(GATEWAY, join(copies, 'node_modules', 'tollgate'), 'junction')
+  const settings = { type: 'module', imports: { '#gateway': 'tollgate/plugin' } }
+  await writeFile(join(copies, 'package.json'), JSON.stringify(settings))
+  await symlink(GATEWAY_ROOT, join(copies, 'node_modules', 'tollgate'), 'junction')
   await symlink(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
   return copies
 }
@@ -152,19 +178,21 @@ function hashOf(files: PluginFiles, links: Links, compiles: boolean): string {
 }
 
 /** Writes a copy under another name and renames it, because another process may be writing the same copy. */
-async function write(home: string, files: PluginFiles, links: Links): Promise<void> {
+async function writeIn(folder: string, name: string, files: PluginFiles, links: Links): Promise<string> {
+  const home = join(folder, name)
   const unfinished = `${home}.${randomUUID()}`
   try {
     for (const [file, bytes] of files) {
       await mkdir(dirname(join(unfinished, file)), { recursive: true })
       await writeFile(join(unfinished, file), bytes)
     }
-    for (const [name, packages] of links) await symlink(packages, join(unfinished, name, 'node_modules'), 'junction')
+    for (const [link, packages] of links) await symlink(packages, join(unfinished, link, 'node_modules'), 'junction')
     await rename(unfinished, home)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true }).catch(() => {})
     if (!(await exists(home))) throw error
   }
+  return home
 }
 
 async function touch(home: string): Promise<void> {

@@ -1,6 +1,7 @@
 /** Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. */
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { IS_BUILT } from '../config/project-root.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { PluginContext, WorkOptions } from '../plugin/plugin.ts'
 import { compiledName } from './compile-plugin.ts'
@@ -34,7 +35,6 @@ const TIMEOUT_SECONDS = 60
 const RETRY_AFTER_SECONDS = 5
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
-const IS_BUILT = import.meta.url.endsWith('.js')
 /** What a thread runs first. From TypeScript sources it must register tsx, because a thread does not inherit it. */
 const ENTRY = new URL(`../editions/${IS_BUILT ? 'worker-thread.js' : 'worker-from-source.mjs'}`, import.meta.url)
 

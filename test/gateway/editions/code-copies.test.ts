@@ -10,9 +10,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { Logger } from '../../../gateway/plugin/plugin.ts'
-import { type Copy, createCopies } from '../../../gateway/editions/code-copies.ts'
+import { type Copy, createCopies, isCopiedCode } from '../../../gateway/editions/code-copies.ts'
+import { CompileError } from '../../../gateway/editions/compile-plugin.ts'
 
 describe('the copies of plugin code', () => {
   let folder: string
@@ -91,22 +93,85 @@ describe('the copies of plugin code', () => {
     expect(readdirSync(root)).to.deep.equal([dirname(next).slice(root.length + 1)])
   })
 
+  it('are complete if they were last used more than a week ago', async () => {
+    write('tin/index.ts', 'export const price = 3')
+    const homes = [await copy(dir, 'gold', 0), await copy(dir, 'tin', 0)]
+    const eightDaysAgo = new Date(Date.now() - 8 * 86_400_000)
+    for (const home of homes) utimesSync(dirname(home), eightDaysAgo, eightDaysAgo)
+    const again = createCopies(root)
+    expect(await Promise.all([again(dir, 'gold', 0), again(dir, 'tin', 0)])).to.deep.equal(homes)
+    expect(homes.map((home) => readdirSync(home).sort())).to.deep.equal([['deep', 'index.ts'], ['index.ts']])
+  })
+
   it('fail if the folder is gone', async () => {
     const failure = await copy(dir, 'silver', 0).catch((error: unknown) => error)
     expect((failure as NodeJS.ErrnoException).code).to.equal('ENOENT')
   })
 
-  it('are not used on a read-only disk, which is logged once', async () => {
-    writeFileSync(join(folder, 'file'), '')
-    const warnings: unknown[] = []
-    const log = { warn: (...args: unknown[]) => void warnings.push(args.at(-1)) } as unknown as Logger
-    const unwritable = createCopies(join(folder, 'file/copies'), { log })
-    write('tin/index.ts', '')
-    expect([await unwritable(dir, 'gold', 0), await unwritable(dir, 'tin', 1)]).to.deep.equal([
-      join(dir, 'gold'),
-      join(dir, 'tin'),
-    ])
-    expect(warnings).to.have.length(1)
-    expect(String(warnings[0])).to.match(/an edit of it takes effect after a restart/)
+  it('are compiled on demand, in a folder of another name than copies of the sources', async () => {
+    const compiled = await createCopies(root, { compiles: true })(dir, 'gold', 0)
+    expect(readdirSync(compiled).sort()).to.deep.equal(['deep', 'index.js', 'index.js.map'])
+    expect(read(compiled, 'index.js')).to.contain('"./deep/price.js"')
+    const sources = await copy(dir, 'gold', 0)
+    expect(readdirSync(sources).sort()).to.deep.equal(['deep', 'index.ts'])
+    expect(dirname(compiled)).not.to.equal(dirname(sources))
+    expect(readdirSync(root)).to.have.length(2)
+  })
+
+  it('are not written if the code does not compile', async () => {
+    write('gold/deep/price.ts', 'export const price = = 1')
+    const failure: unknown = await createCopies(root, { compiles: true })(dir, 'gold', 0).catch(
+      (error: unknown) => error,
+    )
+    expect(failure).to.be.instanceOf(CompileError)
+    expect(readdirSync(root)).to.deep.equal([])
+  })
+
+  describe('in a folder that cannot be written to', () => {
+    let warnings: unknown[]
+    const open = (compiles: boolean): Copy => {
+      const log = { warn: (...args: unknown[]) => void warnings.push(args.at(-1)) } as unknown as Logger
+      return createCopies(join(folder, 'file/copies'), { compiles, log })
+    }
+    beforeEach(() => {
+      warnings = []
+      writeFileSync(join(folder, 'file'), '')
+      write(
+        'gold/index.ts',
+        `import { definePlugin } from 'tollgate/plugin'
+        import { InvalidInput } from '#gateway'
+        import { Cron } from 'croner'
+        import { tin } from 'tin'
+        import { price } from './deep/price.ts'
+        export default definePlugin({ name: 'gold', setup: () => ({ handlers: {} }) })
+        export const kinds = [typeof InvalidInput, typeof Cron, tin, price]`,
+      )
+      write('gold/node_modules/tin/index.js', 'exports.tin = 50')
+    })
+
+    for (const [kind, compiles] of [
+      ['sources', false],
+      ['compiled code', true],
+    ] as const)
+      it(`are ${kind} in a temporary folder, from which the plugin API and packages resolve`, async () => {
+        const unwritable = open(compiles)
+        const home = await unwritable(dir, 'gold', 0)
+        expect(home.startsWith(folder)).to.equal(false)
+        const index = pathToFileURL(join(home, compiles ? 'index.js' : 'index.ts')).href
+        const { default: plugin, kinds } = (await import(index)) as { default: unknown; kinds: unknown }
+        expect(plugin).to.include({ name: 'gold' })
+        expect(kinds).to.deep.equal(['function', 'function', 50, 1])
+        expect(await unwritable(dir, 'gold', 0)).to.equal(home)
+        write('gold/deep/price.ts', 'export const price = 2')
+        expect(await unwritable(dir, 'gold', 0)).not.to.equal(home)
+        expect(warnings).to.deep.equal(['plugin code is copied to a temporary folder'])
+      })
+
+    it('are known as copies by a line of a stack', async () => {
+      const home = await open(false)(dir, 'gold', 0)
+      for (const place of [join(home, 'index.ts'), pathToFileURL(join(home, 'index.ts')).href])
+        expect(isCopiedCode(`    at Timeout._onTimeout (${place}:3:7)`)).to.equal(true)
+      expect(isCopiedCode(`    at Timeout._onTimeout (${join(dir, 'gold/index.ts')}:3:7)`)).to.equal(false)
+    })
   })
 })
