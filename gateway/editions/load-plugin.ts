@@ -1,4 +1,5 @@
 /** Finds and imports plugins by the name in a catalog document. Code that no document names is never imported. */
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -54,7 +55,7 @@ export async function loadPlugin({ name, version }: PluginName, sources: PluginS
   const module = await importWithTimeout(sources, join(home, index)).catch((error: unknown) => {
     if (error instanceof TimedOut) throw new PluginError(`The plugin ${folder} ${error.message}`)
     failures.set(first, (failures.get(first) ?? 0) + 1)
-    const reason = firstLineOf(error).replaceAll(dirname(home), found.dir)
+    const reason = namingSources(firstLineOf(error).replaceAll(dirname(home), found.dir))
     throw new PluginError(`The plugin ${folder} does not load: ${reason}${placeIn(home, error)}`, error)
   })
   const plugin = (module as { default?: unknown }).default
@@ -116,6 +117,14 @@ function isPlugin(value: unknown): value is Plugin {
 export function firstLineOf(error: unknown): string {
   const [first = '', second = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   return first.endsWith(':') ? `${first} ${second.trim()}` : first
+}
+
+/** Names the TypeScript where a message names the JavaScript that it was compiled to. */
+function namingSources(message: string): string {
+  return message.replace(/\/[^\s'"()]+\.[cm]?js\b/g, (file) => {
+    const source = file.replace(/js$/, 'ts')
+    return !existsSync(file) && existsSync(source) ? source : file
+  })
 }
 
 /** Returns where in the folder an error was thrown, as " (index.ts:3:7)". Empty if unknown, or if the message names it. */

@@ -4,7 +4,8 @@ import { SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const FRAME = /(file:\/\/)?(\/[^\s():]+\.[cm]?js):(\d+):(\d+)/g
+/** A position. That of a failed import has no column. */
+const POSITION = /(file:\/\/)?(\/[^\s():]+\.[cm]?js):(\d+)(?::(\d+))?/g
 /** Maps are small, but code that is edited all day has many. */
 const MAX_MAPS = 500
 const maps = new Map<string, SourceMap | null>()
@@ -14,13 +15,16 @@ const maps = new Map<string, SourceMap | null>()
  * @example sourceStack('Error: none\n    at f (/x/dist/gateway/main.js:9:3)') → '… at f (/x/gateway/main.ts:14:5)'
  */
 export function sourceStack(stack: string): string {
-  return stack.replace(FRAME, (frame, scheme: string | undefined, path: string, line: string, column: string) => {
-    const file = scheme === undefined ? path : fileURLToPath(`file://${path}`)
-    const entry = mapOf(file)?.findEntry(Number(line) - 1, Number(column) - 1)
-    if (!entry || !('originalLine' in entry)) return frame
-    const source = resolve(dirname(file), entry.originalSource)
-    return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
-  })
+  return stack.replace(
+    POSITION,
+    (position, scheme: string | undefined, path: string, line: string, column?: string) => {
+      const file = scheme === undefined ? path : fileURLToPath(`file://${path}`)
+      const entry = mapOf(file)?.findEntry(Number(line) - 1, Number(column ?? 1) - 1)
+      if (!entry || !('originalLine' in entry)) return position
+      const source = `${resolve(dirname(file), entry.originalSource)}:${entry.originalLine + 1}`
+      return column === undefined ? source : `${source}:${entry.originalColumn + 1}`
+    },
+  )
 }
 
 function mapOf(file: string): SourceMap | null {
