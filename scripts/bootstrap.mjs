@@ -88,16 +88,18 @@ function installedByNpm() {
   )
 }
 
-/** Allows one install at a time, because `npm start` and `npm test` may run together on a fresh clone. */
+/** Allows one install or build at a time, because `npm start` and `npm test` may run together on a fresh clone. */
 function lockInstall() {
   const lock = '.install.lock'
   for (let tries = 0; ; tries++) {
     try {
       fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
       break
-    } catch {
+    } catch (error) {
+      if (error.code !== 'EEXIST')
+        stop(`This folder must be writable, to install packages or to build the gateway: ${error.message}`)
       if (!isHolderAlive(lock)) fs.rmSync(lock, { force: true })
-      if (tries === 0) say('another install is running; waiting for it')
+      if (tries === 0) say('another install or build is running; waiting for it')
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     }
   }
