@@ -17,10 +17,15 @@ export interface Started {
   stop(): Promise<void>
 }
 
-/** Starts the built gateway, as `npm start` does, and resolves once its output matches `sign`. */
-export async function startGateway(sign: RegExp, env: Environment): Promise<Started> {
+/** Throws if there is no build. `npm test` makes one; mocha alone does not. */
+export function requireBuild(): void {
   if (!existsSync(join(root, 'dist/build.json'))) throw new Error('The gateway is not built: run npm run build first.')
-  return startNode(['dist/gateway/main.js'], sign, env)
+}
+
+/** Starts the built gateway of `project`, as `npm start` does, and resolves once its output matches `sign`. */
+export async function startGateway(sign: RegExp, env: Environment, project = root): Promise<Started> {
+  requireBuild()
+  return startNode([join(project, 'dist/gateway/main.js')], sign, env)
 }
 
 /** Starts a TypeScript file and resolves once its output matches `sign`. Rejects if it ends before. */
