@@ -1,3 +1,4 @@
+import type { EditionOptions } from '../../../gateway/editions/build.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
@@ -17,8 +18,8 @@ export function useEditions() {
     catalog.close()
   })
 
-  async function build(previous?: Edition) {
-    const built = await builder.build(previous ? { previous } : {})
+  async function build(previous?: Edition, options: Partial<EditionOptions> = {}) {
+    const built = await builder.build({ ...(previous ? { previous } : {}), ...options })
     editions.push(built.edition)
     return built
   }
