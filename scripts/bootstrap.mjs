@@ -68,10 +68,11 @@ function hashOfSources() {
 
 function build() {
   const sources = hashOfSources()
+  // Removed first and written last, so that an interrupted build is repeated.
+  fs.rmSync(join('dist', 'build.json'), { force: true })
   const script = join('scripts', 'build.ts')
   const { status } = spawnSync(process.execPath, ['--import', 'tsx/esm', script], { stdio: ['ignore', 2, 2] })
   if (status !== 0) stop('The gateway could not be built: correct the error above.')
-  // Written last, so that an interrupted build is repeated.
   fs.writeFileSync(join('dist', 'build.json'), JSON.stringify({ sources }))
 }
 
