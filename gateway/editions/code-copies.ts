@@ -1,7 +1,7 @@
 /**
  * Copies plugin code into folders named by its content. Node caches an ES module by its URL: once imported it never
  * changes, and once failed it fails for ever. With a new URL for new content, an edit, a fix and a roll-back work without a
- * restart. Copies are inside the project, so that `tollgate/plugin` and packages resolve from them.
+ * restart. Copies are inside the project, or linked to it, so that `tollgate/plugin` and packages resolve from them.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
