@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
-import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { paymentIn } from '../../test/contracts/journal-payments.ts'
 import { cpuMicros } from './cpu-time.ts'
+import { fillJournal } from './filled-journal.ts'
 
 /** Durable changes per payment. */
 const CHANGES = 5
@@ -64,29 +64,12 @@ async function compare(name: string, journal: Journal): Promise<void> {
 const SIZES = [1_000, 1_000_000]
 const ADDED = 300
 
-/** Writes a year of settled and delivered payments in one statement. */
-async function fill(file: string, rows: number): Promise<void> {
-  await (await openJournal({ file })).close()
-  const connection = await connect(file, 'write')
-  await connection.exec(`
-    PRAGMA synchronous = OFF;
-    INSERT INTO payments (key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
-      valid_after, valid_before, signature, version, price_version, call_id, owner, transaction_hash, created_at,
-      updated_at, settled_at, delivered_at, answer_status)
-    WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${rows})
-    SELECT hex(randomblob(60)), 'settled', 1, hex(randomblob(32)), 'op' || n % 20, 'GET /v1/x', 'eip155:8453', '0xa',
-      '0x' || n % 5000, '0xb', '5000', hex(randomblob(32)), '0', '2000000000', hex(randomblob(65)), 2, 'v',
-      hex(randomblob(16)), 'gone', hex(randomblob(32)), at, at, at, at, 200
-    FROM (SELECT n, 1740000000000 + n * 31536 AS at FROM counted)`)
-  await connection.close()
-}
-
 /** Compares the cost of a payment in a small and in a large journal. */
 async function compareSizes(folder: string): Promise<void> {
   const costs: { readonly rows: number; readonly journal: Journal; readonly found: Cost[] }[] = []
   for (const rows of SIZES) {
     const file = join(folder, `${rows}.sqlite`)
-    await fill(file, rows)
+    await fillJournal(file, rows)
     costs.push({ rows, journal: await openJournal({ file }), found: [] })
   }
   for (let round = 0; round < ROUNDS; round++)

@@ -1,0 +1,33 @@
+/**
+ * A gateway for `npm run bench`: the built one, with the project's own catalog and made-up data, on a test network.
+ * Everything is real, also the check of signatures and the journal file, except for the chain: every payment settles at
+ * once with a made-up transaction hash. Configured by environment variables, as `npm start` is.
+ */
+import { randomBytes } from 'node:crypto'
+import { createGateway } from '../../../dist/gateway/compose.js'
+import { readConfig } from '../../../dist/gateway/config/config.js'
+
+const network = JSON.parse(process.argv[2])
+const read = readConfig()
+// Without a node to read, nothing compares the journal with a chain that does not exist.
+const config = { ...read, rpcUrl: null, networks: read.networks.map((each) => ({ ...each, rpcUrl: null })) }
+
+const newHash = () => `0x${randomBytes(32).toString('hex')}`
+const settler = {
+  kind: 'scripted',
+  check: async (_payment, _requirements, { proven = true } = {}) =>
+    proven ? null : { reason: 'invalid_exact_evm_payload_signature', message: 'No wallet signed this payment.' },
+  async settle(_payment, { payTo }, { record }) {
+    const transaction = newHash()
+    const intent = { kind: 'chain', transaction, raw: newHash(), sender: payTo, senderNonce: 0, fromBlock: 0 }
+    return (await record(intent)) ? { state: 'settled', transaction } : { state: 'pending', transaction: null }
+  },
+  status: async ({ intent }) => ({ state: 'pending', transaction: intent?.transaction ?? null }),
+  health: () => ({ ready: true }),
+  close: async () => {},
+}
+
+const settlement = { network, payTo: config.payTo, settler, sandbox: null, close: async () => {} }
+const gateway = await createGateway(config, { settlement })
+await gateway.listen()
+process.once('SIGTERM', () => void gateway.close().then(() => process.exit(0)))

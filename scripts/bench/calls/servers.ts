@@ -1,0 +1,107 @@
+/** The processes that `npm run bench` measures: baselines and gateways, each on a free port of loopback. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Hex, NETWORKS } from '../../../gateway/config/networks.ts'
+import { freePort } from '../../../gateway/sandbox/anvil.ts'
+import { cpuBetween, readProcessCpu } from '../cpu-time.ts'
+import { fillJournal } from '../filled-journal.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+export const NETWORK = NETWORKS['base-sepolia']
+export const PAY_TO: Hex = '0x00000000000000000000000000000000000000A1'
+
+export interface Server {
+  readonly pid: number
+  readonly port: number
+  readonly url: string
+}
+
+export type BaselineKind = 'plain' | 'express' | 'x402' | 'facilitator'
+
+/** The processes of one run, with their files and logs in one folder. */
+export class Servers {
+  readonly #folder: string
+  readonly #children: ChildProcess[] = []
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Starts a baseline and waits until it answers. baseline-process.mjs says which options each kind has. */
+  async startBaseline(kind: BaselineKind, options: object = {}): Promise<Server> {
+    const port = await freePort()
+    const script = 'scripts/bench/calls/baseline-process.mjs'
+    return this.#start(kind, port, [script, kind, String(port), JSON.stringify(options)], {})
+  }
+
+  /** Starts a gateway and waits until it has nothing to do. Its journal has `rows` payments before the first call. */
+  async startGateway(name: string, rows: number): Promise<Server> {
+    const port = await freePort()
+    const dataDir = join(this.#folder, name)
+    const journal = join(dataDir, `${NETWORK.name}-sample`)
+    mkdirSync(journal, { recursive: true })
+    if (rows > 0) await fillJournal(join(journal, 'journal.sqlite'), rows)
+    const server = await this.#start(name, port, ['scripts/bench/calls/gateway-process.mjs', JSON.stringify(NETWORK)], {
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      DATA_MODE: 'sample',
+      NETWORK: NETWORK.name,
+      PAY_TO,
+      // Required, and never called.
+      FACILITATOR_URL: 'http://127.0.0.1:9',
+      RPC_URL: 'http://127.0.0.1:9',
+    })
+    await waitUntilIdle(server)
+    return server
+  }
+
+  /** Ends every process and waits for it. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#children.map(async (child) => {
+        if (child.exitCode !== null || child.signalCode !== null) return
+        const exited = new Promise((done) => child.once('exit', done))
+        child.kill('SIGTERM')
+        await exited
+      }),
+    )
+  }
+
+  async #start(
+    name: string,
+    port: number,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<Server> {
+    const logFile = join(this.#folder, `${name}-${port}.log`)
+    const log = openSync(logFile, 'w')
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...environment },
+      stdio: ['ignore', log, log],
+    })
+    closeSync(log)
+    this.#children.push(child)
+    const url = `http://127.0.0.1:${port}`
+    for (let tries = 0; tries < 1_200; tries++) {
+      if (child.exitCode !== null) throw new Error(`${name} ended:\n${readFileSync(logFile, 'utf8').slice(-3_000)}`)
+      if (await fetch(url).catch(() => null)) return { pid: child.pid as number, port, url }
+      await sleep(100)
+    }
+    throw new Error(`${name} did not answer within two minutes:\n${readFileSync(logFile, 'utf8').slice(-3_000)}`)
+  }
+}
+
+const IDLE_SHARE = 0.05
+
+/** Waits until a process has used less than 5 % of a core for a second. After its first start a gateway computes history. */
+async function waitUntilIdle({ pid }: Server): Promise<void> {
+  for (let tries = 0; tries < 180; tries++) {
+    const before = readProcessCpu(pid)
+    await sleep(1_000)
+    if (cpuBetween(before, readProcessCpu(pid)) < IDLE_SHARE * 1e6) return
+  }
+  throw new Error('a gateway was still busy three minutes after its start')
+}
