@@ -10,11 +10,11 @@ import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { format } from 'prettier'
-import { type BudgetLine, judge, record, SLACK, type Verdict } from './bench/calls/budget.ts'
+import { type BudgetLine, judge, median, medianRatio, record, SLACK, type Verdict } from './bench/calls/budget.ts'
 import { type Case, openCases } from './bench/calls/cases.ts'
 import { sendLoad } from './bench/calls/load.ts'
 import { Servers } from './bench/calls/servers.ts'
-import { cpuBetween, readProcessCpu } from './bench/cpu-time.ts'
+import { cpuBetween, loopCpuBetween, type ProcessCpu, readProcessCpu } from './bench/cpu-time.ts'
 import { readFlags } from './command-line.ts'
 
 const USAGE = `Usage: npm run bench [-- OPTIONS]
@@ -29,15 +29,19 @@ const USAGE = `Usage: npm run bench [-- OPTIONS]
 const root = resolve(import.meta.dirname, '..')
 const BUDGET = join(root, 'scripts/bench/budget.json')
 const CONNECTIONS = 32
-const WARM_UP_SECONDS = 3
+/** Code is compiled while it runs: each case is first called this often, for at most so many periods. */
+const WARM_UP = { requests: 2_000, seconds: 1.5, periods: 6 }
 /** What a server does after its answers, for instance noting their delivery, belongs to their cost. */
 const AFTERWARDS_MS = 150
+const IDLE_SECONDS = 3
 /** Payments that are signed for the first measurement of a case, per second. */
 const FIRST_RATE = 1_000
 
 interface Measured {
   readonly case: Case
+  /** Microseconds of CPU per request in each round, of the process and of its event loop. */
   readonly micros: number[]
+  readonly loopMicros: number[]
   requests: number
   /** Requests per second in the last measurement. */
   rate: number
@@ -49,13 +53,17 @@ interface Figures {
   readonly median: number
   readonly lowest: number
   readonly highest: number
+  /** The same in each round. */
+  readonly rounds: readonly number[]
+  /** The part of the event loop. A process answers at most 1,000,000 / loop requests per second. */
+  readonly loop: number
   readonly requests: number
   /** Times as much as the same answer from plain node:http, and as the same step of @x402/express. */
   readonly timesPlain: number | null
   readonly timesX402: number | null
 }
 
-async function measure(measured: Measured, seconds: number): Promise<number> {
+async function measure(measured: Measured, seconds: number): Promise<void> {
   const { server, expected, prepare, name } = measured.case
   const next = prepare(Math.ceil(measured.rate * seconds * 1.3) + CONNECTIONS)
   const load = { port: server.port, connections: CONNECTIONS, seconds, expected, next }
@@ -67,38 +75,56 @@ async function measure(measured: Measured, seconds: number): Promise<number> {
   measured.rate = (requests / (performance.now() - began)) * 1000
   await sleep(AFTERWARDS_MS)
   measured.requests += requests
-  return cpuBetween(before, readProcessCpu(server.pid)) / requests
+  const after = readProcessCpu(server.pid)
+  measured.micros.push(cpuBetween(before, after) / requests)
+  measured.loopMicros.push(loopCpuBetween(server.pid, before, after) / requests)
 }
 
 async function measureAll(cases: readonly Case[], rounds: number, seconds: number): Promise<readonly Figures[]> {
-  const all = cases.map((one): Measured => ({ case: one, micros: [], requests: 0, rate: FIRST_RATE }))
-  for (const measured of all) await measure(measured, WARM_UP_SECONDS)
-  for (const measured of all) measured.requests = 0
+  const all = cases.map((one): Measured => ({ case: one, micros: [], loopMicros: [], requests: 0, rate: FIRST_RATE }))
+  for (const measured of all)
+    for (let period = 0; period < WARM_UP.periods && measured.requests < WARM_UP.requests; period++)
+      await measure(measured, WARM_UP.seconds)
+  for (const measured of all) {
+    measured.micros.length = 0
+    measured.loopMicros.length = 0
+    measured.requests = 0
+  }
   for (let round = 1; round <= rounds; round++) {
     process.stderr.write(`round ${round} of ${rounds}\n`)
-    for (const measured of all) measured.micros.push(await measure(measured, seconds))
+    for (const measured of all) await measure(measured, seconds)
   }
-  const medians = new Map(all.map(({ case: { name }, micros }) => [name, median(micros)]))
-  const times = (name: string, other: string | null): number | null => {
-    const [own, base] = [medians.get(name), medians.get(other ?? '')]
-    return own === undefined || base === undefined ? null : own / base
+  const byName = new Map(all.map(({ case: { name }, micros }) => [name, micros]))
+  const times = (own: readonly number[], other: string | null): number | null => {
+    const base = byName.get(other ?? '')
+    return base === undefined ? null : medianRatio(own, base)
   }
-  return all.map(({ case: { name, plain, peer }, micros, requests }) => ({
+  return all.map(({ case: { name, plain, peer }, micros, loopMicros, requests }) => ({
     name,
     median: median(micros),
     lowest: Math.min(...micros),
     highest: Math.max(...micros),
+    rounds: micros,
+    loop: median(loopMicros),
     requests,
-    timesPlain: times(name, plain),
-    timesX402: times(name, peer),
+    timesPlain: times(micros, plain),
+    timesX402: times(micros, peer),
   }))
 }
 
-function median(figures: readonly number[]): number {
-  const sorted = figures.toSorted((one, other) => one - other)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
+/**
+ * Measures what each server uses per second while nobody calls it, in microseconds. It is part of every figure: at 400
+ * calls a second, 10,000 µs are 25 µs per call.
+ */
+async function measureIdle(cases: readonly Case[]): Promise<Readonly<Record<string, number>>> {
+  const servers = [...new Set(cases.map(({ server }) => server))]
+  const before = servers.map(({ pid }) => readProcessCpu(pid))
+  await sleep(IDLE_SECONDS * 1000)
+  const used = servers.map(({ name, pid }, at) => {
+    const micros = cpuBetween(before[at] as ProcessCpu, readProcessCpu(pid))
+    return [name, Math.round(micros / IDLE_SECONDS)] as const
+  })
+  return Object.fromEntries(used)
 }
 
 function machine(loadBefore: readonly number[]) {
@@ -134,35 +160,35 @@ function commit(): string | null {
 
 function table(figures: readonly Figures[]): string {
   const times = (value: number | null): string => (value === null ? '' : value.toFixed(2))
-  const rows = figures.map(({ name, median, lowest, highest, timesPlain, timesX402, requests }) => [
+  const rows = figures.map(({ name, median, lowest, highest, loop, timesPlain, timesX402, requests }) => [
     name,
     median.toFixed(0),
     `${lowest.toFixed(0)}–${highest.toFixed(0)}`,
+    loop.toFixed(0),
     times(timesPlain),
     times(timesX402),
     String(requests),
   ])
-  return columns([['case', 'µs CPU', 'lowest–highest', '× plain', '× @x402', 'requests'], ...rows])
+  return columns([['case', 'µs CPU', 'lowest–highest', 'loop', '× plain', '× @x402', 'requests'], ...rows])
 }
 
 function budgetTable(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map(({ name, of, to, bar, times, microsAbove, meetsBar, recorded, limit, isWithinLimit }) => [
-    name,
+    `${name} (${of} / ${to})`,
     'times' in bar ? times.toFixed(2) : `${times.toFixed(2)}, ${microsAbove.toFixed(0)} µs above`,
     'times' in bar ? `≤ ${bar.times}` : `≤ ${bar.microsAbove} µs above`,
     meetsBar ? 'met' : 'NOT MET',
     recorded === null ? '' : recorded.toFixed(2),
     limit === null ? '' : `${isWithinLimit ? '' : 'ABOVE '}${limit.toFixed(2)}`,
-    `${of} / ${to}`,
   ])
-  return columns([['budget', 'measured', 'bar', '', 'recorded', 'limit', 'ratio of'], ...rows])
+  return columns([['budget', 'measured', 'bar', '', 'recorded', 'limit'], ...rows])
 }
 
-/** Pads the columns: the first and the last to the left, the others to the right. */
+/** Pads the columns: the first to the left, the others to the right. */
 function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
   const pad = (cell: string, at: number): string =>
-    at === 0 || (at === 6 && widths.length === 7) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)
+    at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)
   return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
 }
 
@@ -183,12 +209,22 @@ try {
   const lines = JSON.parse(readFileSync(BUDGET, 'utf8')) as readonly BudgetLine[]
   const cases = await openCases(servers, folder, values.only)
   const figures = await measureAll(cases, Number(values.rounds), Number(values.seconds))
-  const verdicts = judge(lines, new Map(figures.map(({ name, median }) => [name, median])))
+  const idle = await measureIdle(cases)
+  const verdicts = judge(lines, new Map(figures.map(({ name, rounds }) => [name, rounds])))
   if (values.json) {
-    process.stdout.write(`${JSON.stringify({ machine: machine(loadBefore), figures, budget: verdicts }, null, 2)}\n`)
+    process.stdout.write(
+      `${JSON.stringify({ machine: machine(loadBefore), figures, budget: verdicts, idle }, null, 2)}\n`,
+    )
   } else {
     const facts = Object.entries(machine(loadBefore)).map(([name, value]) => `${name} ${String(value)}`)
-    process.stdout.write(`${facts.join(', ')}\n\n${table(figures)}\n\n${budgetTable(verdicts)}\n`)
+    const idles = Object.entries(idle).map(([name, micros]) => `${name} ${micros}`)
+    const parts = [
+      facts.join(', '),
+      table(figures),
+      budgetTable(verdicts),
+      `idle, µs CPU per second: ${idles.join(', ')}`,
+    ]
+    process.stdout.write(`${parts.join('\n\n')}\n`)
   }
   if (values.record) {
     const text = JSON.stringify(record(lines, verdicts))

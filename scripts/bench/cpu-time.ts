@@ -63,3 +63,12 @@ export function cpuBetween(start: ProcessCpu, end: ProcessCpu): number {
   for (const [id, micros] of end.threads) ofThreads += micros - (start.threads.get(id) ?? 0)
   return ofProcess - ofThreads > ROUNDING ? ofProcess : ofThreads
 }
+
+/**
+ * Returns the microseconds of CPU that the first thread of a process used between two readings. In Node it runs the
+ * event loop.
+ */
+export function loopCpuBetween(pid: number, start: ProcessCpu, end: ProcessCpu): number {
+  const id = String(pid)
+  return (end.threads.get(id) ?? 0) - (start.threads.get(id) ?? 0)
+}

@@ -46,7 +46,7 @@ describe('the pages of the repository', () => {
     const named = ['README.md', 'CONTRIBUTING.md', 'docs/plugins.md', 'docs/operations.md'].flatMap((page) =>
       [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)].map(([, name]) => name as string),
     )
-    const ofDevelopers = ['bench:http', 'bench:products', 'lighthouse', 'model', 'pictures']
+    const ofDevelopers = ['bench:loop', 'bench:products', 'lighthouse', 'model', 'pictures']
     const installs = (name: string): boolean =>
       [scripts[`pre${name}`], scripts[name]].some((command) => /^node scripts\/bootstrap\.mjs\b/.test(command ?? ''))
     expect(['start', 'test', 'build'].filter((name) => !installs(name))).to.deep.equal([])

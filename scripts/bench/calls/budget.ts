@@ -27,22 +27,40 @@ export interface Verdict extends BudgetLine {
 export const SLACK = 1.5
 
 /**
- * Compares measured CPU, in microseconds per request by name of the case, with the budget. Leaves out lines whose cases
- * were not measured.
+ * Compares measured CPU with the budget. Cases that were measured in turn met the same machine, so each round gives a
+ * ratio of its own, and their median counts. Leaves out lines whose cases were not measured.
  *
- * @example judge([{ of: 'a', to: 'b', bar: { times: 2 }, recorded: 1, … }], new Map([['a', 30], ['b', 10]]))
+ * @param rounds microseconds per request in each round, by name of the case
+ *
+ * @example judge([{ of: 'a', to: 'b', bar: { times: 2 }, recorded: 1, … }], new Map([['a', [30]], ['b', [10]]]))
  * // → [{ times: 3, microsAbove: 20, meetsBar: false, limit: 1.5, isWithinLimit: false, … }]
  */
-export function judge(lines: readonly BudgetLine[], micros: ReadonlyMap<string, number>): readonly Verdict[] {
+export function judge(
+  lines: readonly BudgetLine[],
+  rounds: ReadonlyMap<string, readonly number[]>,
+): readonly Verdict[] {
   return lines.flatMap((line) => {
-    const [of, to] = [micros.get(line.of), micros.get(line.to)]
+    const [of, to] = [rounds.get(line.of), rounds.get(line.to)]
     if (of === undefined || to === undefined) return []
-    const times = of / to
-    const microsAbove = of - to
+    const times = medianRatio(of, to)
+    const microsAbove = median(of.map((micros, round) => micros - (to[round] ?? Number.NaN)))
     const meetsBar = 'times' in line.bar ? times <= line.bar.times : microsAbove <= line.bar.microsAbove
     const limit = line.recorded === null ? null : line.recorded * SLACK
     return [{ ...line, times, microsAbove, meetsBar, limit, isWithinLimit: limit === null || times <= limit }]
   })
+}
+
+/** The median of the ratios of two cases, round by round. */
+export function medianRatio(of: readonly number[], to: readonly number[]): number {
+  return median(of.map((micros, round) => micros / (to[round] ?? Number.NaN)))
+}
+
+/** The median; of an even number of figures the mean of the two in the middle. */
+export function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((one, other) => one - other)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
 }
 
 /** Returns the budget with the measured ratios recorded. Lines that were not measured and all bars stay as they are. */

@@ -13,6 +13,7 @@ export const NETWORK = NETWORKS['base-sepolia']
 export const PAY_TO: Hex = '0x00000000000000000000000000000000000000A1'
 
 export interface Server {
+  readonly name: string
   readonly pid: number
   readonly port: number
   readonly url: string
@@ -33,7 +34,8 @@ export class Servers {
   async startBaseline(kind: BaselineKind, options: object = {}): Promise<Server> {
     const port = await freePort()
     const script = 'scripts/bench/calls/baseline-process.mjs'
-    return this.#start(kind, port, [script, kind, String(port), JSON.stringify(options)], {})
+    const name = 'facilitator' in options ? `${kind} with facilitator` : kind
+    return this.#start(name, port, [script, kind, String(port), JSON.stringify(options)], {})
   }
 
   /** Starts a gateway and waits until it has nothing to do. Its journal has `rows` payments before the first call. */
@@ -87,7 +89,7 @@ export class Servers {
     const url = `http://127.0.0.1:${port}`
     for (let tries = 0; tries < 1_200; tries++) {
       if (child.exitCode !== null) throw new Error(`${name} ended:\n${readFileSync(logFile, 'utf8').slice(-3_000)}`)
-      if (await fetch(url).catch(() => null)) return { pid: child.pid as number, port, url }
+      if (await fetch(url).catch(() => null)) return { name, pid: child.pid as number, port, url }
       await sleep(100)
     }
     throw new Error(`${name} did not answer within two minutes:\n${readFileSync(logFile, 'utf8').slice(-3_000)}`)
