@@ -31,6 +31,8 @@ const BUDGET = join(root, 'scripts/bench/budget.json')
 const CONNECTIONS = 32
 /** Code is compiled while it runs: each case is first called this often, for at most so many periods. */
 const WARM_UP = { requests: 2_000, seconds: 1.5, periods: 6 }
+/** Called this long before each measurement, which then does not pay for the garbage of the case before it. */
+const LEAD_IN_SECONDS = 0.4
 /** What a server does after its answers, for instance noting their delivery, belongs to their cost. */
 const AFTERWARDS_MS = 150
 const IDLE_SECONDS = 3
@@ -65,13 +67,18 @@ interface Figures {
 
 async function measure(measured: Measured, seconds: number): Promise<void> {
   const { server, expected, prepare, name } = measured.case
-  const next = prepare(Math.ceil(measured.rate * seconds * 1.3) + CONNECTIONS)
-  const load = { port: server.port, connections: CONNECTIONS, seconds, expected, next }
+  const next = prepare(Math.ceil(measured.rate * (LEAD_IN_SECONDS + seconds) * 1.3) + 2 * CONNECTIONS)
+  const load = { port: server.port, connections: CONNECTIONS, expected, next }
+  const send = (duration: number): Promise<number> =>
+    sendLoad({ ...load, seconds: duration }).catch((error: Error) => {
+      throw new Error(`${name}: ${error.message}`)
+    })
+  await send(LEAD_IN_SECONDS)
+  await sleep(AFTERWARDS_MS)
   const before = readProcessCpu(server.pid)
   const began = performance.now()
-  const requests = await sendLoad(load).catch((error: Error) => {
-    throw new Error(`${name}: ${error.message}`)
-  })
+  const requests = await send(seconds)
+  if (requests === 0) throw new Error(`${name}: no request was answered`)
   measured.rate = (requests / (performance.now() - began)) * 1000
   await sleep(AFTERWARDS_MS)
   measured.requests += requests
