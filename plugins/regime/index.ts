@@ -124,7 +124,7 @@ class MarketRegime {
     if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
     const range = { from, to: until, asOf: at, limit: limit + 1 }
     const stored = await this.#open(ask)
-    if (await stored.lacks(from)) throw this.#waiting()
+    if (await stored.lacks(from, Math.min(until, from + (limit + 1) * 60))) throw this.#waiting()
     const found = await stored.between(SOLD, range)
     const page = found.slice(0, limit)
     return {

@@ -99,8 +99,8 @@ export interface Snapshots {
   add(snapshots: EncodedSnapshots): Promise<void>
   /** Notes that snapshots before a time are still missing; null if none are. */
   fillBefore(time: number | null): Promise<void>
-  /** True if no snapshot is stored yet, or some from `from` on are still being computed. */
-  lacks(from: number): Promise<boolean>
+  /** True if no snapshot is stored yet, or some of [from, to) are still being computed. */
+  lacks(from: number, to: number): Promise<boolean>
   /** Number of snapshots, and the times of the first and the last. */
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
   /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
@@ -140,11 +140,14 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
     async fillBefore(time) {
       await db('regime_series').where('id', series).update({ filled_before: time })
     },
-    async lacks(from) {
+    async lacks(from, to) {
       const { snapshots, filled_before } = (await db('regime_series')
         .where('id', series)
         .first('snapshots', 'filled_before')) as { snapshots: number; filled_before: number | null }
-      return snapshots === 0 || (filled_before !== null && from < filled_before)
+      if (snapshots === 0) return true
+      if (filled_before === null || from >= filled_before) return false
+      const kept = (await db('regime_checkpoints').where({ series }).first('as_of')) as { as_of: number } | undefined
+      return !kept || to > kept.as_of
     },
     async extent() {
       // Each end in a query of its own: SQLite reads the whole series for a minimum and a maximum in one.

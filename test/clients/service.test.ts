@@ -20,6 +20,8 @@ describe('our own catalog', () => {
     shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
     // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
     await until(async () => (await ask(`${shop.url}/v1/regime/sample`)).status === 200)
+    // The record is graded once all of them are stored.
+    await until(async () => 'brier' in (await get('/v1/stats')), 250)
   })
   after(() => shop.close())
 

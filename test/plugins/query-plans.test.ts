@@ -90,7 +90,7 @@ async function useSnapshots(db: OpenDatabase): Promise<void> {
   const snapshots = await openSnapshots(db, 'BTC-USD', 'sample')
   await snapshots.add(encodeSnapshots([60, 120, 180].map((at) => snapshotAt(at))))
   await snapshots.fillBefore(60)
-  await snapshots.lacks(60)
+  await snapshots.lacks(60, 120)
   await snapshots.latest(120)
   await snapshots.between(['as_of', 'volatile'], { from: 0, to: 180, asOf: 180, limit: 10 })
   await (await newestSnapshots(db, 'BTC-USD'))?.extent()
