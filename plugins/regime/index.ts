@@ -168,8 +168,9 @@ class MarketRegime {
   /** The grades of the labels. They are computed at most once per FACTS_SECONDS. */
   facts(): Promise<Facts> {
     const now = performance.now()
-    if (!this.#graded || this.#isFilling() || now - this.#graded.at >= FACTS_SECONDS * 1000)
-      this.#graded = { at: now, grades: this.#grades() }
+    if (!this.#graded || now - this.#graded.at >= FACTS_SECONDS * 1000)
+      // What is known of an unfinished history is soon out of date.
+      this.#graded = { at: this.#isFilling() ? -Infinity : now, grades: this.#grades() }
     return this.#graded.grades
   }
 
