@@ -5,7 +5,7 @@
  */
 import type { Journal } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import type { Lease } from '../stores/lease.ts'
+import { keepLease, type Lease } from '../stores/lease.ts'
 import type { SendAlert } from './alert-webhook.ts'
 
 const ALARMS = ['settling.failing', 'settling.impossible', 'payments.stale', 'ledger.owed', 'products.down'] as const
@@ -46,29 +46,35 @@ export interface AlarmParts {
 
 /** The last settlements that the failure rate is computed from. */
 const WINDOW_MS = 600_000
+const STRETCH_MS = 10_000
 /** With fewer settlements than this the failure rate means nothing. */
 const MIN_SETTLEMENTS = 5
 const FAILING_SHARE = 0.5
 const STALE_MS = 600_000
 const LEASE = 'gateway/alarms'
-const LEASE_EXTRA_SECONDS = 60
 const MAX_LISTED = 100
 
 /** What a check found: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
 
-interface Outcome {
-  readonly at: number
-  readonly failed: boolean
+/** How settlements ended within one stretch of time. Each outcome by itself would take megabytes under load. */
+interface Outcomes {
+  /** Milliseconds since the epoch. */
+  readonly from: number
+  settled: number
+  failed: number
 }
 
 /** Creates the alarms. None is raised before the first check. */
 export function createAlarms(parts: AlarmParts): Alarms {
   const { journal, settlerHealth, products, lease, alert, onChecked, log, now } = parts
-  const outcomes: Outcome[] = []
+  let outcomes: Outcomes[] = []
   const raised = new Map<AlarmName, Alarm>()
   /** What each raised alarm has sent alerts about. */
   const alerted = new Map<AlarmName, Set<string>>()
+  const kept = keepLease(lease, LEASE, (error) =>
+    log.warn({ err: error }, 'the lease of the alarms could not be renewed'),
+  )
   let underWay: Promise<readonly Alarm[]> | null = null
   let timer: NodeJS.Timeout | undefined
 
@@ -86,9 +92,13 @@ export function createAlarms(parts: AlarmParts): Alarms {
     if (await alert({ event: name, message, details: { about: added } })) alerted.set(name, new Set(about))
   }
 
+  function recentOutcomes(): readonly Outcomes[] {
+    outcomes = outcomes.filter(({ from }) => from >= now().getTime() - WINDOW_MS)
+    return outcomes
+  }
+
   async function check(holdsLease: boolean): Promise<readonly Alarm[]> {
-    while (outcomes[0] && outcomes[0].at < now().getTime() - WINDOW_MS) outcomes.shift()
-    await update('settling.failing', failingSettlements(outcomes))
+    await update('settling.failing', failingSettlements(recentOutcomes()))
     await update('settling.impossible', impossibleSettlement(settlerHealth()))
     await update('products.down', downProducts(products()))
     await update('payments.stale', holdsLease ? await stalePayments(journal, now()) : null)
@@ -104,14 +114,18 @@ export function createAlarms(parts: AlarmParts): Alarms {
 
   return {
     observe(outcome) {
-      if (outcome !== 'pending') outcomes.push({ at: now().getTime(), failed: outcome !== 'settled' })
+      if (outcome === 'pending') return
+      const from = Math.floor(now().getTime() / STRETCH_MS) * STRETCH_MS
+      let latest = outcomes.at(-1)
+      if (latest?.from !== from) outcomes = [...recentOutcomes(), (latest = { from, settled: 0, failed: 0 })]
+      latest[outcome === 'settled' ? 'settled' : 'failed'] += 1
     },
     run: () => checkNow(true),
     raised: () => [...raised.values()],
     start(everySeconds) {
       const tick = (): void =>
-        void lease
-          .hold(LEASE, everySeconds + LEASE_EXTRA_SECONDS)
+        void kept
+          .hold()
           .then(checkNow)
           .catch((error: unknown) => log.error({ err: error }, 'the alarms could not be checked'))
       timer = setInterval(tick, everySeconds * 1000).unref()
@@ -119,15 +133,17 @@ export function createAlarms(parts: AlarmParts): Alarms {
     },
     async stop() {
       clearInterval(timer)
+      kept.stop()
       await underWay?.catch(() => {})
     },
   }
 }
 
-function failingSettlements(outcomes: readonly Outcome[]): Finding {
-  const failed = outcomes.filter((outcome) => outcome.failed).length
-  if (outcomes.length < MIN_SETTLEMENTS || failed / outcomes.length < FAILING_SHARE) return null
-  return { message: `${failed} of the last ${outcomes.length} settlements failed`, about: ['settling'] }
+function failingSettlements(outcomes: readonly Outcomes[]): Finding {
+  const failed = outcomes.reduce((sum, each) => sum + each.failed, 0)
+  const all = outcomes.reduce((sum, each) => sum + each.settled, failed)
+  if (all < MIN_SETTLEMENTS || failed / all < FAILING_SHARE) return null
+  return { message: `${failed} of the last ${all} settlements failed`, about: ['settling'] }
 }
 
 function impossibleSettlement({ ready, reason = 'unknown reason' }: ReturnType<AlarmParts['settlerHealth']>): Finding {

@@ -15,6 +15,9 @@ export interface FunnelRow {
   readonly count: number
 }
 
+/** A row in memory. */
+type Counted = Omit<FunnelRow, 'count'> & { count: number }
+
 export interface Funnel {
   count(outcome: CallOutcome): void
   /** Returns the counts since a day, including those still in memory. */
@@ -26,6 +29,8 @@ export interface Funnel {
 
 const TABLE = 'funnel_counts'
 const WRITE_MS = 5_000
+/** With a thousand products on sale, a statement for each row would take longer than the calls that it counts. */
+const ROWS_PER_STATEMENT = 100
 
 const STEPS: readonly Step[] = [
   (db) =>
@@ -48,7 +53,7 @@ const causesWrite = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
 /** Opens the table of counts and migrates it. */
 export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promise<Funnel> {
   await migrate(db, 'funnel', STEPS)
-  let buffered = new Map<string, FunnelRow>()
+  let buffered = new Map<string, Counted>()
   let timer: NodeJS.Timeout | undefined
 
   async function write(): Promise<void> {
@@ -57,29 +62,27 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
     buffered = new Map()
     try {
       await db.transaction(async (transaction) => {
-        for (const row of rows)
+        for (let at = 0; at < rows.length; at += ROWS_PER_STATEMENT)
           await transaction<FunnelRow>(TABLE)
-            .insert(row)
+            .insert(rows.slice(at, at + ROWS_PER_STATEMENT))
             .onConflict(['day', 'kind', 'operation', 'reason'])
             .merge({ count: transaction.raw(`${TABLE}.count + excluded.count`) as unknown as number })
       })
     } catch (error) {
       log.warn({ err: error }, 'the counts of the funnel could not be written; they will be written later')
-      for (const row of rows) add(row)
+      for (const row of rows) add(row, row.day, row.count)
     }
   }
 
-  function add(row: FunnelRow): void {
-    const key = [row.day, row.kind, row.operation, row.reason].join(' ')
+  function add({ kind, operation, reason }: Omit<CallOutcome, 'product'>, day: number, count: number): void {
+    const key = `${day} ${kind} ${operation} ${reason}`
     const known = buffered.get(key)
-    buffered.set(key, known ? { ...known, count: known.count + row.count } : row)
+    if (known) known.count += count
+    else buffered.set(key, { day, kind, operation, reason, count })
   }
 
   return {
-    count({ kind, operation, reason }) {
-      const day = dayOf(now())
-      add({ day, kind, operation, reason, count: 1 })
-    },
+    count: (outcome) => add(outcome, dayOf(now()), 1),
     async read(sinceDay) {
       await write()
       return db<FunnelRow>(TABLE).where('day', '>=', sinceDay).orderBy(['day', 'kind', 'operation', 'reason'])

@@ -3,6 +3,7 @@
  * ids and codes, so their number is bounded. They contain no addresses.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { andThen } from '../awaitable.ts'
 import type { OfferPrice, Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
@@ -82,11 +83,11 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   }
 
   return {
-    watch: (serve) => async (edition, bound, request) => {
-      const answer = await serve(edition, bound, request)
-      count(bound.operation, request, answer)
-      return answer
-    },
+    watch: (serve) => (edition, bound, request) =>
+      andThen(serve(edition, bound, request), (answer) => {
+        count(bound.operation, request, answer)
+        return answer
+      }),
     watchOffers: (offerPrice) => (edition, operation) => {
       countOutcome({ kind: 'offered', reason: '', operation: operation.id, product: operation.product })
       return offerPrice(edition, operation)

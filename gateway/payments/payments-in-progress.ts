@@ -1,7 +1,8 @@
 /**
  * The payments that this process is working on. If the same payment arrives in several requests at once, the first one
  * does the work and the others wait for its outcome. The amount of each payment is held on its payer's balance until
- * the chain shows the transfer, so that one balance cannot pay for several answers.
+ * the chain shows the transfer, so that one balance cannot pay for several answers. The journal knows
+ * the payments of other processes.
  */
 import type { Commitment, DecodedPayment, PaymentKey } from '../methods/payment-method.ts'
 import type { PresentedPayment } from './presented-payment.ts'

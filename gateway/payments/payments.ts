@@ -26,8 +26,8 @@ import {
 } from '../x402/payment-requirements.ts'
 import { createChallenge, type Quote } from '../x402/challenge.ts'
 import type { Offers } from '../x402/signed-offers.ts'
-import { createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
-import type { Journal, Reservation } from './journal/journal.ts'
+import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
+import type { HeldAmount, Journal, Reservation } from './journal/journal.ts'
 import { assertNotSettledLate } from './late-settlement.ts'
 import { type PaymentRequest, type PresentedPayment, presentedPayment } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
@@ -82,7 +82,7 @@ interface Context extends ReplayParts {
   readonly limitSignatureChecks: (payer: string) => Promise<void>
 }
 
-/** Creates the payments of one gateway. Payments in progress are known to this process only. */
+/** Creates the payments of one gateway. */
 export function createPayments(parts: PaymentsParts): Payments {
   const { baseUrl, journal, log, methods, settler, now, formerPrices, pause = delay } = parts
   const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
@@ -158,11 +158,13 @@ async function admit(
       throw invalidError(refusal?.reason === problem.reason ? refusal : problem)
     }
     const reservation = reservationOf(operation, presented, requirements, priceVersion)
-    const { reserved, record } = await journal.reserve(reservation)
+    const { reserved, record, ahead } = await journal.reserve(reservation)
     if (reserved) {
       const method = methodOf(methods, payment.network)
       const { wait } = operation
-      return createPurchase({ ...context, method, record, payment, requirements, wait, work, signal })
+      const purchase = createPurchase({ ...context, method, record, payment, requirements, wait, work, signal })
+      await releaseUnlessCovered(context, purchase, payment, requirements, ahead)
+      return purchase
     }
     if (record.key !== payment.key) throw identifierConflict(record)
   } catch (error) {
@@ -231,6 +233,32 @@ async function checkOnline(
   const since = inProgress.heldBefore(payment)
   if (since.every((each) => ahead.includes(each))) return null
   return settler.check(payment, requirements, { proven: true, ahead: since })
+}
+
+/**
+ * Checks a reserved payment together with those that were reserved before it, unless `checkOnline` counted them all: some
+ * may be of another process, or have overtaken this one. Releases the reservation and throws if the balance does not
+ * cover all. The order of the journal decides, because it is the same for every process.
+ */
+async function releaseUnlessCovered(
+  { settler, inProgress, now }: Context,
+  purchase: Purchase,
+  payment: DecodedPayment,
+  requirements: PaymentRequirements,
+  reservedBefore: readonly HeldAmount[],
+): Promise<void> {
+  if (reservedBefore.length === 0) return
+  const nowSeconds = Math.floor(now().getTime() / 1000)
+  const ahead = reservedBefore.filter(({ expiresAt }) => Number(expiresAt) + BLOCK_TIME_LAG_SECONDS >= nowSeconds)
+  const counted = new Set(inProgress.heldBefore(payment).map(({ identity }) => identity))
+  if (ahead.every(({ identity }) => counted.has(identity))) return
+  try {
+    const problem = await settler.check(payment, requirements, { proven: true, ahead })
+    if (problem) throw invalidError(problem)
+  } catch (error) {
+    await purchase.release(error)
+    throw error
+  }
 }
 
 function reservationOf(

@@ -1,6 +1,7 @@
 /**
- * One purchase, from the reserved payment to the settled one. The order is: store the answer, record the intent, send
- * the payment, deliver the answer. After a crash at any point, the journal shows what is left to do.
+ * One purchase, from the reserved payment to the settled one. The order is: store the answer and the intent, in one
+ * write; send the payment; record its settlement; deliver the answer. After a crash at any point, the journal shows what
+ * is left to do.
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
@@ -35,7 +36,7 @@ export interface Purchase {
    */
   settle(answer: Deliverable): Promise<PaidAnswer>
   /**
-   * Releases the reservation. Does nothing once the answer is stored. Throws SettlementError if the journal refuses,
+   * Releases the reservation. Does nothing once the settlement has begun. Throws SettlementError if the journal refuses,
    * because another process has taken the payment over.
    */
   release(error: unknown): Promise<void>
@@ -85,10 +86,10 @@ export interface PurchaseParts {
 export function createPurchase(parts: PurchaseParts): Purchase {
   const { journal, record, work, signal } = parts
   const { key, attempt } = record
-  let isStored = false
+  let isSettling = false
 
   const release = async (error: unknown): Promise<void> => {
-    if (isStored) return
+    if (isSettling) return
     let outcome: { readonly error: unknown; readonly keepHold: boolean } = { error, keepHold: false }
     try {
       // A write of the answer that failed here may still have been stored. Then another process can send the payment,
@@ -110,13 +111,8 @@ export function createPurchase(parts: PurchaseParts): Purchase {
       return answer
     }
     if (signal.aborted) throw new ServiceError('internal', 'the caller disconnected before the answer was stored')
-    if (!(await journal.answered(key, attempt, answer))) throw new ServiceError('internal', 'the reservation was lost')
-    isStored = true
-    if (signal.aborted) {
-      work.finish(null)
-      throw new ServiceError('internal', 'the caller disconnected before the payment was sent')
-    }
-    return settleStored(parts, answer)
+    isSettling = true
+    return settleAnswer(parts, answer, { isStored: false })
   }
 
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
@@ -125,10 +121,19 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 /** A payment must be valid for at least this long when it is sent, so that its transaction gets into a block. */
 const MIN_VALIDITY_SECONDS = 2
 
-/** Settles a payment whose answer is stored. Always finishes the work in `inProgress`. */
-export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, now } = parts
+/**
+ * Settles a payment. An answer that is not stored yet is stored with the intent, in one write: nothing is sent before. If
+ * the caller has left by then, the answer is stored and nothing is sent. Always finishes the work in `inProgress`.
+ */
+export async function settleAnswer(
+  parts: PurchaseParts,
+  answer: StoredAnswer,
+  { isStored }: { readonly isStored: boolean },
+): Promise<PaidAnswer> {
+  const { journal, settler, method, record, payment, requirements, wait, now, signal, work } = parts
+  const { key, attempt } = record
   let submittedAt: number | null = null
+  let isKept = false
   try {
     // After a slow product, a short payment may be about to expire. Its transaction would fail and cost us gas.
     const isExpired = Number(payment.expiresAt) < Math.floor(now().getTime() / 1000) + MIN_VALIDITY_SECONDS
@@ -137,18 +142,25 @@ export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): 
       : await settler.settle(payment, requirements, {
           wait,
           async record(intent) {
+            if (!isStored && signal.aborted) {
+              isKept = await journal.answered(key, attempt, answer)
+              return false
+            }
             const at = now().getTime()
-            const isSubmitted = await journal.submitted(record.key, record.attempt, intent, at)
+            const isSubmitted = await journal.submitted(key, attempt, intent, { at, ...(isStored ? {} : { answer }) })
             if (isSubmitted) submittedAt = at
             return isSubmitted
           },
         })
-    return await finishSettlement(parts, { ...record, updatedAt: submittedAt ?? record.updatedAt }, outcome, answer)
+    if (!isKept)
+      return await finishSettlement(parts, { ...record, updatedAt: submittedAt ?? record.updatedAt }, outcome, answer)
   } catch (thrown) {
     const error = thrown instanceof SettlementError ? thrown : await interrupted(parts, thrown, submittedAt !== null)
-    parts.work.finish({ error }, { keepHold: mayMoveLater(error) })
+    work.finish({ error }, { keepHold: mayMoveLater(error) })
     throw error
   }
+  work.finish(null)
+  throw new ServiceError('internal', 'the caller disconnected before the payment was sent')
 }
 
 const EXPIRED = 'The payment expired while the answer was produced. Sign a new one that is valid for longer.'

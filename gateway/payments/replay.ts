@@ -16,7 +16,7 @@ import {
   pendingError,
   type PurchaseParts,
   receiptOf,
-  settleStored,
+  settleAnswer,
 } from './purchase.ts'
 import { isBuyer, mustWaitForDelivery } from './replay-access.ts'
 
@@ -148,7 +148,7 @@ async function finishRecord(
       const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
       // The settler accepted the same proof when the payment was reserved.
       const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
-      if (!refusal || isAccepted) return await settleStored(purchase, answer)
+      if (!refusal || isAccepted) return await settleAnswer(purchase, answer, { isStored: true })
       if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
         work.finish(null)
         return null

@@ -48,7 +48,8 @@ export interface OffersParts {
 
 /** A shorter promise is of no use to a buyer. */
 const MIN_GRACE_SECONDS = 60
-const CACHED_ADDRESSES = 1_000
+/** About ten megabytes. With more products than this, each in turn, every 402 would be signed anew. */
+const CACHED_ADDRESSES = 10_000
 /** Old prices are still offered between reading a new catalog and serving it. */
 const MARGIN_SECONDS = 30
 

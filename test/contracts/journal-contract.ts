@@ -48,7 +48,6 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       const events = await journal.events(reservation.key)
       expect(events.map(({ attempt, state }) => `${attempt} ${state}`)).to.deep.equal([
         '1 reserved',
-        '1 answered',
         '1 submitted',
         '1 released',
         '2 reserved',
@@ -131,6 +130,33 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       const settled = await journal.find(key)
       expect(settled?.answer).to.deep.equal(answer)
       expect(settled).to.deep.include({ intent: INTENT, transaction: TRANSACTION, settledAt: opened.now })
+    })
+
+    it('stores answers of any length together with what is sent', async () => {
+      const lengths = [0, 1, 1_999, 2_000, 2_001, 5_000, 300_000]
+      const answers = lengths.map((length) => answerOf('x'.repeat(length)))
+      const keys = await Promise.all(answers.map(() => paymentIn(journal, 'reserved')))
+      const submit = (key: string, at: number, attempt = 1): Promise<boolean> =>
+        journal.submitted(key, attempt, INTENT, { answer: answers[at] as (typeof answers)[0] })
+      expect(await Promise.all(keys.map((key, at) => submit(key, at)))).to.deep.equal(keys.map(() => true))
+      const others = keys.map((key) => journal.submitted(key, 1, INTENT, { answer: answerOf('y'.repeat(9_000)) }))
+      expect(await Promise.all(others), 'an answer is never replaced').to.deep.equal(keys.map(() => false))
+      await Promise.all(keys.map((key) => journal.settled(key, 1, TRANSACTION)))
+      for (const [at, key] of keys.entries()) {
+        expect((await journal.find(key))?.answer).to.deep.equal(answers[at])
+        expect((await journal.reserve(reservationOf({ key }))).record.answer).to.deep.equal(answers[at])
+      }
+    })
+
+    it('gives the answer of the newest attempt, and none before it is stored', async () => {
+      const key = await paymentIn(journal, 'reserved')
+      await journal.submitted(key, 1, INTENT, { answer: answerOf('first'.repeat(1_000)) })
+      await STEPS.refused(journal, key, 1)
+      expect((await journal.find(key))?.answer).to.equal(null)
+      await journal.reserve(reservationOf({ key }))
+      expect((await journal.find(key))?.answer).to.equal(null)
+      await journal.submitted(key, 2, INTENT, { answer: answerOf('second'.repeat(1_000)) })
+      expect((await journal.find(key))?.answer?.body.toString()).to.equal('second'.repeat(1_000))
     })
 
     it('stores an answer without a body', async () => {
@@ -218,14 +244,31 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect(await journal.counts()).to.deep.equal({ ...before, settled: before.settled + 1, owed: before.owed + 1 })
     })
 
+    it('finds many payments at once, each for the call that asked for it', async () => {
+      const payer = '0x00000000000000000000000000000000000000dD'
+      const named = Array.from({ length: 30 }, (_, at) => reservationOf({ payer, identifier: `order-${at}` }))
+      await Promise.all(named.slice(0, 20).map((reservation) => journal.reserve(reservation)))
+      const [byKey, byIdentifier] = await Promise.all([
+        Promise.all(named.map(({ key }) => journal.find(key))),
+        Promise.all(named.map(({ identifier }) => journal.findByIdentifier(payer, identifier as string))),
+      ])
+      const keys = named.map(({ key }, at) => (at < 20 ? key : undefined))
+      expect(byKey.map((record) => record?.key)).to.deep.equal(keys)
+      expect(byIdentifier.map((record) => record?.key)).to.deep.equal(keys)
+    })
+
     it('forgets old answers of settled payments and nothing else', async () => {
       const old = await paymentIn(journal, 'settled')
+      const long = await paymentIn(journal, 'reserved')
+      await journal.submitted(long, 1, INTENT, { answer: answerOf('x'.repeat(10_000)) })
+      await journal.settled(long, 1, TRANSACTION)
       const unsettled = await paymentIn(journal, 'submitted')
       opened.now += 1_000
       const young = await paymentIn(journal, 'settled')
       expect(await journal.forgetAnswers(opened.now)).to.be.greaterThan(0)
       expect(await journal.forgetAnswers(opened.now)).to.equal(0)
-      expect(await journal.find(old)).to.include({ state: 'settled', answer: null, transaction: TRANSACTION })
+      for (const key of [old, long])
+        expect(await journal.find(key)).to.include({ state: 'settled', answer: null, transaction: TRANSACTION })
       expect((await journal.openPayments()).map(({ key }) => key)).not.to.include(old)
       expect((await journal.find(unsettled))?.answer).not.to.equal(null)
       expect((await journal.find(young))?.answer).not.to.equal(null)
@@ -235,19 +278,22 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
 
 /** The moves that each state allows. All others are refused. */
 const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
-  reserved: ['answered', 'released'],
+  reserved: ['answered', 'submittedWithAnswer', 'released', 'refused'],
   answered: ['submitted', 'released', 'refused'],
   submitted: ['settled', 'refused', 'owed'],
   settled: ['owed'],
   released: ['settledLate'],
   owed: [],
 }
-const LEADS_TO = { refused: 'released', settledLate: 'settled' } as Readonly<Partial<Record<Step, PaymentState>>>
+const LEADS_TO = { submittedWithAnswer: 'submitted', refused: 'released', settledLate: 'settled' } as Readonly<
+  Partial<Record<Step, PaymentState>>
+>
 
 /** What each move does to a payment, as it reads in the title of a test. */
 const MOVES: Readonly<Record<Step, string>> = {
   answered: 'get an answer',
   submitted: 'be submitted',
+  submittedWithAnswer: 'get an answer and be submitted',
   settled: 'be settled',
   released: 'be released',
   refused: 'be refused',

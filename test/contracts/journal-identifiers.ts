@@ -104,7 +104,9 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
         await sql(`DROP TRIGGER ${trigger}${on}`)
         if (name === 'PostgreSQL') await sql(`DROP FUNCTION ${trigger}`)
       }
-      await sql('DROP TABLE payment_counts')
+      for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers'])
+        await sql(`DROP TABLE IF EXISTS ${table}`)
+      if (name !== 'PostgreSQL') await sql('DROP TRIGGER payments_forget')
       for (const index of ['identified', 'by_operation', 'by_settlement', 'by_transaction', 'in_debt'])
         await sql(`DROP INDEX payments_${index}`)
       for (const column of ['identifier', 'place', 'delivered_at'])

@@ -53,6 +53,8 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
 export const STEPS = {
   answered: (journal: Journal, key: string, attempt: number) => journal.answered(key, attempt, answerOf('{"ok":true}')),
   submitted: (journal: Journal, key: string, attempt: number) => journal.submitted(key, attempt, INTENT),
+  submittedWithAnswer: (journal: Journal, key: string, attempt: number) =>
+    journal.submitted(key, attempt, INTENT, { answer: answerOf('{"ok":true}') }),
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
@@ -66,10 +68,10 @@ export type Step = keyof typeof STEPS
 export const PATHS: Readonly<Record<PaymentState, readonly Step[]>> = {
   reserved: [],
   answered: ['answered'],
-  submitted: ['answered', 'submitted'],
-  settled: ['answered', 'submitted', 'settled'],
+  submitted: ['submittedWithAnswer'],
+  settled: ['submittedWithAnswer', 'settled'],
   released: ['released'],
-  owed: ['answered', 'submitted', 'settled', 'owed'],
+  owed: ['submittedWithAnswer', 'settled', 'owed'],
 }
 
 /** Reserves a new payment and takes it to `state`. Returns its key. */

@@ -5,11 +5,11 @@ import { openSandboxGateway, type SandboxGateway, SHOP } from '../support/sandbo
 const PAYMENTS = 24
 const PRICE = 5_000n
 
-describe('a gateway that settles in batches', () => {
+describe('a gateway under load', () => {
   let gateway: SandboxGateway
 
   before(async () => {
-    gateway = await openSandboxGateway({ ...SHOP, SETTLE_BATCH: '10' })
+    gateway = await openSandboxGateway({ ...SHOP, SANDBOX_BLOCK_SECONDS: '1' })
   })
   after(() => gateway?.close())
 

@@ -13,8 +13,7 @@ const shop = resolve(import.meta.dirname, '../fixtures/shop')
 /** The steps at which the gateway crashes, and what it has done by then. */
 const STEPS = {
   reserved: 'reserved a payment',
-  answered: 'stored the answer',
-  submitted: 'recorded what it will send',
+  submitted: 'stored the answer and what it will send',
   sent: 'moved the money',
   settled: 'recorded the settlement',
 } as const

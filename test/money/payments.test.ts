@@ -105,7 +105,7 @@ describe('a payment', () => {
       shop.advance(60)
       const key = shop.settler.transfers[0]?.key as string
       await until(async () => (await states(key)).at(-1) === 'settled')
-      expect(await states(key)).to.deep.equal(['reserved', 'answered', 'submitted', 'settled'])
+      expect(await states(key)).to.deep.equal(['reserved', 'submitted', 'settled'])
     })
   })
 

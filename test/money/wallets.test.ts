@@ -7,7 +7,7 @@ import { createDigest } from '../../gateway/methods/exact-evm/authorization-chec
 import { decodePayment } from '../../gateway/methods/payment-method.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { transferOf } from '../../gateway/methods/exact-evm/eip3009.ts'
-import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import type { Settler } from '../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { json, offer, payment, receipt, send } from '../support/agent.ts'
@@ -41,16 +41,15 @@ describe('a contract wallet', () => {
       factories: [contractWallets.factory],
     })
     const { network } = chain
-    const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
-    const journal = (real: Journal): Journal => ({
-      ...real,
-      async answered(...change) {
-        const moved = await real.answered(...change)
+    const watched: Settler = {
+      ...settler,
+      async settle(...settlement) {
         await onAnswered()
-        return moved
+        return settler.settle(...settlement)
       },
-    })
-    shop = await openGateway({}, { settlement, journal })
+    }
+    const settlement = { network, payTo: PAY_TO, settler: watched, sandbox: null, close: () => settler.close() }
+    shop = await openGateway({}, { settlement })
     url = `${shop.url}/v1/echo/wallet`
   })
   after(async () => {

@@ -1,6 +1,6 @@
 /** Runs the comparison with the chain on a schedule: one run at a time, in one process at a time. */
 import type { Logger } from '../../plugin/plugin.ts'
-import type { Lease } from '../../stores/lease.ts'
+import { keepLease, type Lease } from '../../stores/lease.ts'
 import { ALARMING } from './buckets.ts'
 import type { Comparison } from './comparison.ts'
 import type { Findings, Row } from './findings.ts'
@@ -25,11 +25,13 @@ export interface ReconciliationParts {
 }
 
 const LEASE = 'gateway/reconciliation'
-const LEASE_EXTRA_SECONDS = 120
 
 /** Creates the schedule of a comparison. Nothing runs before `run` or `start`. */
 export function createReconciliation(parts: ReconciliationParts): Reconciliation {
   const { compare, findings, lease, onCompared, log } = parts
+  const kept = keepLease(lease, LEASE, (error) =>
+    log.warn({ err: error }, 'the lease of reconciliation was not renewed'),
+  )
   let last: Comparison | null = null
   let underWay: Promise<Comparison> | null = null
   let timer: NodeJS.Timeout | undefined
@@ -45,8 +47,8 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
   }
   const run = (): Promise<Comparison> => (underWay ??= compareNow())
 
-  async function runIfLeased(everySeconds: number): Promise<void> {
-    if (await lease.hold(LEASE, everySeconds + LEASE_EXTRA_SECONDS)) await run()
+  async function runIfLeased(): Promise<void> {
+    if (await kept.hold()) await run()
   }
 
   return {
@@ -55,13 +57,14 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
     rows: (limit) => findings.list(ALARMING, limit),
     start(everySeconds) {
       const tick = (): void =>
-        void runIfLeased(everySeconds).catch((error: unknown) => log.error({ err: error }, 'reconciliation failed'))
+        void runIfLeased().catch((error: unknown) => log.error({ err: error }, 'reconciliation failed'))
       timer = setInterval(tick, everySeconds * 1000).unref()
       tick()
     },
     async stop() {
       clearInterval(timer)
       await underWay?.catch(() => {})
+      kept.stop()
     },
   }
 }

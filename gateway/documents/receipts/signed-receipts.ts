@@ -4,7 +4,8 @@
  * published key set, in which `kid` names the key.
  */
 import { createHash } from 'node:crypto'
-import type { Answer } from '../../calls/request-and-answer.ts'
+import { andThen } from '../../awaitable.ts'
+import type { Answer, CallRequest } from '../../calls/request-and-answer.ts'
 import type { Serve } from '../../calls/serve.ts'
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
@@ -41,18 +42,20 @@ export interface SigningParts {
 }
 
 /** Adds a signed receipt to every paid answer of `serve`. An answer whose receipt cannot be signed is sent without. */
-export function withReceipts({ tokens, log }: SigningParts, serve: Serve): Serve {
-  return async (edition, bound, request) => {
-    const answer = await serve(edition, bound, request)
-    const { receipt, record } = answer
-    if (!receipt?.success || !record) return answer
-    try {
-      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, request.url, answer) })
-      return { ...answer, receipt: { ...receipt, signed } }
-    } catch (error) {
-      log.error({ call: request.id, err: error }, 'a receipt could not be signed')
-      return answer
-    }
+export function withReceipts(parts: SigningParts, serve: Serve): Serve {
+  return (edition, bound, request) =>
+    andThen(serve(edition, bound, request), (answer) => withReceipt(parts, request, answer))
+}
+
+function withReceipt({ tokens, log }: SigningParts, { id, url }: CallRequest, answer: Answer): Answer {
+  const { receipt, record } = answer
+  if (!receipt?.success || !record) return answer
+  try {
+    const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, url, answer) })
+    return { ...answer, receipt: { ...receipt, signed } }
+  } catch (error) {
+    log.error({ call: id, err: error }, 'a receipt could not be signed')
+    return answer
   }
 }
 

@@ -16,6 +16,11 @@ export interface SettlementCall {
   readonly to: Hex
   readonly data: Hex
   readonly gas: bigint
+  /**
+   * Whether it may share a transaction with other payments: a key signed it and the payer is not known to have code. So
+   * its gas is known, and it runs no code of the payer that could use up the gas of the others.
+   */
+  readonly mayShare: boolean
   /** Set if the same transaction deploys the wallet: its calls, the transfer last. */
   readonly parts?: readonly Part[]
 }
@@ -29,6 +34,8 @@ export interface ContractWallets {
    * Throws RpcError.
    */
   refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
+  /** Finds out whether a payer has code, at most once a minute per payer. Throws RpcError. */
+  lookUp(payer: Hex): Promise<void>
 }
 
 /** Gas limit of a transfer signed by a key. USDC on Base uses 86,000; unused gas is not charged. */
@@ -37,8 +44,8 @@ export const KEY_GAS = 200_000n
 const CONTRACT_GAS = 600_000n
 /** Gas limit if the transaction also deploys the wallet. */
 const DEPLOY_GAS = 1_500_000n
-/** How long an account is remembered to have no code, so that repeated forgeries cost one lookup. */
-const NO_CODE_MS = 60_000
+/** How long it is remembered whether an account has code, so that repeated forgeries cost one lookup. */
+const CODE_MS = 60_000
 
 /**
  * Creates the part of a settler that knows contract wallets.
@@ -47,28 +54,34 @@ const NO_CODE_MS = 60_000
  */
 export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): ContractWallets {
   const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
-  const withoutCode = new LRUCache<Hex, true>({ max: 10_000, ttl: NO_CODE_MS })
+  const codes = new LRUCache<Hex, boolean>({ max: 10_000, ttl: CODE_MS })
 
   async function hasCode(account: Hex): Promise<boolean> {
     const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
-    if (code === '0x') withoutCode.set(account, true)
+    codes.set(account, code !== '0x')
     return code !== '0x'
   }
 
   return {
     async refuseWithoutCode(payer, signature) {
       if (isErc6492Signature(signature)) return null
-      return !withoutCode.has(payer) && (await hasCode(payer)) ? null : NOT_SIGNED
+      return codes.get(payer) !== false && (await hasCode(payer)) ? null : NOT_SIGNED
+    },
+
+    async lookUp(payer) {
+      if (!codes.has(payer)) await hasCode(payer)
     },
 
     async settlementOf(transfer) {
-      const { signature } = transfer
-      const gas = isKeySignature(signature) ? KEY_GAS : CONTRACT_GAS
-      if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas }
+      const { from, signature } = transfer
+      const isKey = isKeySignature(signature)
+      const gas = isKey ? KEY_GAS : CONTRACT_GAS
+      const mayShare = isKey && codes.get(from) !== true
+      if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas, mayShare }
       const unwrapped = unwrapErc6492(signature)
       if (!unwrapped) return UNREADABLE
       const data = settleData({ ...transfer, signature: unwrapped.signature })
-      if (await hasCode(transfer.from)) return { to: asset, data, gas: CONTRACT_GAS }
+      if (await hasCode(from)) return { to: asset, data, gas: CONTRACT_GAS, mayShare: false }
       if (!allowed.has(unwrapped.factory.toLowerCase()))
         return {
           reason: 'eip6492_factory_not_allowed',
@@ -79,7 +92,7 @@ export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly 
         { target: unwrapped.factory, allowFailure: true, callData: unwrapped.factoryData },
         { target: asset, allowFailure: false, callData: data },
       ]
-      return { to: MULTICALL3, data: aggregateData(parts), gas: DEPLOY_GAS, parts }
+      return { to: MULTICALL3, data: aggregateData(parts), gas: DEPLOY_GAS, mayShare: false, parts }
     },
   }
 }

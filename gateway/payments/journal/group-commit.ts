@@ -1,6 +1,6 @@
 /**
  * Group commit: while one commit runs, the next group of commands collects. All commands of a group share one wait for
- * the disk, and none waits for more than two commits.
+ * the disk, and none waits for more than two commits. The journal groups the reads of many calls in the same way.
  */
 
 export interface Command {
@@ -10,6 +10,8 @@ export interface Command {
   readonly key: string
   /** Roughly the number of bytes it writes. */
   readonly size: number
+  /** True if nobody waits for it: it is written when nothing else is to be written, or together with many like it. */
+  readonly canWait?: boolean
 }
 
 export interface GroupCommit<Item extends Command, Result> {
@@ -34,6 +36,8 @@ interface Pending<Item, Result> {
 
 const MAX_COMMANDS = 256
 const MAX_BYTES = 8_000_000
+/** From this number on, commands that can wait are written before others. */
+const MAX_WAITING = 64
 
 /** Creates the queue of commands in front of one database. */
 export function createGroupCommit<Item extends Command, Result>(
@@ -78,12 +82,12 @@ export function createGroupCommit<Item extends Command, Result>(
   }
 }
 
-/** Takes the first command and all others of its kind that fit, each key once and in order. */
+/** Takes a command and all others of its kind that fit, each key once and in order. */
 function nextGroup<Item extends Command, Result>(queue: readonly Pending<Item, Result>[]) {
   const group: Pending<Item, Result>[] = []
   const rest: Pending<Item, Result>[] = []
   const keys = new Set<string>()
-  const kind = queue[0]?.command.kind
+  const kind = nextKind(queue)
   let bytes = 0
   for (const pending of queue) {
     const { command } = pending
@@ -95,4 +99,18 @@ function nextGroup<Item extends Command, Result>(queue: readonly Pending<Item, R
     keys.add(command.key)
   }
   return { group, rest }
+}
+
+/** The kind of the first command that cannot wait and has none of its own key before it, or of the first command. */
+function nextKind<Item extends Command, Result>(queue: readonly Pending<Item, Result>[]): string | undefined {
+  const [first] = queue
+  if (!first?.command.canWait) return first?.command.kind
+  const keys = new Set<string>()
+  let waiting = 0
+  for (const { command } of queue) {
+    if (command.canWait && ++waiting === MAX_WAITING) break
+    if (!command.canWait && !keys.has(command.key)) return command.kind
+    keys.add(command.key)
+  }
+  return first.command.kind
 }

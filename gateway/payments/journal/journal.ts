@@ -3,7 +3,7 @@
  * one. The ledger, which accounting exports, is derived from the journal's events.
  */
 import type { Hex } from '../../config/networks.ts'
-import type { Intent, Payment, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
+import type { Commitment, Intent, Payment, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
 import type { PaymentState } from './payment-states.ts'
 
 /** An answer, stored beside its payment so that a retry gets the same bytes. */
@@ -62,6 +62,19 @@ export type Reservation = Omit<
   | 'deliveredAt'
 >
 
+/** The amount that an unsettled payment holds on its payer's balance, until `expiresAt` at most. */
+export type HeldAmount = Commitment & Pick<Payment, 'expiresAt'>
+
+export interface Reserved {
+  readonly reserved: boolean
+  readonly record: PaymentRecord
+  /**
+   * The payer's other payments on this network that were reserved before and are not settled, by any process. Of two
+   * reservations of one payer, exactly one is ahead of the other. Empty if this one was not made.
+   */
+  readonly ahead: readonly HeldAmount[]
+}
+
 /**
  * One row per payment, with append-only events. Every method is durable when it resolves. A move names its attempt and
  * resolves to false if the row is not in a state that allows the move (see payment-states.ts).
@@ -76,10 +89,19 @@ export interface Journal {
    * Inserts a row, or takes over a released row as a new attempt. `reserved: false` returns the row in the way: this
    * payment's own, or another one of the same payer with the same identifier.
    */
-  reserve(reservation: Reservation): Promise<{ readonly reserved: boolean; readonly record: PaymentRecord }>
+  reserve(reservation: Reservation): Promise<Reserved>
+  /** Stores the answer of a reserved payment that is not sent. */
   answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
-  /** Must resolve before anything is sent. `at` (ms) is the time to record, now if absent; so it is below. */
-  submitted(key: PaymentKey, attempt: number, intent: Intent, at?: number): Promise<boolean>
+  /**
+   * Records what is about to be sent, for an answered payment, or for a reserved one together with its answer. Must
+   * resolve before anything is sent. `at` (ms) is the time to record, now if absent; so it is below.
+   */
+  submitted(
+    key: PaymentKey,
+    attempt: number,
+    intent: Intent,
+    options?: { readonly at?: number; readonly answer?: StoredAnswer },
+  ): Promise<boolean>
   settled(key: PaymentKey, attempt: number, transaction: Hex, at?: number): Promise<boolean>
   /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
@@ -90,7 +112,7 @@ export interface Journal {
    * cannot release it as never sent. False if the payment is no longer submitted.
    */
   claim(key: PaymentKey, attempt: number): Promise<boolean>
-  /** Releases an answered or submitted payment, because the settler proved that nothing was transferred or can be. */
+  /** Releases an unsettled payment, because the settler proved that nothing was transferred or can be. */
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
   /** Settles a released payment, without an answer: somebody else's transaction transferred the money after all. */
   settledLate(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>

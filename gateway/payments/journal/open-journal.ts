@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Intent, RefusedOutcome } from '../../methods/payment-method.ts'
 import { identify, isGone, retire } from '../../stores/process-identity.ts'
-import { createGroupCommit } from './group-commit.ts'
-import type { Journal, Reservation, StoredAnswer } from './journal.ts'
+import { type Command, createGroupCommit } from './group-commit.ts'
+import type { Journal, OpenPayment, Reservation, StoredAnswer } from './journal.ts'
 import { repaidDetail } from './ledger-sql.ts'
 import { type Move, MOVES, type PaymentState } from './payment-states.ts'
 import type { Change, Store, Written } from './store.ts'
@@ -23,6 +23,8 @@ const HEARTBEAT_MS = 10_000
 const SILENCE_MS = 3 * HEARTBEAT_MS
 const FORGET_OWNER_MS = 86_400_000
 const FORGET_AT_ONCE = 500
+/** How often a reservation is tried that is blocked by a payment which cannot be read. */
+const MAX_TRIES = 20
 
 /**
  * Opens or creates the journal. `file` may be ":memory:" for tests.
@@ -36,6 +38,11 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   const commits = createGroupCommit<Change, Written>({
     commit: (group) => store.write(group),
     wroteNothing: (error) => store.wroteNothing(error),
+  })
+  // Reads of many calls share a statement too.
+  const finds = createGroupCommit<Find, OpenPayment | null>({
+    commit: (group) => findGroup(store, group),
+    wroteNothing: () => true,
   })
   const stamp = (): Stamp => ({ at: now(), owner })
   const move = async (
@@ -53,7 +60,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   let closing: Promise<void> | null = null
   async function close(): Promise<void> {
     clearInterval(heartbeat)
-    await commits.close()
+    await Promise.all([commits.close(), finds.close()])
     await store.leave(owner)
     retire(owner)
     await store.close()
@@ -61,24 +68,42 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 
   return {
     owner,
-    find: (key) => store.find(key),
-    findByIdentifier: (payer, identifier) => store.findByIdentifier(payer, identifier),
+    find: (key) => finds.write({ kind: 'key', key, size: 0, payer: '' }),
+    findByIdentifier: (payer, identifier) => finds.write({ kind: 'identifier', key: identifier, size: 0, payer }),
     async reserve(reservation) {
-      for (;;) {
-        const { done, record } = await commits.write(reserveChange(reservation, stamp()))
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const { done, record, ahead } = await commits.write(reserveChange(reservation, stamp()))
         // Otherwise another process released it at this very moment, and it can be taken over now.
-        if (record !== null && (done || record.state !== 'released')) return { reserved: done, record }
+        if (record !== null && (done || record.state !== 'released')) return { reserved: done, record, ahead }
       }
+      throw new Error(`the payment in the way of ${reservation.key} could not be read`)
     },
     answered: (key, attempt, answer) => move(key, attempt, 'answered', answeredFields(answer), { body: answer.body }),
-    submitted: (key, attempt, intent, at) => move(key, attempt, 'submitted', submittedFields(intent), { at }),
+    submitted(key, attempt, intent, { at, answer } = {}) {
+      const fields = submittedFields(intent)
+      if (!answer) return move(key, attempt, 'submitted', fields, { at })
+      return move(
+        key,
+        attempt,
+        'submittedWithAnswer',
+        { ...answeredFields(answer), ...fields },
+        { body: answer.body, at },
+      )
+    },
     settled: (key, attempt, transaction, at) => move(key, attempt, 'settled', settledFields(transaction), { at }),
     settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner)),
     owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
     delivered: async (key) =>
-      void (await commits.write({ kind: 'deliver', key, size: 100, fields: { key, at: now() }, body: NO_BODY })),
+      void (await commits.write({
+        kind: 'deliver',
+        key,
+        size: 100,
+        canWait: true,
+        fields: { key, at: now() },
+        body: NO_BODY,
+      })),
     claim: (key, attempt) => store.claim(key, attempt, owner, now()),
     repaid: (key, note) => store.repaid(key, storable(repaidDetail(note)), now()),
     openPayments: () => store.openPayments(),
@@ -119,6 +144,18 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 async function openStore(options: JournalOptions): Promise<Store> {
   if ('file' in options) return (await import('./sqlite.ts')).openSqlite(options.file)
   return (await import('./postgres.ts')).openPostgres(options.url)
+}
+
+/** A payment to find: by its key, or the unreleased one of a payer by its identifier, which is then in `key`. */
+interface Find extends Command {
+  readonly kind: 'key' | 'identifier'
+  readonly payer: string
+}
+
+/** Finds a group of one kind with one statement. */
+function findGroup(store: Store, group: readonly Find[]): Promise<readonly (OpenPayment | null)[]> {
+  if (group[0]?.kind === 'key') return store.find(group.map(({ key }) => key))
+  return store.findByIdentifier(group.map(({ payer, key }) => [payer, key]))
 }
 
 /** Written with every change. */

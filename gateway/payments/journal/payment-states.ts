@@ -5,18 +5,18 @@
  * ```
  *             ┌─────────────── reserve again, as the next attempt ───────────────┐
  *             v                                                                  │
- * reserve → reserved ─ answered → answered ─ submitted → submitted ─ settled → settled ─ owed → owed
- *             │                     │                      │  │                  ^
- *             │ released            │ released, refused    │  └─ owed → owed     │ settledLate
- *             v                     v                      v refused             │
+ * reserve → reserved ────── submittedWithAnswer ──────→ submitted ─ settled → settled ─ owed → owed
+ *             │    └ answered → answered ─ submitted ────^ │  │                  ^
+ *             │ released,         │ released, refused      │  └─ owed → owed     │ settledLate
+ *             v refused           v                        v refused             │
  *             └─────────────────── released ─────────────────────────────────────┘
  * ```
  */
 
 /**
  * - `reserved`: a call works on it; nothing is stored or sent.
- * - `answered`: the product's answer is stored; nothing is sent.
- * - `submitted`: the settlement is about to be sent, or was sent; its outcome is not known.
+ * - `answered`: the product's answer is stored and nothing is sent, because the buyer left before.
+ * - `submitted`: the answer is stored, and the settlement is about to be sent or was sent; its outcome is not known.
  * - `settled`: the money has arrived.
  * - `released`: nothing was charged; the same payment may be used again.
  * - `owed`: the money has arrived and the buyer has no answer: a debt. Stays `owed` after it was repaid.
@@ -27,14 +27,16 @@ export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | '
 export const MOVES = {
   /** The product's answer is stored. */
   answered: { from: ['reserved'], to: 'answered' },
-  /** The settlement is about to be sent. */
+  /** The settlement of a stored answer is about to be sent. */
   submitted: { from: ['answered'], to: 'submitted' },
+  /** The product's answer is stored, and its settlement is about to be sent. */
+  submittedWithAnswer: { from: ['reserved'], to: 'submitted' },
   /** The chain confirmed the settlement. */
   settled: { from: ['submitted'], to: 'settled' },
   /** The call failed or ended before anything was sent. */
   released: { from: ['reserved', 'answered'], to: 'released' },
   /** The settler proved that nothing was transferred and nothing can be. */
-  refused: { from: ['answered', 'submitted'], to: 'released' },
+  refused: { from: ['reserved', 'answered', 'submitted'], to: 'released' },
   /** A released payment was transferred after all, by somebody who had seen its authorization. */
   settledLate: { from: ['released'], to: 'settled' },
   /** The money is here and the answer cannot be delivered. */

@@ -6,10 +6,13 @@ import { DatabaseError, Pool, type PoolClient } from 'pg'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
-  DELIVER,
+  columns,
+  comesAfter,
+  deliveriesTable,
+  deliverStatement,
   IDENTIFIER_INDEX,
+  KEPT_INDEX,
   LOOKUP_INDEXES,
-  MAY_DELIVER,
   MAY_MOVE,
   moveStatement,
   OPEN,
@@ -17,8 +20,9 @@ import {
   type Row,
   type Run,
   TAKEOVER,
+  UNSETTLED_INDEX,
 } from './shared-sql.ts'
-import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
+import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -90,6 +94,26 @@ CREATE TRIGGER payments_count_new AFTER INSERT ON payments REFERENCING NEW TABLE
 CREATE TRIGGER payments_count_move AFTER UPDATE ON payments REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION payments_count_move();`
 
+/** What a reservation comes after. `payments_ahead` runs it. */
+export const AHEAD = `
+SELECT coalesce(json_agg(json_build_array(other.nonce, other.amount::text, other.valid_before::text)), '[]')::text
+FROM payments AS other WHERE ${comesAfter('$1', '$2', '$3')}`
+
+/**
+ * Reservations of one payer on one network take turns until they have committed, so that each sees all before it. The
+ * function is volatile: it sees what was committed while its reservation waited, and the statement itself does not.
+ */
+const TURNS = `
+${UNSETTLED_INDEX};
+CREATE FUNCTION payments_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(new.network || '/' || new.payer, 402));
+  RETURN new;
+END $$;
+CREATE TRIGGER payments_turn BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION payments_turn();
+CREATE FUNCTION payments_ahead(text, text, text) RETURNS text VOLATILE LANGUAGE plpgsql AS $$ BEGIN
+  RETURN (${AHEAD});
+END $$;`
+
 /** Adds the counts of connections that have ended to those of connection 0. */
 const FOLD_COUNTS = `
 WITH ended AS (
@@ -115,7 +139,7 @@ WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = change.payer AND other.identifier = change.identifier
     AND other.state <> 'released' AND other.key <> change.key)
 ORDER BY key
-${TAKEOVER}`
+${TAKEOVER}, payments_ahead(payments.payer, payments.network, payments.key) AS ahead`
 
 const MOVE = `
 ${moveStatement('substring($2::bytea FROM change.body_start FOR change.body_length)')}
@@ -124,11 +148,23 @@ FROM json_to_recordset($1::json) AS change(
   transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE ${MAY_MOVE}`
 
-const DELIVER_GROUP = `
-${DELIVER} FROM json_to_recordset($1::json) AS change(key text, at bigint) WHERE ${MAY_DELIVER}`
+const DELIVER_GROUP = deliverStatement('json_to_recordset($1::json) AS change(key text, at bigint)')
+
+const COLUMNS = columns('payments.answer_body')
+
+/** How this database reads. */
+const DIALECT = {
+  columns: COLUMNS,
+  bareColumns: columns('NULL'),
+  wanted:
+    '(SELECT ordinal - 1 AS nth, value FROM json_array_elements($1::json) WITH ORDINALITY AS each(value, ordinal))',
+  wantedText: "wanted.value #>> '{}'",
+  wantedPart: (nth: number) => `wanted.value ->> ${nth}`,
+  place: (nth: number) => `$${nth}`,
+} as const
 
 const BLOCKING = `
-SELECT payments.*, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
+SELECT ${COLUMNS}, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
 JOIN payments ON payments.key = change.key
   OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
 
@@ -140,7 +176,13 @@ const ADDED = {
 } as const
 
 /** Tables that later releases added, with what came along. */
-const ADDED_TABLES = { payment_counts: `${LOOKUP_INDEXES}${COUNTS}` } as const
+const ADDED_TABLES = {
+  payment_counts: `${LOOKUP_INDEXES}${COUNTS}`,
+  payment_deliveries: `${KEPT_INDEX}${deliveriesTable('bigint')}`,
+} as const
+
+/** Functions that later releases added, with what came along. */
+const ADDED_FUNCTIONS = { 'payments_ahead(text, text, text)': TURNS } as const
 
 /** Opens or creates the journal in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
@@ -148,17 +190,20 @@ export async function openPostgres(url: string): Promise<Store> {
   // The pool replaces a connection that was lost while idle. Without a listener the error would end the process.
   pool.on('error', () => {})
   await createSchema(pool)
-  const prepared = new Map(Object.entries(findQueries(placeholder)).map(([name, sql]) => [sql, name]))
+  const prepared = new Map(Object.entries(findQueries(DIALECT)).map(([name, sql]) => [sql, name]))
   const rows = async (text: string, values: readonly unknown[], name = prepared.get(text)): Promise<readonly Row[]> =>
     (await pool.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) })).rows
   const run: Run = (sql, ...values) => rows(sql, values)
 
   return {
-    ...createQueries(run, run, placeholder),
+    ...createQueries({ ...DIALECT, read: run, write: run }),
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
       if (group[0]?.kind === 'move') return movedResults(group, await rows(MOVE, [fields, bodies], 'move'))
-      if (group[0]?.kind === 'deliver') return movedResults(group, await rows(DELIVER_GROUP, [fields], 'deliver'))
+      if (group[0]?.kind === 'deliver') {
+        await rows(DELIVER_GROUP, [fields], 'deliver')
+        return deliveredResults(group)
+      }
       const reserve = (): Promise<readonly Row[]> => rows(RESERVE, [fields], 'reserve')
       // Another process reserved the same identifier at this moment. It has committed by now, so a retry sees its row.
       const reserved = await reserve().catch((error: unknown) => {
@@ -172,8 +217,6 @@ export async function openPostgres(url: string): Promise<Store> {
     close: () => pool.end(),
   }
 }
-
-const placeholder = (nth: number): string => `$${nth}`
 
 /** The same address with synchronous commits, whatever the server's default is. */
 function withSynchronousCommit(url: string): string {
@@ -200,6 +243,8 @@ async function createSchema(pool: Pool): Promise<void> {
     await client.query(LEDGER_INDEX)
     for (const [table, step] of Object.entries(ADDED_TABLES))
       if (await lacksTable(client, table)) await client.query(step)
+    for (const [signature, step] of Object.entries(ADDED_FUNCTIONS))
+      if (await lacksFunction(client, signature)) await client.query(step)
     await client.query(FOLD_COUNTS)
     await client.query('COMMIT')
   } catch (error) {
@@ -214,6 +259,14 @@ async function lacksTable(client: PoolClient, table: string): Promise<boolean> {
   const { rows } = await client.query<{ missing: boolean }>(
     "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NULL AS missing",
     [table],
+  )
+  return rows[0]?.missing === true
+}
+
+async function lacksFunction(client: PoolClient, signature: string): Promise<boolean> {
+  const { rows } = await client.query<{ missing: boolean }>(
+    "SELECT to_regprocedure(quote_ident(current_schema()) || '.' || $1) IS NULL AS missing",
+    [signature],
   )
   return rows[0]?.missing === true
 }

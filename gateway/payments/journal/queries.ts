@@ -4,43 +4,59 @@
 import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
-import {
-  COLUMNS,
-  IN_DEBT,
-  OPEN,
-  type Placeholder,
-  type Query,
-  type Row,
-  type Run,
-  text,
-  toRecord,
-} from './shared-sql.ts'
+import { IN_DEBT, KEPT, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './shared-sql.ts'
 import type { StoreQueries } from './store.ts'
 
-/** The two queries of every paid call, so that a database can prepare them. */
-export const findQueries = (place: Placeholder) => ({
-  find: `SELECT ${COLUMNS} FROM payments WHERE key = ${place(1)}`,
-  findByIdentifier: `SELECT ${COLUMNS} FROM payments WHERE payer = ${place(1)} AND identifier = ${place(2)} AND state <> 'released'`,
-})
+/** What the shared SQL leaves to the database. */
+export interface Dialect {
+  /** Runs a statement that changes nothing. */
+  readonly read: Run
+  /** Runs a statement that commits by itself. */
+  readonly write: Run
+  readonly place: Placeholder
+  /** The columns of a record, and the same without the answer's body. */
+  readonly columns: string
+  readonly bareColumns: string
+  /** SQL that takes a JSON array apart into a table: `nth`, which counts in the order of the array, and `value`. */
+  readonly wanted: string
+  /** SQL of the text in `wanted.value`, and of a text in the array that it holds. */
+  readonly wantedText: string
+  readonly wantedPart: (nth: number) => string
+}
 
-/**
- * The queries with the same SQL in both databases.
- *
- * @param read runs a statement that changes nothing
- * @param write runs a statement that commits by itself
- */
-export function createQueries(read: Run, write: Run, place: Placeholder): StoreQueries {
-  const queries = findQueries(place)
+/** The two queries of every paid call, so that a database can prepare them. Each finds the payments of many calls. */
+export function findQueries({
+  columns,
+  wanted,
+  wantedText,
+  wantedPart,
+}: Pick<Dialect, 'columns' | 'wanted' | 'wantedText' | 'wantedPart'>) {
+  const select = `SELECT ${columns}, wanted.nth FROM ${wanted} AS wanted CROSS JOIN payments`
+  return {
+    find: `${select} WHERE payments.key = ${wantedText}`,
+    findByIdentifier: `${select}
+      WHERE payments.payer = ${wantedPart(0)} AND payments.identifier = ${wantedPart(1)} AND payments.state <> 'released'`,
+  }
+}
+
+/** The queries with the same SQL in both databases. */
+export function createQueries(dialect: Dialect): StoreQueries {
+  const { read, write, place, columns } = dialect
+  const queries = findQueries(dialect)
   const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
   const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
+  const findEach = async (sql: string, wanted: readonly unknown[]) => {
+    const rows = await read(sql, JSON.stringify(wanted))
+    const found = new Map(rows.map((row) => [Number(row['nth']), toRecord(row)]))
+    return wanted.map((_, at) => found.get(at) ?? null)
+  }
   return {
-    find: async (key) => (await read(queries.find, key)).map(toRecord)[0] ?? null,
-    findByIdentifier: async (payer, identifier) =>
-      (await read(queries.findByIdentifier, payer, identifier)).map(toRecord)[0] ?? null,
-    openPayments: async () => (await read(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
-    list: async (filter) => (await run(listQuery(filter, place))).map(toRecord),
+    find: (keys) => findEach(queries.find, keys),
+    findByIdentifier: (purchases) => findEach(queries.findByIdentifier, purchases),
+    openPayments: async () => (await read(`SELECT ${columns} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
+    list: async (filter) => (await run(listQuery(filter, dialect))).map(toRecord),
     debts: async () =>
-      (await read(`SELECT ${COLUMNS} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map(toRecord),
+      (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map(toRecord),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
     async counts() {
       const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
@@ -80,7 +96,7 @@ export function createQueries(read: Run, write: Run, place: Placeholder): StoreQ
     async forget(settledBefore, limit) {
       const forgotten = await write(
         `UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL, place = NULL WHERE id IN (
-           SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ${one} LIMIT ${two}
+           SELECT id FROM payments WHERE ${KEPT} AND settled_at < ${one} LIMIT ${two}
          ) RETURNING id`,
         settledBefore,
         limit,
@@ -106,7 +122,7 @@ export function createQueries(read: Run, write: Run, place: Placeholder): StoreQ
   }
 }
 
-function listQuery(filter: PaymentFilter, place: Placeholder): Query {
+function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: Dialect): Query {
   const { states, operations, payer, transaction, settledSince, settledBefore, withoutAnswers: bare, limit } = filter
   const values: (string | number)[] = []
   const next = (value: string | number): string => place(values.push(value))
@@ -120,7 +136,7 @@ function listQuery(filter: PaymentFilter, place: Placeholder): Query {
     ...(settledSince === undefined ? [] : [`settled_at >= ${next(settledSince)}`]),
     ...(settledBefore === undefined ? [] : [`settled_at < ${next(settledBefore)}`]),
   ]
-  const columns = bare ? COLUMNS.replace('answer_body', 'NULL AS answer_body') : COLUMNS
+  const columns = bare ? bareColumns : all
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   // `+id` keeps a database from reading all payments in this order where an index finds the few that are wanted.
   const order = transaction === undefined && settledSince === undefined && settledBefore === undefined ? 'id' : '+id'

@@ -4,17 +4,32 @@
  */
 import type { Hex } from '../../config/networks.ts'
 import type { Intent } from '../../methods/payment-method.ts'
-import type { OpenPayment } from './journal.ts'
+import type { HeldAmount, OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 
 /**
  * The columns of `payments` that make a record. Four are named after the first payment method and hold the same parts of
  * every other: `nonce` the identity, `valid_after` and `valid_before` the seconds between which the payment settles, and
- * `signature` the proof. The answer's body comes last, so that a row without it is cheap to read.
+ * `signature` the proof. Payments of earlier releases have their delivery in their own row. The answer's body comes last,
+ * so that a row without it is cheap to read.
+ *
+ * @param body SQL of the answer's body
  */
-export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
-  valid_after, valid_before, signature, version, price_version, call_id, identifier, place, owner, intent, transaction_hash,
-  reason, created_at, updated_at, settled_at, delivered_at, answer_status, answer_headers, answer_body`
+export const columns = (
+  body: string,
+): string => `${inPayments(`key state attempt fingerprint operation route network asset payer
+  pay_to amount nonce valid_after valid_before signature version price_version call_id identifier place owner intent
+  transaction_hash reason created_at updated_at settled_at answer_status answer_headers`)},
+  coalesce(payments.delivered_at, (SELECT d.at FROM payment_deliveries d
+    WHERE d.payment = payments.id AND d.attempt = payments.attempt)) AS delivered_at,
+  ${body} AS answer_body`
+
+/** Names of columns, each with its table, because some statements join tables with columns of the same name. */
+const inPayments = (names: string): string =>
+  names
+    .split(/\s+/)
+    .map((name) => `payments.${name}`)
+    .join(', ')
 
 /** What a reservation writes beside state, attempt and times. A takeover replaces all of it. */
 export const RESERVED_COLUMNS = [
@@ -42,7 +57,7 @@ export const RESERVED_COLUMNS = [
 /** A row as the drivers return it: SQLite integers are numbers, PostgreSQL bigints and numerics are decimal strings. */
 export type Row = Readonly<Record<string, string | number | Buffer | null>>
 
-/** Reads a row of `payments` with the columns of COLUMNS. Throws TypeError if a text is missing. */
+/** Reads a row of `payments` with the columns of `columns`. Throws TypeError if a text is missing. */
 export function toRecord(row: Row): OpenPayment {
   const status = row['answer_status']
   const body = row['answer_body']
@@ -99,6 +114,23 @@ export const IDENTIFIER_INDEX = `CREATE UNIQUE INDEX payments_identified ON paym
 /** Unfinished rows. The index that finds them has the same condition. */
 export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state = 'settled' AND answer_status IS NULL))`
 
+/** Payments whose amount may still leave the payer's balance. The index that finds those of a payer has the same condition. */
+const UNSETTLED = `state IN ('reserved', 'answered', 'submitted')`
+
+/** Finds the unsettled payments of one payer. */
+export const UNSETTLED_INDEX = `CREATE INDEX IF NOT EXISTS payments_unsettled ON payments (payer, network) WHERE ${UNSETTLED}`
+
+/** Which payments a reservation comes after: the unsettled ones of the same payer on the same network. */
+export const comesAfter = (payer: string, network: string, key: string): string =>
+  `other.payer = ${payer} AND other.network = ${network} AND other.key <> ${key} AND other.${UNSETTLED}`
+
+/** Settled payments whose answer is still stored. The index that finds them has the same condition. */
+export const KEPT = `answer_headers IS NOT NULL AND state = 'settled'`
+
+/** Replaces the index that looked at the answer's body, which is not always in the row. */
+export const KEPT_INDEX = `DROP INDEX IF EXISTS payments_kept;
+CREATE INDEX payments_kept ON payments (settled_at) WHERE ${KEPT};`
+
 /** Debts that are not repaid. The index that finds them has the same condition. */
 export const IN_DEBT = `state = 'owed' AND repaid_at IS NULL`
 
@@ -112,13 +144,26 @@ CREATE INDEX payments_by_settlement ON payments (settled_at) WHERE settled_at IS
 CREATE INDEX payments_by_transaction ON payments (lower(transaction_hash)) WHERE lower(transaction_hash) IS NOT NULL;
 CREATE INDEX payments_in_debt ON payments (updated_at, id) WHERE ${IN_DEBT};`
 
-/** Takes over a released payment as a new attempt. The intent stays: what was sent may still be executed by others. */
+/**
+ * Takes over a released payment as a new attempt. The intent stays: what was sent may still be executed by others. Returns
+ * what a reservation does not say itself.
+ */
 export const TAKEOVER = `ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
   ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
   transaction_hash = NULL, reason = NULL, delivered_at = NULL
 WHERE payments.state = 'released'
-RETURNING ${COLUMNS}`
+RETURNING key, state, attempt, intent, created_at, updated_at, settled_at`
+
+/** Reads what a reservation returned beside its record: identity, amount and end of each payment it comes after. */
+export function toAhead(row: Row): readonly HeldAmount[] {
+  const payments = JSON.parse(text(row, 'ahead')) as readonly (readonly [string, string, string])[]
+  return payments.map(([identity, amount, expiresAt]) => ({
+    identity,
+    amount: BigInt(amount),
+    expiresAt: BigInt(expiresAt),
+  }))
+}
 
 /** @param body SQL that cuts this row's answer out of the bodies of the group */
 export const moveStatement = (body: string): string => `UPDATE payments SET
@@ -130,20 +175,30 @@ export const moveStatement = (body: string): string => `UPDATE payments SET
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE change.state WHEN 'released' THEN NULL WHEN 'answered' THEN ${body} ELSE payments.answer_body END`
+  answer_body = CASE WHEN change.state = 'released' THEN NULL
+    WHEN change.answer_status IS NOT NULL THEN ${body} ELSE payments.answer_body END`
 
 /** `allowed` holds the states the move may start from; `owned` is set if only this owner may make it. */
 export const MAY_MOVE = `payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
 RETURNING payments.key`
 
-/** Records deliveries; MAY_DELIVER says of which payments. */
-export const DELIVER = `UPDATE payments SET delivered_at = change.at`
+/**
+ * A table of their own for deliveries: a row of it is small, and a change of `payments` writes the whole payment and its
+ * indexes again. An attempt is delivered once.
+ */
+export const deliveriesTable = (integer: string): string => `CREATE TABLE payment_deliveries (
+  payment ${integer} NOT NULL, attempt ${integer} NOT NULL, at ${integer} NOT NULL, PRIMARY KEY (payment, attempt)
+)`
 
-/** Only the first delivery counts, and only of a payment that was sent. */
-export const MAY_DELIVER = `payments.key = change.key AND payments.delivered_at IS NULL
-  AND payments.state IN ('submitted', 'settled')
-RETURNING payments.key`
+/**
+ * Records deliveries. Only the first counts, and only of a payment that was sent.
+ * @param change SQL of the table `change`
+ */
+export const deliverStatement = (change: string): string => `INSERT INTO payment_deliveries (payment, attempt, at)
+SELECT payments.id, payments.attempt, change.at FROM ${change} CROSS JOIN payments
+WHERE payments.key = change.key AND payments.delivered_at IS NULL AND payments.state IN ('submitted', 'settled')
+ON CONFLICT DO NOTHING`
 
 /** SQL of a placeholder, by its position from 1: `?1` in SQLite, `$1` in PostgreSQL. */
 export type Placeholder = (nth: number) => string

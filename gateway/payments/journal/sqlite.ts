@@ -8,18 +8,22 @@ import sqlite3 from 'sqlite3'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
-  DELIVER,
+  columns,
+  comesAfter,
+  deliveriesTable,
+  deliverStatement,
   IDENTIFIER_INDEX,
+  KEPT_INDEX,
   LOOKUP_INDEXES,
-  MAY_DELIVER,
   MAY_MOVE,
   moveStatement,
   OPEN,
   RESERVED_COLUMNS,
   type Row,
   TAKEOVER,
+  UNSETTLED_INDEX,
 } from './shared-sql.ts'
-import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
+import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -78,6 +82,20 @@ CREATE TRIGGER payments_count_move AFTER UPDATE OF state ON payments WHEN old.st
   INSERT INTO payment_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET count = count + 1;
 END;`
 
+/**
+ * Long answers, and deliveries. SQLite writes a whole row again with every change of it, so a long answer has a row of its
+ * own, which is written once.
+ */
+const APART = `${KEPT_INDEX} ${deliveriesTable('INTEGER')} WITHOUT ROWID, STRICT;
+CREATE TABLE payment_answers (payment INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TRIGGER payments_forget AFTER UPDATE OF answer_headers ON payments
+WHEN new.answer_headers IS NULL AND new.state IN ('released', 'settled') BEGIN
+  DELETE FROM payment_answers WHERE payment = new.id;
+END;`
+
+/** Longer answers, in bytes, have a row of their own. */
+const MAX_BODY_IN_ROW = 2_000
+
 /** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
@@ -85,6 +103,8 @@ const STEPS = [
   LEDGER_INDEX,
   'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
   LOOKUP_INDEXES + COUNTS,
+  UNSETTLED_INDEX,
+  APART,
 ] as const
 const VERSION = STEPS.length
 
@@ -96,22 +116,48 @@ SELECT ${field('key')}, 'reserved', 1, ${field('at')}, ${field('at')}, ${RESERVE
 FROM json_each(?) WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = ${field('payer')} AND other.identifier = ${field('identifier')}
     AND other.state <> 'released' AND other.key <> ${field('key')})
-${TAKEOVER}`
+${TAKEOVER}, (
+  SELECT json_group_array(json_array(other.nonce, other.amount, other.valid_before)) FROM payments AS other
+  WHERE ${comesAfter('payments.payer', 'payments.network', 'payments.key')}) AS ahead`
 
 const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason
-  answer_status answer_headers body_start body_length`.split(/\s+/)
+  answer_status answer_headers body_start body_length apart`.split(/\s+/)
+
+const changeTable = (names: readonly string[]): string =>
+  `(SELECT ${names.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change`
+
+const BODY = 'coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))'
 
 const MOVE = `
-${moveStatement('coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))')}
-FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change
+${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
+FROM ${changeTable(MOVED_COLUMNS)}
 WHERE ${MAY_MOVE}`
 
-const DELIVER_GROUP = `
-${DELIVER} FROM (SELECT ${field('key')} AS key, ${field('at')} AS at FROM json_each(?)) AS change
-WHERE ${MAY_DELIVER}`
+/** Stores the long answers of a group. It runs before MOVE, which leaves them out. */
+const STORE_ANSWERS = `
+INSERT INTO payment_answers (payment, attempt, body)
+SELECT payments.id, change.attempt, ${BODY}
+FROM ${changeTable(['key', 'attempt', 'body_start', 'body_length'])} CROSS JOIN payments
+WHERE payments.key = change.key AND payments.attempt = change.attempt AND payments.state = 'reserved'
+ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, body = excluded.body`
+
+const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
+
+const COLUMNS = columns(`coalesce(payments.answer_body, (
+  SELECT a.body FROM payment_answers a WHERE a.payment = payments.id AND a.attempt = payments.attempt))`)
+
+/** How this database reads. `wanted.value` of an array within the array is its JSON text. */
+const DIALECT = {
+  columns: COLUMNS,
+  bareColumns: columns('NULL'),
+  wanted: '(SELECT key AS nth, value FROM json_each(?1))',
+  wantedText: 'wanted.value',
+  wantedPart: (nth: number) => `wanted.value ->> ${nth}`,
+  place: (nth: number) => `?${nth}`,
+} as const
 
 const BLOCKING = `
-SELECT payments.*, ${field('key')} AS wanted FROM json_each(?) CROSS JOIN payments
+SELECT ${COLUMNS}, ${field('key')} AS wanted FROM json_each(?) AS change CROSS JOIN payments
 ON payments.key = ${field('key')}
   OR (payments.payer = ${field('payer')} AND payments.identifier = ${field('identifier')} AND payments.state <> 'released')`
 
@@ -129,37 +175,73 @@ export async function openSqlite(file: string): Promise<Store> {
   await createSchema(writer, file)
   const reader = inMemory ? writer : await connect(file, 'read')
   if (!inMemory) await tune(reader)
+  // Long answers are not synced to the disk by themselves: the sync of the change that comes after them does it, because
+  // both append to one log, which is valid up to the last change that is whole.
+  const answers = inMemory ? writer : await connect(file, 'write')
+  if (!inMemory) {
+    await tune(answers)
+    await answers.exec('PRAGMA synchronous = NORMAL;')
+  }
 
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
   const deliver = await writer.prepare(DELIVER_GROUP)
+  const storeAnswers = await answers.prepare(STORE_ANSWERS)
   const readBlocking = await writer.prepare(BLOCKING)
   const prepared = new Map<string, Statement>()
-  for (const sql of Object.values(findQueries(placeholder))) prepared.set(sql, await reader.prepare(sql))
+  for (const sql of Object.values(findQueries(DIALECT))) prepared.set(sql, await reader.prepare(sql))
   const read: Connection['run'] = (sql, ...values) => prepared.get(sql)?.(...values) ?? reader.run(sql, ...values)
 
   return {
-    ...createQueries(read, writer.run, placeholder),
+    ...createQueries({ ...DIALECT, read, write: writer.run }),
     async write(group: readonly Change[]) {
-      const { fields, bodies } = encode(group)
-      if (group[0]?.kind === 'move') return movedResults(group, await move(fields, bodies))
-      if (group[0]?.kind === 'deliver') return movedResults(group, await deliver(fields))
+      if (group[0]?.kind === 'move') {
+        const long = group.filter(isLong)
+        if (long.length > 0) {
+          const { fields, bodies } = encode(
+            long.map(({ key, fields: { attempt = 0 }, body }) => ({ fields: { key, attempt }, body })),
+          )
+          await storeAnswers(fields, bodies)
+        }
+        const { fields, bodies } = encode(group.map((change) => (isLong(change) ? apart(change) : change)))
+        return movedResults(group, await move(fields, bodies))
+      }
+      const { fields } = encode(group)
+      if (group[0]?.kind === 'deliver') {
+        await deliver(fields)
+        return deliveredResults(group)
+      }
       return reservedResults(group, await reserve(fields), readBlocking)
     },
     // After a failed write or sync it is unknown what reached the disk.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',
     async close() {
       if (reader !== writer) await reader.close()
+      if (answers !== writer) await answers.close()
       await writer.close()
     },
   }
 }
 
-/** Numbered, so that the order of the placeholders in the statement does not matter. */
-const placeholder = (nth: number): string => `?${nth}`
+function isLong({ body }: Change): boolean {
+  return body.length > MAX_BODY_IN_ROW
+}
+
+/** The change without its body, which is stored apart. */
+function apart(change: Change): Change {
+  return { ...change, fields: { ...change.fields, apart: 1 }, body: Buffer.alloc(0) }
+}
+
+/**
+ * How many pages the log may have before they are written to the file. Payments in progress change the same pages several
+ * times, and each page is written to the file once.
+ */
+const LOG_PAGES = 4_000
 
 async function tune(connection: Connection): Promise<void> {
-  await connection.exec('PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;')
+  await connection.exec(
+    `PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456; PRAGMA wal_autocheckpoint = ${LOG_PAGES};`,
+  )
 }
 
 async function createSchema(writer: Connection, file: string): Promise<void> {

@@ -3,10 +3,10 @@
  * A change travels to the database as one JSON object per row; the statement that writes it also checks state and
  * attempt, so its result is authoritative.
  */
-import type { Journal, OpenPayment } from './journal.ts'
+import type { HeldAmount, Journal, OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 import type { Command } from './group-commit.ts'
-import { type Row, toRecord } from './shared-sql.ts'
+import { type Row, toAhead, toRecord } from './shared-sql.ts'
 
 /** One row to write. `fields` are columns, as JSON; the body of an answer travels beside them as bytes. */
 export interface Change extends Command {
@@ -19,23 +19,23 @@ export interface Change extends Command {
 export interface Written {
   readonly done: boolean
   readonly record: OpenPayment | null
+  /** Of a reservation: the unsettled payments of the same payer that it comes after. */
+  readonly ahead: readonly HeldAmount[]
 }
 
 type SharedQueries = Pick<
   Journal,
-  | 'find'
-  | 'findByIdentifier'
-  | 'openPayments'
-  | 'list'
-  | 'debts'
-  | 'dailySums'
-  | 'events'
-  | 'ledgerEntries'
-  | 'ledgerTotals'
+  'openPayments' | 'list' | 'debts' | 'dailySums' | 'events' | 'ledgerEntries' | 'ledgerTotals'
 >
 
 /** The queries that have the same SQL in both databases. */
 export interface StoreQueries extends SharedQueries {
+  /** The payments with these keys, each at the place of its key; null where there is none. */
+  find(keys: readonly string[]): Promise<readonly (OpenPayment | null)[]>
+  /** The same for the unreleased payments with these payers and identifiers. */
+  findByIdentifier(
+    purchases: readonly (readonly [payer: string, identifier: string])[],
+  ): Promise<readonly (OpenPayment | null)[]>
   counts(): Promise<readonly { readonly state: PaymentState; readonly count: number }[]>
   /** Makes `owner` the owner of a submitted row. */
   claim(key: string, attempt: number, owner: string, at: number): Promise<boolean>
@@ -58,21 +58,34 @@ export interface Store extends StoreQueries {
 }
 
 /** A group as the two values its statement takes: the fields, and all bodies in one buffer with offsets into it. */
-export function encode(group: readonly Change[]): { readonly fields: string; readonly bodies: Buffer } {
+export function encode(group: readonly Pick<Change, 'fields' | 'body'>[]): {
+  readonly fields: string
+  readonly bodies: Buffer
+} {
   let start = 1
   const rows = group.map(({ fields, body }) => {
     const row = { ...fields, body_start: start, body_length: body.length }
     start += body.length
     return row
   })
-  return { fields: JSON.stringify(rows), bodies: Buffer.concat(group.map(({ body }) => body)) }
+  const [first, ...others] = group
+  const bodies = first && others.length === 0 ? first.body : Buffer.concat(group.map(({ body }) => body))
+  return { fields: JSON.stringify(rows), bodies }
 }
 
 /** Results of moves. `rows` holds the keys of those that the statement moved. */
 export function movedResults(group: readonly Change[], rows: readonly Row[]): readonly Written[] {
   const keys = new Set(rows.map((row) => row['key']))
-  return group.map(({ key }) => ({ done: keys.has(key), record: null }))
+  return group.map(({ key }) => ({ done: keys.has(key), record: null, ahead: [] }))
 }
+
+/** Results of deliveries: nobody asks whether one was the first. */
+export function deliveredResults(group: readonly Change[]): readonly Written[] {
+  return group.map(() => ({ done: true, record: null, ahead: [] }))
+}
+
+/** The columns that are empty in a new reservation, or may be. */
+const UNSET = { identifier: null, place: null, transaction_hash: null, reason: null } as const
 
 /**
  * Results of reservations. `rows` are those that the statement reserved. `readBlocking` finds the rows in the way of the
@@ -84,7 +97,13 @@ export async function reservedResults(
   rows: readonly Row[],
   readBlocking: (wanted: string) => Promise<readonly Row[]>,
 ): Promise<readonly Written[]> {
-  const reserved = new Map(rows.map((row) => [row['key'], toRecord(row)]))
+  const byKey = new Map(rows.map((row) => [row['key'], row]))
+  const reserved = new Map(
+    group.flatMap(({ key, fields }) => {
+      const row = byKey.get(key)
+      return row ? [[key, { record: toRecord({ ...UNSET, ...fields, ...row }), ahead: toAhead(row) }]] : []
+    }),
+  )
   const blocked = group
     .filter(({ key }) => !reserved.has(key))
     .map(({ fields: { key, payer, identifier } }) => ({
@@ -97,7 +116,10 @@ export async function reservedResults(
   // A released row blocks nobody: if another payment has the identifier, that one does. Later rows win in the map.
   const ordered = found.toSorted((one, other) => Number(isReleased(other)) - Number(isReleased(one)))
   const blocking = new Map(ordered.map((row) => [row['wanted'], toRecord(row)]))
-  return group.map(({ key }) => ({ done: reserved.has(key), record: reserved.get(key) ?? blocking.get(key) ?? null }))
+  return group.map(({ key }) => {
+    const own = reserved.get(key)
+    return own ? { done: true, ...own } : { done: false, record: blocking.get(key) ?? null, ahead: [] }
+  })
 }
 
 function isReleased(row: Row): boolean {

@@ -11,7 +11,7 @@ import { openChainGateway, outcomeOf, type SignedPayment, type ChainGateway } fr
 import { expectStates, SETTLED, OWED, PRICE, RELEASED, sendFor } from './fault-fixture.ts'
 
 const HASH: Hex = `0x${'ab'.repeat(32)}`
-const SUBMITTED: readonly PaymentState[] = ['reserved', 'answered', 'submitted']
+const SUBMITTED: readonly PaymentState[] = ['reserved', 'submitted']
 
 const answering = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body) })
 const late = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body), after: true })

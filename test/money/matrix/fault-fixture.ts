@@ -19,8 +19,8 @@ export const STRANGER: Hex = '0x00000000000000000000000000000000000000d4'
 export const GATED = { method: 'POST', body: { text: 'held', fault: 'gate' } }
 export const GATED_PRICE = 10_000n
 
-export const SETTLED = ['reserved', 'answered', 'submitted', 'settled'] as const
-export const RELEASED = ['reserved', 'answered', 'submitted', 'released'] as const
+export const SETTLED = ['reserved', 'submitted', 'settled'] as const
+export const RELEASED = ['reserved', 'submitted', 'released'] as const
 export const OWED = [...RELEASED, 'settled', 'owed'] as const
 
 export interface GatewayFixture {

@@ -93,7 +93,7 @@ describe('the chain settler with failing nodes or expensive gas', () => {
     await gateway.mine(1)
     await until(() => settler.health().ready)
     expect((await payment.pay()).status).to.equal(200)
-    expect((await payment.states()).slice(-4)).to.deep.equal(SETTLED)
+    expect((await payment.states()).slice(-SETTLED.length)).to.deep.equal(SETTLED)
     expect(await gateway.received()).to.equal(PRICE)
   })
 
@@ -112,7 +112,7 @@ describe('the chain settler with failing nodes or expensive gas', () => {
     await gateway.chain.fund(address)
     await until(() => settler.health().ready)
     expect((await payment.pay()).status).to.equal(200)
-    expect((await payment.states()).slice(-4)).to.deep.equal(SETTLED)
+    expect((await payment.states()).slice(-SETTLED.length)).to.deep.equal(SETTLED)
     expect(await gateway.received()).to.equal(PRICE)
   })
 })

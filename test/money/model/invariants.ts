@@ -19,7 +19,7 @@ export interface Facts {
  * after the release is owed.
  */
 const ATTEMPT =
-  /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?((?<=released) settled( owed)?)?$/
+  /^reserved( answered)?( released| submitted( released| settled| owed| settled owed)?)?((?<=released) settled( owed)?)?$/
 
 /** Checks the invariants that hold at every moment. */
 export function checkAlways({ purchases, rows, transfers, strangers, undone }: Facts): string[] {

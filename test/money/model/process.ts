@@ -74,11 +74,11 @@ export function createGateway(world: World, id: string): Gateway {
   const routes = new Map([operation, fast].map((one) => [one.path, bind(one)]))
   const bounds = [...routes.values()].map((bound) => [bound.operation.id, bound] as const)
   const edition = { catalog, bound: new Map(bounds) } as unknown as Edition
-  const tokens = { issue: unused, verify: unused, jwks: unused } as unknown as Tokens
+  const tokens = { issue: unused, recall: unused, verify: unused, jwks: unused } as unknown as Tokens
   const serve = createServe({ payments, tokens, now, log })
   return Object.assign(process, {
     open: false,
-    call: (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),
+    call: async (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),
     reconcile: (atStart: boolean) => recovery.run(atStart),
     watch: () => watch(world, journal),
   })

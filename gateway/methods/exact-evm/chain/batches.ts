@@ -1,6 +1,6 @@
 /**
- * Sends payments to the chain, each in its own transaction or several in one (SETTLE_BATCH). Every payment is signed,
- * recorded and then sent: nothing is sent before its intent is recorded.
+ * Sends payments to the chain, alone while it is quiet and several in one transaction under load. Every payment is
+ * signed, recorded and then sent: nothing is sent before its intent is recorded.
  */
 import type { ChainIntent } from '../settlement-intent.ts'
 import type { Hex } from '../../../config/networks.ts'
@@ -8,7 +8,7 @@ import type { PendingTransaction } from './pending-transaction.ts'
 import { aggregateData, MULTICALL3 } from '../multicall.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import type { Sender } from './sender.ts'
-import { KEY_GAS, type SettlementCall } from '../contract-wallets.ts'
+import type { SettlementCall } from '../contract-wallets.ts'
 
 /** A payment to send. `record` stores its intent. */
 export interface OutgoingPayment {
@@ -27,17 +27,20 @@ export interface PaymentSenderOptions {
   readonly sender: Sender
   /** The account that pays the gas. */
   readonly address: Hex
-  /** The most payments per transaction; 1: no batches. */
-  readonly size: number
+  /** The most payments that one transaction may settle now; 1: no batches. */
+  readonly size: () => number
 }
 
 /** Gas limit of a transfer inside a batch. USDC uses about 50,000; unused gas is not charged. */
 const PART_GAS = 120_000n
 const BATCH_GAS = 60_000n
 
-/** The gas limit of a batch of this many payments. */
-export function batchGas(payments: number): bigint {
-  return BATCH_GAS + PART_GAS * BigInt(payments)
+/**
+ * How many payments a batch may have if its gas limit is at most `gas`. At least 1, which is no batch.
+ * @example paymentsWithin(700_000n) → 5
+ */
+export function paymentsWithin(gas: bigint): number {
+  return Math.max(1, Number((gas - BATCH_GAS) / PART_GAS))
 }
 
 /**
@@ -48,9 +51,8 @@ export function createPaymentSender(options: PaymentSenderOptions): (payment: Ou
   const sendBatch = (payments: readonly OutgoingPayment[]): Promise<SentBatch<SentResult>> =>
     sendTogether(options, payments)
   const inBatches = createBatches(options.size, sendBatch)
-  const alone = createBatches(1, sendBatch)
-  // Only transfers signed by a key share a transaction: their gas is known, and they run no code of the payer.
-  return (payment) => (payment.settlement.gas === KEY_GAS ? inBatches : alone)(payment)
+  const alone = createBatches(() => 1, sendBatch)
+  return (payment) => (payment.settlement.mayShare ? inBatches : alone)(payment)
 }
 
 /** Prepares one transaction for these payments, records their intents, and sends those that were recorded. */
@@ -73,7 +75,7 @@ async function sendTogether(
     return { status: 'fulfilled', value: one.value ? sent : null }
   })
   const isPending = sent !== null && 'tx' in sent
-  return { results, finished: isPending ? sent.tx.mined : Promise.resolve() }
+  return { results, done: isPending ? sent.tx.mined : Promise.resolve() }
 }
 
 async function sendRecorded(
@@ -99,19 +101,17 @@ function combined(payments: readonly OutgoingPayment[]): Pick<SettlementCall, 't
   const [first, ...others] = payments.map(({ settlement }) => settlement) as [SettlementCall, ...SettlementCall[]]
   if (others.length === 0) return first
   const parts = [first, ...others].map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
-  return { to: MULTICALL3, data: aggregateData(parts), gas: batchGas(parts.length) }
+  return { to: MULTICALL3, data: aggregateData(parts), gas: BATCH_GAS + PART_GAS * BigInt(parts.length) }
 }
 
 function isTrue(result: PromiseSettledResult<boolean> | undefined): boolean {
   return result?.status === 'fulfilled' && result.value
 }
 
-/**
- * A batch that was sent: the result of each item in order, and a promise that resolves when the next batch may follow.
- */
+/** A batch that was sent: the result of each item in order, and a promise that resolves when it is no longer load. */
 export interface SentBatch<Result> {
   readonly results: readonly PromiseSettledResult<Result>[]
-  readonly finished: Promise<unknown>
+  readonly done: Promise<unknown>
 }
 
 interface WaitingItem<Item, Result> {
@@ -120,47 +120,76 @@ interface WaitingItem<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
+/** It is quiet while fewer items than this are being sent or wait for their block. */
+const QUIET_ITEMS = 8
+/** How long an item waits for others. Short beside the time between two blocks, so that few items miss theirs. */
+const MAX_WAIT_MS = 20
+
 /**
- * Groups items into batches. While no batch is in progress, an item is sent at once; otherwise it waits for the next
- * batch. A full batch never waits.
- * @param sendBatch gets 1 to `size` items; if it throws, all of them fail
+ * Groups items into batches that grow with the load. While it is quiet, items are sent at once, together only with
+ * those of the same tick. Under load, items that arrive while a batch is being sent share the next one, which starts
+ * as soon as that batch is sent, when it is full, or after 20 ms. No batch waits for the block of another.
+ * @param size the most items per batch at the moment
+ * @param sendBatch gets 1 to `size()` items; if it throws, all of them fail
  * @returns a function that adds an item and resolves with its own result
  */
 export function createBatches<Item, Result>(
-  size: number,
+  size: () => number,
   sendBatch: (items: readonly Item[]) => Promise<SentBatch<Result>>,
 ): (item: Item) => Promise<Result> {
   const waiting: WaitingItem<Item, Result>[] = []
-  let inProgress = 0
+  /** Batches that are being sent, and items that are being sent or wait for their block. */
+  const load = { sending: 0, items: 0 }
+  let timer: NodeJS.Timeout | undefined
 
   async function run(group: readonly WaitingItem<Item, Result>[]): Promise<void> {
-    try {
-      const { results, finished } = await sendBatch(group.map(({ item }) => item))
-      for (const [at, { resolve, reject }] of group.entries()) {
-        const result = results[at]
-        if (result?.status === 'fulfilled') resolve(result.value)
-        else reject(result?.reason)
-      }
-      await finished
-    } catch (error) {
-      for (const { reject } of group) reject(error)
-    }
+    load.sending += 1
+    load.items += group.length
+    const { done } = await sendGroup(group, sendBatch)
+    load.sending -= 1
+    startBatches()
+    await done
+    load.items -= group.length
   }
 
-  function startBatches(): void {
-    while (waiting.length >= size || (waiting.length > 0 && inProgress === 0)) {
-      inProgress += 1
-      void run(waiting.splice(0, size)).then(() => {
-        inProgress -= 1
-        startBatches()
-      })
+  function startBatches(isTimeUp = false): void {
+    const mayStart = (): boolean =>
+      isTimeUp || load.sending === 0 || load.items < QUIET_ITEMS || waiting.length >= size()
+    while (waiting.length > 0 && mayStart()) void run(waiting.splice(0, size()))
+    if (waiting.length > 0) {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        startBatches(true)
+      }, MAX_WAIT_MS)
+      return
     }
+    clearTimeout(timer)
+    timer = undefined
   }
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
       // Items that are added in the same tick share a batch.
-      queueMicrotask(startBatches)
+      queueMicrotask(() => startBatches())
     })
+}
+
+/** Sends one batch and gives each item its result. Resolves, once it is sent, with its promise `done`. */
+async function sendGroup<Item, Result>(
+  group: readonly WaitingItem<Item, Result>[],
+  sendBatch: (items: readonly Item[]) => Promise<SentBatch<Result>>,
+): Promise<{ readonly done: Promise<unknown> }> {
+  try {
+    const { results, done } = await sendBatch(group.map(({ item }) => item))
+    for (const [at, { resolve, reject }] of group.entries()) {
+      const result = results[at]
+      if (result?.status === 'fulfilled') resolve(result.value)
+      else reject(result?.reason)
+    }
+    return { done }
+  } catch (error) {
+    for (const { reject } of group) reject(error)
+    return { done: Promise.resolve() }
+  }
 }

@@ -1,12 +1,12 @@
 /**
  * Settles payments over JSON-RPC with a gas key of our own. The key pays gas and cannot move any revenue. Payments are
- * sent one after the other without waiting for blocks, or several per transaction if SETTLE_BATCH is set.
+ * sent without waiting for blocks: alone while it is quiet, several per transaction under load.
  */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { DecodedPayment, Intent, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
-import { batchGas, createPaymentSender } from './batches.ts'
+import { createPaymentSender, paymentsWithin } from './batches.ts'
 import { GasPriceTooHigh } from './gas-fees.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
@@ -34,8 +34,11 @@ export interface ChainSettlerOptions {
   readonly confirmBlocks?: number
   /** The highest gas price to pay, in wei; above it nothing new is sent. No limit if absent or null. */
   readonly maxGasPrice?: bigint | null
-  /** The most payments per transaction; 1: no batches. */
-  readonly batch?: number
+  /**
+   * The most payments per transaction; 1: no batches. If absent or null, up to 50 where Multicall3 is deployed and 1
+   * elsewhere.
+   */
+  readonly batch?: number | null
   /** Factories whose wallets may pay before they are deployed (ERC-6492). */
   readonly factories?: readonly Hex[]
   /** How often the chain is read while transactions are pending. */
@@ -49,6 +52,7 @@ export interface ChainSettlerOptions {
  */
 const MIN_SETTLEMENTS = 5n
 const HEALTH_SECONDS = 15
+const DEFAULT_BATCH = 50
 
 /** What the functions of this file share. */
 interface Context extends Omit<OutcomeParts, 'sendAlone'> {
@@ -59,8 +63,19 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly sendPayment: ReturnType<typeof createPaymentSender>
   readonly wallets: ContractWallets
   readonly health: SettlerHealthCheck
+  readonly sharing: Sharing
   /** Nonces of the payments that `sendAlone` is sending. */
   readonly sentAlone: Set<Hex>
+}
+
+/** How many payments may share a transaction. */
+interface Sharing {
+  /** The most payments per transaction that are configured. */
+  readonly limit: number
+  /** Null until a node has answered. */
+  hasMulticall: boolean | null
+  /** The most payments in a transaction that the gas account can pay for several times over. */
+  affordable: number
 }
 
 /**
@@ -68,23 +83,25 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
  * @throws Error if a reachable node is of another chain, or if batches are requested on a network without Multicall3
  */
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
-  const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = 1, factories = [] } = options
+  const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const signer = createSigner(key, network.chainId)
   const { address } = signer
   const sender = createSender({ ...options, rpc, signer, depth })
-  const sendPayment = createPaymentSender({ sender, address, size: batch })
+  const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }
+  const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
   const wallets = createContractWallets(rpc, network.asset, factories)
   const simulate = createSimulate(rpc, wallets)
   const check = createCheck({ rpc, network, wallets, simulate })
   const readOutcome = createOutcomeReader(rpc, network, depth)
-  const gas = batch > 1 ? batchGas(batch) : KEY_GAS
-  const inspect = (): Promise<string | null> => inspectAccount(rpc, sender, address, gas)
+  const inspect = (): Promise<string | null> => inspectAccount(context)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const outcomes = { network, readOutcome, simulate, depth, confirmSeconds, log }
-  const context: Context = { ...outcomes, rpc, sender, address, sendPayment, wallets, health, sentAlone: new Set() }
+  const parts = { ...outcomes, rpc, sender, address, sendPayment, wallets, health }
+  const context: Context = { ...parts, sharing, sentAlone: new Set() }
   await health.refresh()
-  const obstacle = rpc.wrongChain() ?? (batch > 1 ? await whyNoBatches(rpc) : null)
+  const lacksMulticall = batch !== null && batch > 1 && sharing.hasMulticall === false
+  const obstacle = rpc.wrongChain() ?? (lacksMulticall ? NO_MULTICALL : null)
   if (obstacle !== null) {
     health.close()
     throw new Error(`Settling on ${network.name} is impossible: ${obstacle}.`)
@@ -96,7 +113,12 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     check: (payment, _requirements, checkOptions) =>
       orUnavailable(health, isOutage, async () => {
         await sender.price()
-        return check(transferOf(payment), checkOptions)
+        const transfer = transferOf(payment)
+        // The check of an unproven signature looks the code up itself.
+        const isProven = checkOptions?.proven ?? true
+        const lookingUp = isProven ? lookUpCode(context, transfer.from) : null
+        const [refusal] = await Promise.all([check(transfer, checkOptions), lookingUp])
+        return refusal
       }),
 
     settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
@@ -114,20 +136,32 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   }
 }
 
-/** Why batches cannot be sent, or null. Also null if no node answers: payments that fail in a batch are sent alone. */
-async function whyNoBatches(rpc: Nodes): Promise<string | null> {
-  const code = await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest').catch(() => null)
-  return code === '0x' ? `SETTLE_BATCH needs Multicall3 at ${MULTICALL3}, where there is no code` : null
+const NO_MULTICALL = `SETTLE_BATCH needs Multicall3 at ${MULTICALL3}, where there is no code`
+
+/** The most payments that one transaction may settle now. */
+function mostPayments({ limit, hasMulticall, affordable }: Sharing): number {
+  return hasMulticall === true ? Math.min(limit, affordable) : 1
+}
+
+/** Looks up a payer's code, because only payers without code share a transaction. Without an answer, they do. */
+async function lookUpCode({ wallets, sharing }: Context, payer: Hex): Promise<void> {
+  if (mostPayments(sharing) > 1) await wallets.lookUp(payer).catch(() => {})
 }
 
 /** Why payments cannot be settled, or null: no usable node, too little balance for gas, or gas above the limit. */
-async function inspectAccount(rpc: Nodes, sender: Sender, address: Hex, gas: bigint): Promise<string | null> {
+async function inspectAccount({ rpc, sender, address, sharing, network, log }: Context): Promise<string | null> {
   const unusable = await rpc.refresh()
   if (unusable !== null) return unusable
+  if (sharing.limit > 1 && sharing.hasMulticall === null) {
+    sharing.hasMulticall = (await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest')) !== '0x'
+    if (!sharing.hasMulticall)
+      log.warn({ network: network.name }, 'Multicall3 is not deployed: every payment is settled in its own transaction')
+  }
   const balance = BigInt(await rpc.call<Hex>('eth_getBalance', address, 'latest'))
   try {
-    const price = await sender.price()
-    return balance < MIN_SETTLEMENTS * gas * price ? `${address} holds too little to pay gas` : null
+    const affordableGas = balance / (MIN_SETTLEMENTS * (await sender.price()))
+    sharing.affordable = paymentsWithin(affordableGas)
+    return affordableGas < KEY_GAS ? `${address} holds too little to pay gas` : null
   } catch (error) {
     if (error instanceof GasPriceTooHigh) return error.message
     throw error

@@ -38,6 +38,17 @@ interface Reply {
   readonly error?: { readonly message?: unknown; readonly data?: unknown }
 }
 
+interface WaitingRead {
+  readonly call: RpcCall
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Reads that share a request with others of the same moment: every payment makes some before any work is done. */
+const SHARED_READS: ReadonlySet<string> = new Set(['eth_call', 'eth_getCode'])
+/** Nodes limit the size of a request. */
+const READS_PER_REQUEST = 50
+
 /** Error codes of requests that failed before a connection was made. */
 const NOT_CONNECTED = new Set([
   'ECONNREFUSED',
@@ -80,23 +91,73 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
     }
   }
 
-  return {
-    async call<Result>(method: string, ...params: readonly unknown[]) {
-      return resultOf(await post({ jsonrpc: '2.0', id: 1, method, params })) as Result
-    },
-    async batch(calls) {
-      const replies = await post(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })))
-      if (!Array.isArray(replies)) return [resultOf(replies)]
-      const byId = new Map(replies.map((reply: Reply) => [reply.id, reply]))
-      return calls.map((_, id) => {
-        try {
-          return resultOf(byId.get(id))
-        } catch (error) {
-          return error
-        }
-      })
-    },
+  async function callAlone([method, ...params]: RpcCall): Promise<unknown> {
+    return resultOf(await post({ jsonrpc: '2.0', id: 1, method, params }))
   }
+
+  async function batch(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
+    const replies = await post(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })))
+    if (!Array.isArray(replies)) return [resultOf(replies)]
+    const byId = new Map(replies.map((reply: Reply) => [reply.id, reply]))
+    return calls.map((_, id) => {
+      try {
+        return resultOf(byId.get(id))
+      } catch (error) {
+        return error
+      }
+    })
+  }
+
+  const readTogether = createReads(callAlone, batch)
+  return {
+    call: <Result>(...call: RpcCall) =>
+      (SHARED_READS.has(call[0]) ? readTogether(call) : callAlone(call)) as Promise<Result>,
+    batch,
+  }
+}
+
+/**
+ * Sends the reads of one turn of the event loop in one request. A read that has company neither waits for it nor fails
+ * with it: if the node refuses the request as a whole, each read is sent alone.
+ */
+function createReads(
+  callAlone: (call: RpcCall) => Promise<unknown>,
+  batch: (calls: readonly RpcCall[]) => Promise<readonly unknown[]>,
+): (call: RpcCall) => Promise<unknown> {
+  let waiting: WaitingRead[] = []
+
+  async function send(reads: readonly WaitingRead[]): Promise<void> {
+    const results = await resultsOf(reads.map(({ call }) => call))
+    for (const [at, { resolve, reject }] of reads.entries()) {
+      const result = results[at]
+      if (result?.status === 'fulfilled') resolve(result.value)
+      else reject(result?.reason)
+    }
+  }
+
+  async function resultsOf(calls: readonly RpcCall[]): Promise<readonly PromiseSettledResult<unknown>[]> {
+    if (calls.length === 1) return Promise.allSettled(calls.map(callAlone))
+    try {
+      const results = await batch(calls)
+      return await Promise.allSettled(
+        results.map((result) => (result instanceof Error ? Promise.reject(result) : result)),
+      )
+    } catch (error) {
+      const isRefused = error instanceof RpcError && error.fault === 'refused'
+      return Promise.allSettled(calls.map((call) => (isRefused ? callAlone(call) : Promise.reject(error as Error))))
+    }
+  }
+
+  return (call) =>
+    new Promise((resolve, reject) => {
+      if (waiting.push({ call, resolve, reject }) > 1) return
+      setImmediate(() => {
+        const reads = waiting
+        waiting = []
+        for (let from = 0; from < reads.length; from += READS_PER_REQUEST)
+          void send(reads.slice(from, from + READS_PER_REQUEST))
+      })
+    })
 }
 
 function resultOf(reply: unknown): unknown {

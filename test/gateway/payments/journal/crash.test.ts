@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
-import type { PaymentState } from '../../../../gateway/payments/journal/payment-states.ts'
+import { MOVES, type PaymentState } from '../../../../gateway/payments/journal/payment-states.ts'
 import { PATHS } from '../../../contracts/journal-payments.ts'
 import { start } from '../../../support/process.ts'
 
@@ -30,7 +30,7 @@ describe('the journal of a killed process', () => {
       try {
         expect(await journal.find(key)).to.include({ state, attempt: 1 })
         const states = (await journal.events(key)).map((event) => event.state)
-        expect(states).to.deep.equal(['reserved', ...PATHS[state]])
+        expect(states).to.deep.equal(['reserved', ...PATHS[state].map((step) => MOVES[step].to)])
         const open = await journal.openPayments()
         expect(open).to.have.length(['reserved', 'answered', 'submitted'].includes(state) ? 1 : 0)
         const liveOwners = await journal.liveOwners()

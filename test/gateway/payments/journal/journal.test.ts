@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
+import { balancesContract } from '../../../contracts/journal-balances.ts'
 import { identifiersContract } from '../../../contracts/journal-identifiers.ts'
 import { journalContract } from '../../../contracts/journal-contract.ts'
 import { durabilityContract } from '../../../contracts/journal-durability.ts'
@@ -27,6 +28,7 @@ for (const [name, create] of Object.entries(JOURNALS)) {
   if (name !== 'memory') durabilityContract(name, create)
   modelContract(name, create, 60)
   identifiersContract(name, create)
+  balancesContract(name, create)
 }
 
 describe('the SQLite file of the journal', () => {

@@ -91,7 +91,7 @@ describe('the chain settler', () => {
 
     it('settles a payment once if it is sent three times at once', async () => {
       await fixture.chain.rpc.call('evm_setAutomine', false)
-      const settler = await fixture.open()
+      const settler = await fixture.open({ batch: 1 })
       const payload = await fixture.newPayload()
       const settling = [
         fixture.settle(settler, payload),

@@ -3,6 +3,8 @@ import { createWalletClient, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { Hex, Network } from '../../../../../gateway/config/networks.ts'
+import type { PaymentRecord } from '../../../../../gateway/payments/journal/journal.ts'
+import type { DecodedPayment, Intent, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import { settleData, transferOf } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
 import { intentBeforeCrash, useSettlerFixture } from '../../../../support/settler-fixture.ts'
 import { until } from '../../../../support/until.ts'
@@ -40,6 +42,53 @@ describe('the chain settler after a restart', () => {
     await settler.status(row)
     await until(async () => (await settler.status(row)).state === 'settled')
     expect(await fixture.received()).to.equal(PRICE)
+  })
+
+  describe('with batches in flight', () => {
+    /** Sends two batches that wait for a block, and closes the settler. Returns the journal's records of the payments. */
+    async function leaveInFlight(): Promise<readonly PaymentRecord[]> {
+      const payloads = await Promise.all(Array.from({ length: 6 }, () => fixture.newPayload()))
+      const settler = await fixture.open({ batch: 3, pollMs: 20 })
+      await fixture.chain.rpc.call('evm_setAutomine', false)
+      const intents = new Map<DecodedPayment, Intent>()
+      const settling = payloads.map((payload) =>
+        settler.settle(payload, fixture.requirements, {
+          wait: 'confirmed',
+          record: async (intent) => intents.set(payload, intent).size > 0,
+        }),
+      )
+      await until(async () => Number((await txpool()).pending) === 2)
+      await settler.close()
+      expect((await Promise.all(settling)).map(({ state }) => state)).to.deep.equal(payloads.map(() => 'pending'))
+      for (const intent of intents.values()) expect(intent).to.include({ batch: 3 })
+      return payloads.map((payload) => submittedRecord(payload, fixture.requirements, intents.get(payload) as Intent))
+    }
+    const txpool = (): Promise<{ pending: Hex }> => fixture.chain.rpc.call('txpool_status')
+    const statesOf = async (settler: Settler, records: readonly PaymentRecord[]): Promise<readonly string[]> =>
+      (await Promise.all(records.map((record) => settler.status(record)))).map(({ state }) => state)
+
+    it('waits for their block and sends nothing again', async () => {
+      const records = await leaveInFlight()
+      const settler = await fixture.open()
+      const before = fixture.proxy.requests.length
+      expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'pending'))
+      await fixture.chain.rpc.call('evm_mine')
+      expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'settled'))
+      expect(fixture.proxy.requests.slice(before).join()).to.not.contain('eth_sendRawTransaction')
+      expect(await fixture.received()).to.equal(6n * PRICE)
+    })
+
+    it('sends each payment once if the node has lost them', async () => {
+      const records = await leaveInFlight()
+      await fixture.chain.rpc.call('anvil_dropAllTransactions')
+      const settler = await fixture.open({ pollMs: 20 })
+      for (let recovery = 0; recovery < 2; recovery++)
+        expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'pending'))
+      await until(async () => Number((await txpool()).pending) === 6)
+      await fixture.chain.rpc.call('evm_mine')
+      expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'settled'))
+      expect(await fixture.received()).to.equal(6n * PRICE)
+    })
   })
 
   it('reports a payment as settled if somebody else sent its authorization', async () => {

@@ -78,4 +78,74 @@ describe('the JSON-RPC client', () => {
     expect(second).to.include({ fault: 'refused' })
     expect(fourth).to.include({ fault: 'unknown' })
   })
+
+  describe('with reads of one moment', () => {
+    interface Call {
+      readonly id: number
+      readonly method: string
+      readonly params: readonly string[]
+    }
+    let requests: (Call | readonly Call[])[] = []
+    const reply = ({ id, params: [name] }: Call): object =>
+      name === 'bad' ? { id, error: { message: 'execution reverted', data: '0x08' } } : { id, result: `of ${name}` }
+    const answerWith = (respond: (request: Call | readonly Call[]) => unknown): void => {
+      requests = []
+      answer = (body) => {
+        const request = JSON.parse(body) as Call | readonly Call[]
+        requests.push(request)
+        return { body: JSON.stringify(respond(request)) }
+      }
+    }
+    const isList = (request: Call | readonly Call[]): request is readonly Call[] => Array.isArray(request)
+    const respondToEach = (request: Call | readonly Call[]): unknown =>
+      isList(request) ? request.map(reply).reverse() : reply(request)
+
+    it('sends them in one request, and each has its own result or error', async () => {
+      answerWith(respondToEach)
+      const rpc = createRpc(url)
+      const reads = [rpc.call('eth_call', 'a'), failure(rpc.call('eth_call', 'bad')), rpc.call('eth_getCode', 'b')]
+      const [first, error, last] = await Promise.all(reads)
+      expect([first, last]).to.deep.equal(['of a', 'of b'])
+      expect(error).to.include({ fault: 'refused', message: 'execution reverted', data: '0x08' })
+      expect(requests).to.have.length(1)
+      expect(await rpc.call('eth_call', 'c')).to.equal('of c')
+      expect(requests[1]).to.include({ method: 'eth_call' })
+    })
+
+    it('sends each alone if the node refuses the request as a whole', async () => {
+      answerWith((request) => (isList(request) ? { error: { message: 'batch too large' } } : reply(request)))
+      const rpc = createRpc(url)
+      const results = await Promise.all([rpc.call('eth_call', 'a'), failure(rpc.call('eth_call', 'bad'))])
+      expect(results[0]).to.equal('of a')
+      expect(results[1]).to.include({ fault: 'refused', message: 'execution reverted' })
+      expect(requests).to.have.length(3)
+    })
+
+    it('reports each as unknown if the answer is lost, and the ones that the node left out', async () => {
+      answer = () => 'cut'
+      const rpc = createRpc(url)
+      const lost = await Promise.all(['a', 'b'].map((name) => failure(rpc.call('eth_call', name))))
+      expect(lost.map(({ fault }) => fault)).to.deep.equal(['unknown', 'unknown'])
+      answerWith((request) => (isList(request) ? request.slice(1).map(reply) : reply(request)))
+      const [missing, present] = await Promise.all([failure(rpc.call('eth_call', 'a')), rpc.call('eth_call', 'b')])
+      expect([missing.fault, present]).to.deep.equal(['unknown', 'of b'])
+    })
+
+    it('sends a transaction in a request of its own', async () => {
+      answerWith(respondToEach)
+      const rpc = createRpc(url)
+      await Promise.all([rpc.call('eth_sendRawTransaction', 'x'), rpc.call('eth_sendRawTransaction', 'y')])
+      expect(requests.map(isList)).to.deep.equal([false, false])
+    })
+
+    it('splits many into requests of 50', async () => {
+      answerWith(respondToEach)
+      const rpc = createRpc(url)
+      const names = Array.from({ length: 120 }, (_, at) => `n${at}`)
+      expect(await Promise.all(names.map((name) => rpc.call('eth_call', name)))).to.deep.equal(
+        names.map((name) => `of ${name}`),
+      )
+      expect(requests.map((request) => (isList(request) ? request.length : 1))).to.have.members([50, 50, 20])
+    })
+  })
 })
