@@ -1,73 +1,33 @@
-/** The process: reads the configuration, creates the gateway, listens, and stops on signals. */
-import { resolve } from 'node:path'
-import { simplest } from './documents/listed-operations.ts'
-import { CatalogError } from './validation/issue.ts'
-import { ConfigError, readConfig } from './config/config.ts'
-import { isCopiedCode } from './editions/code-copies.ts'
-import { guardProcess } from './editions/process-guard.ts'
-import { createGateway, type Gateway } from './compose.ts'
-import { createLog } from './observe/log.ts'
+/** The start: reads the command line, and runs the gateway in this process or in several workers. */
+import cluster from 'node:cluster'
+import { parseArgs } from 'node:util'
+import { ConfigError } from './config/config.ts'
 import { sourceStack } from './observe/source-positions.ts'
-import { recipientsOf } from './config/pay-to.ts'
+import { CatalogError } from './validation/issue.ts'
 
 /** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
 const exit = process.exit.bind(process)
+const MAX_WORKERS = 64
 
 async function main(): Promise<void> {
-  const settings = readConfig()
-  const log = createLog(settings.logLevel)
-  guardProcess(isCopiedCode, exit, log)
-  const gateway = await createGateway(settings, { log })
-  stopOnSignals(gateway)
-  const address = await gateway.listen().catch(async (error: unknown) => {
-    await gateway.close()
-    throw error
-  })
-  const { config, settlement } = gateway
-  await settlement.sandbox?.describe(config.baseUrl)
-  process.stdout.write(welcome(gateway, address))
+  const workers = workersOf(process.argv.slice(2))
+  // Imported here, because the primary of several workers needs little of the gateway and starts sooner without the rest.
+  if (workers === null || cluster.isWorker) await (await import('./process.ts')).runProcess(exit)
+  else await (await import('./workers.ts')).runWorkers(workers, exit)
 }
 
-/** What the terminal shows at the start: addresses, the sandbox's buyer, and commands to try. */
-function welcome({ config, settlement, current }: Gateway, address: string): string {
-  const first = simplest(current.catalog)
-  const lines = [
-    `Tollgate is open at ${address}`,
-    `  data     ${config.dataMode}`,
-    ...recipientsOf(settlement).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
-  ]
-  if (settlement.sandbox)
-    lines.push(
-      `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
-      `  buyer    ${settlement.sandbox.buyer.address}`,
-    )
-  lines.push(`  process  ${process.pid} (kill -HUP reloads the catalog)`)
-  for (const { product, reason } of current.disabled) lines.push(`  disabled ${product}: ${reason}`)
-  lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
-  const dataDir = config.dataRoot === resolve('data') ? '' : `DATA_DIR=${config.dataRoot} `
-  if (settlement.sandbox && first) lines.push(`  ${dataDir}npm run pay -- ${first.route}`)
-  lines.push(`  open ${address}/pricing`, '')
-  return `${lines.join('\n')}\n`
-}
-
-function stopOnSignals(gateway: Gateway): void {
-  let stopping = false
-  const stop = (): void => {
-    if (stopping) return
-    stopping = true
-    gateway.close().then(
-      () => exit(0),
-      (error: unknown) => {
-        gateway.log.fatal({ err: error }, 'the gateway did not stop cleanly')
-        exit(1)
-      },
-    )
+/** Returns the number behind `--workers`, or null without it. Throws ConfigError for any other argument. */
+function workersOf(args: readonly string[]): number | null {
+  const usage = `Start with --workers and a number from 1 to ${MAX_WORKERS}, or without arguments.`
+  try {
+    const { workers } = parseArgs({ args: [...args], options: { workers: { type: 'string' } } }).values
+    if (workers === undefined) return null
+    const count = /^\d{1,3}$/.test(workers) ? Number(workers) : 0
+    if (count >= 1 && count <= MAX_WORKERS) return count
+  } catch (error) {
+    throw new ConfigError([`${(error as Error).message}. ${usage}`])
   }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
-  process.on('SIGHUP', () => {
-    gateway.reload().catch((error: unknown) => gateway.log.error({ err: error }, 'the catalog was not reloaded'))
-  })
+  throw new ConfigError([`The number of workers is not valid. ${usage}`])
 }
 
 /** Returns the message alone for errors that an operator can fix, else the stack. */

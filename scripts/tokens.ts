@@ -1,7 +1,7 @@
 /**
  * `npm run tokens`: access tokens for the operator. `list` prints the plans that were bought, newest first, with payer
  * and expiry. `revoke <id> [reason]` revokes a token, given its id or the token itself; every gateway on this database
- * refuses it within five seconds.
+ * refuses it within a second.
  */
 import { decodeJwt } from 'jose'
 import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/plan-purchases.ts'

@@ -42,8 +42,8 @@ export interface Config extends NetworkConfig {
   /** DATA_DIR/<leading network>-<data mode>. Separate folders ensure that made-up history is never sold as real. */
   readonly dataDir: string
   readonly dataMode: DataMode
-  /** How many payments may share a transaction; 1 settles each on its own. */
-  readonly settleBatch: number
+  /** The most payments per transaction; 1 settles each on its own. Null: as the settler of the network chooses. */
+  readonly settleBatch: number | null
   /** Factories whose wallets may pay before they are deployed. */
   readonly walletFactories: readonly Hex[]
   readonly quoteGraceSeconds: number
@@ -132,7 +132,7 @@ export function readConfig(environment: Environment = process.env): Config {
     dataMode,
     ...leading,
     networks,
-    settleBatch: Number(values['SETTLE_BATCH']),
+    settleBatch: values['SETTLE_BATCH'] === undefined ? null : Number(values['SETTLE_BATCH']),
     walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
     answerRetentionSeconds: Number(values['ANSWER_RETENTION']),

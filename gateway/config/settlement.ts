@@ -13,6 +13,8 @@ export interface NetworkConfig {
   readonly rpcUrl: string | null
   readonly settleRpcUrl: string | null
   readonly settleKey: Hex | null
+  /** All keys of SETTLE_KEY: each worker process uses one of its own. `settleKey` is the first. */
+  readonly settleKeys: readonly Hex[]
   /** A payment is final once it is this many blocks deep; 1 is the newest block. */
   readonly confirmBlocks: number
   /** The highest gas price to pay, in wei. Null means no limit. */
@@ -57,13 +59,15 @@ export function networkConfigs(
     const node = isLeading ? shared : own
     const settleRpcUrl = node('SETTLE_RPC_URL')
     const settleKey = isLeading || settleRpcUrl !== null ? shared('SETTLE_KEY') : own('SETTLE_KEY')
+    const settleKeys = (settleKey ?? '').split(/\s+/).filter(Boolean) as Hex[]
     return {
       network,
       payTo: shared('PAY_TO') as Hex | null,
       facilitatorUrls: (shared('FACILITATOR_URL') ?? '').split(/\s+/).filter(Boolean),
       rpcUrl: node('RPC_URL') ?? settleRpcUrl,
       settleRpcUrl,
-      settleKey: settleKey as Hex | null,
+      settleKey: settleKeys[0] ?? null,
+      settleKeys,
       confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? 1),
       maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
     }
@@ -107,5 +111,22 @@ export function networkIssues(
     if (facilitatorUrls.length > 0 && rpcUrl === null)
       missing('RPC_URL', ': the chain decides when the outcome of a settlement is unknown')
     return issues
+  })
+}
+
+/** The settings of worker `nth`, from 0: it pays gas with a key that no other worker uses. */
+export function ofWorker(settings: NetworkConfig, nth: number): NetworkConfig {
+  return { ...settings, settleKey: settings.settleKeys[nth] ?? null }
+}
+
+/** Lists the networks that have too few keys for this many workers. */
+export function workerIssues(configs: readonly NetworkConfig[], workers: number): readonly string[] {
+  return configs.flatMap(({ network, settleRpcUrl, settleKeys }, index) => {
+    const keys = new Set(settleKeys.map((key) => key.toLowerCase())).size
+    if (settleRpcUrl === null || keys >= workers) return []
+    const name = index === 0 ? 'SETTLE_KEY' : ownVariable('SETTLE_KEY', network)
+    return [
+      `${name}: each of ${workers} workers pays gas with a key of its own, and ${keys === 1 ? '1 is' : `${keys} are`} given. List ${workers} keys, separated by spaces, or start fewer workers.`,
+    ]
   })
 }

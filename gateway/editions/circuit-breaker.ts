@@ -1,5 +1,10 @@
-/** A circuit breaker. Five failures in a row open it for a minute; after that one failure opens it again. */
+/**
+ * Circuit breakers. Five failures in a row open one for a minute; after that one failure opens it again, and one success
+ * closes it. Processes that know of each other open and close theirs together, within a second. A call never waits for that.
+ */
 import { Unavailable } from '../errors.ts'
+import type { OperationId } from '../plugin/catalog.ts'
+import type { Pause, PauseChange, Peers } from '../stores/peers.ts'
 
 export interface Breaker {
   /** Throws Unavailable while open, with the remaining seconds as Retry-After. */
@@ -11,28 +16,165 @@ export interface Breaker {
 
 const FAILURES = 5
 const OPEN_MS = 60_000
+/** How often the breakers of other processes are asked for. */
+const ASK_MS = 500
 
-/** `clock` counts milliseconds and never goes back. */
-export function createBreaker(name: string, clock: () => number): Breaker {
-  let failures = 0
-  let openUntil = Number.NEGATIVE_INFINITY
-  const remainingMs = (): number => openUntil - clock()
+/** A breaker that other processes may open and close. */
+class SharedBreaker implements Breaker {
+  readonly operation: OperationId
+  readonly #clock: () => number
+  readonly #changed: () => void
+  #failures = 0
+  #openUntil = Number.NEGATIVE_INFINITY
+
+  /** `clock` counts milliseconds and never goes back. `changed` is called when this process opens or closes it. */
+  constructor(operation: OperationId, clock: () => number, changed: () => void) {
+    this.operation = operation
+    this.#clock = clock
+    this.#changed = changed
+  }
+
+  assertClosed(): void {
+    const remaining = this.#remainingMs()
+    if (remaining > 0)
+      throw new Unavailable(
+        `${this.operation} failed ${FAILURES} times in a row and is paused; nothing was charged.`,
+        Math.ceil(remaining / 1000),
+      )
+  }
+
+  isOpen(): boolean {
+    return this.#remainingMs() > 0
+  }
+
+  succeeded(): void {
+    if (this.#failures === 0) return
+    // A call that began before it opened proves nothing.
+    if (this.isOpen()) return
+    const wasOpen = this.#failures >= FAILURES
+    this.#failures = 0
+    if (wasOpen) this.#changed()
+  }
+
+  failed(): void {
+    this.#failures += 1
+    if (this.#failures < FAILURES) return
+    this.#openUntil = this.#clock() + OPEN_MS
+    this.#changed()
+  }
+
+  /** Milliseconds until the operation is tried again; null if it does not have to prove itself. */
+  pauseMs(): number | null {
+    return this.#failures >= FAILURES ? this.#remainingMs() : null
+  }
+
+  /** Opens it for `ms`, or closes it if null, because another process did. */
+  follow(ms: number | null): void {
+    if (ms === null) {
+      this.#failures = 0
+      this.#openUntil = Number.NEGATIVE_INFINITY
+    } else if (ms > 0) {
+      this.#failures = FAILURES
+      this.#openUntil = Math.max(this.#openUntil, this.#clock() + ms)
+    }
+  }
+
+  // It is asked many times in a call, so it reads the clock only once it has been open.
+  #remainingMs(): number {
+    return this.#openUntil === Number.NEGATIVE_INFINITY ? 0 : this.#openUntil - this.#clock()
+  }
+}
+
+/** The breakers of this process. */
+export interface Breakers {
+  /** Creates the breaker of an operation. `clock` counts milliseconds and never goes back. */
+  create(operation: OperationId, clock: () => number): Breaker
+  /** The breaker is not used any more. */
+  forget(breaker: Breaker): void
+  /** Begins to follow the breakers of other processes. */
+  start(): void
+  stop(): void
+}
+
+/** Creates the breakers of this process. With `peers` they open and close with those of the other processes. */
+export function createBreakers(peers: Peers | null = null): Breakers {
+  const breakers = new Set<SharedBreaker>()
+  const exchange = peers && new PauseExchange(peers, breakers)
   return {
-    isOpen: () => remainingMs() > 0,
-    assertClosed() {
-      const remaining = remainingMs()
-      if (remaining > 0)
-        throw new Unavailable(
-          `${name} failed ${FAILURES} times in a row and is paused; nothing was charged.`,
-          Math.ceil(remaining / 1000),
-        )
+    create(operation, clock) {
+      const breaker: SharedBreaker = new SharedBreaker(operation, clock, () => exchange?.tell(breaker))
+      breakers.add(breaker)
+      return breaker
     },
-    succeeded() {
-      failures = 0
+    forget(breaker) {
+      breakers.delete(breaker as SharedBreaker)
     },
-    failed() {
-      failures += 1
-      if (failures >= FAILURES) openUntil = clock() + OPEN_MS
-    },
+    start: () => exchange?.start(),
+    stop: () => exchange?.stop(),
+  }
+}
+
+/** Tells other processes of the breakers that open and close here, and has ours follow theirs. */
+class PauseExchange {
+  readonly #peers: Peers
+  readonly #breakers: ReadonlySet<SharedBreaker>
+  /** The last change of each breaker that the others were not told of. */
+  readonly #untold = new Map<OperationId, SharedBreaker>()
+  /** The version that was seen last, by operation. What is older than a breaker does not concern it. */
+  readonly #seen = new Map<OperationId, string>()
+  #timer: NodeJS.Timeout | undefined
+  #isExchanging = false
+  #isStopped = false
+
+  constructor(peers: Peers, breakers: ReadonlySet<SharedBreaker>) {
+    this.#peers = peers
+    this.#breakers = breakers
+  }
+
+  start(): void {
+    void this.#exchange()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  tell(breaker: SharedBreaker): void {
+    this.#untold.set(breaker.operation, breaker)
+    void this.#exchange()
+  }
+
+  async #exchange(): Promise<void> {
+    if (this.#isStopped || this.#isExchanging) return
+    clearTimeout(this.#timer)
+    this.#isExchanging = true
+    const told = [...this.#untold.values()]
+    this.#untold.clear()
+    let isHeard = true
+    try {
+      for (const pause of await this.#peers.exchangePauses(told.map((breaker) => this.#changeOf(breaker))))
+        this.#follow(pause)
+    } catch {
+      // Meanwhile each process counts for itself. A change since then is newer.
+      isHeard = false
+      for (const breaker of told) if (!this.#untold.has(breaker.operation)) this.#untold.set(breaker.operation, breaker)
+    }
+    this.#isExchanging = false
+    if (this.#isStopped) return
+    const isDue = isHeard && this.#untold.size > 0
+    this.#timer = setTimeout(() => void this.#exchange(), isDue ? 0 : ASK_MS).unref()
+  }
+
+  #changeOf(breaker: SharedBreaker): PauseChange {
+    const { operation } = breaker
+    return { operation, msLeft: breaker.pauseMs(), version: this.#seen.get(operation) ?? null }
+  }
+
+  #follow({ operation, version, msLeft }: Pause): void {
+    // What has changed here since the exchange began is told with the next one, unless the others know better by then.
+    if (this.#untold.has(operation) || this.#seen.get(operation) === version) return
+    this.#seen.set(operation, version)
+    for (const breaker of this.#breakers) if (breaker.operation === operation) breaker.follow(msLeft)
   }
 }

@@ -3,6 +3,7 @@
  * counted, never thrown.
  */
 import type { Ask, Job, Logger } from '../plugin/plugin.ts'
+import { keepLease, type KeptLease, RENEW_SECONDS } from '../stores/lease.ts'
 
 export interface JobCount {
   /** Runs that have ended, successful or not. */
@@ -34,8 +35,6 @@ export interface JobParts {
 }
 
 const STOP_MS = 5_000
-/** A lease outlasts the next run by this, so that a job stays in one process. */
-const LEASE_SECONDS = 60
 
 /** Creates the jobs of a product. None runs before `start`. */
 export function createJobs(parts: JobParts): Jobs {
@@ -48,11 +47,20 @@ class JobRunner implements Jobs {
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
   readonly #timers = new Set<NodeJS.Timeout>()
+  /** By job. They are renewed between runs too, so that a job stays in one process. */
+  readonly #leases: ReadonlyMap<string, KeptLease>
   #isStarted = false
 
   constructor(parts: JobParts) {
     this.#parts = parts
-    this.#counts = new Map(parts.jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
+    const { jobs, lease, product, log } = parts
+    this.#counts = new Map(jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
+    const onError = (job: string) => (error: unknown) =>
+      log.warn({ err: error, job }, 'the lease of a job could not be renewed')
+    const leases = lease
+      ? jobs.map(({ name }) => [name, keepLease(lease, `${product}/${name}`, onError(name))] as const)
+      : []
+    this.#leases = new Map(leases)
   }
 
   start(): void {
@@ -68,7 +76,9 @@ class JobRunner implements Jobs {
     const timeout = new Promise((resolve) => {
       timer = setTimeout(resolve, STOP_MS)
     })
-    await Promise.race([Promise.all(this.#running), timeout])
+    // A run that takes longer keeps its lease.
+    const ended = Promise.all(this.#running).finally(() => this.#leases.forEach((lease) => lease.stop()))
+    await Promise.race([ended, timeout])
     clearTimeout(timer)
   }
 
@@ -87,18 +97,24 @@ class JobRunner implements Jobs {
     const { signal } = this.#stopping
     const count = this.#counts.get(job.name) as { runs: number; failures: number }
     const began = performance.now()
+    let isOurs = true
     try {
-      if (await this.#holdLease(job))
-        await this.#whileRenewing(job, () => job.run({ signal, ask: askNow(job.name, signal) })).finally(() => {
+      isOurs = (await this.#leases.get(job.name)?.hold()) ?? true
+      if (isOurs)
+        try {
+          await job.run({ signal, ask: askNow(job.name, signal) })
+        } finally {
           count.runs += 1
-        })
+        }
     } catch (error) {
       if (!signal.aborted) {
         count.failures += 1
         log.error({ err: error, job: job.name }, 'a job failed; it runs again after its interval')
       }
     }
-    if (!signal.aborted) this.#schedule(job, Math.max(0, job.everySeconds * 1000 - (performance.now() - began)))
+    // The job of a process that has died moves here long before its next run would be due.
+    const everySeconds = isOurs ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
+    if (!signal.aborted) this.#schedule(job, Math.max(0, everySeconds * 1000 - (performance.now() - began)))
   }
 
   #schedule(job: Job, delayMs: number): void {
@@ -108,26 +124,5 @@ class JobRunner implements Jobs {
     }, delayMs)
     timer.unref()
     this.#timers.add(timer)
-  }
-
-  /** Returns true if this process may run the job now. */
-  async #holdLease({ name, everySeconds }: Job): Promise<boolean> {
-    const { lease, product } = this.#parts
-    return (await lease?.hold(`${product}/${name}`, everySeconds + LEASE_SECONDS)) ?? true
-  }
-
-  /** A run may take longer than its lease, so the lease is renewed during the run. */
-  async #whileRenewing(job: Job, work: () => Promise<void>): Promise<void> {
-    const { lease, log } = this.#parts
-    const renew = (): void =>
-      void this.#holdLease(job).catch((error: unknown) =>
-        log.warn({ err: error, job: job.name }, 'the lease of a job could not be renewed'),
-      )
-    const timer = lease && setInterval(renew, (LEASE_SECONDS * 1000) / 3)
-    try {
-      await work()
-    } finally {
-      clearInterval(timer)
-    }
   }
 }

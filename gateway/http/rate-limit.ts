@@ -1,35 +1,182 @@
-/** Limits requests per caller address and per token. The limit is generous, because indexers treat a 429 as an outage. */
+/**
+ * Limits requests per caller address and per token. The limit is generous, because indexers treat a 429 as an outage.
+ *
+ * A caller's window begins with its first call. Processes that know of each other share the count: each counts what it
+ * admits, tells the others in the background, and adds what they told. A call never waits for that. Until a process has
+ * heard of the others, it may admit calls that they would refuse: at most what arrives between two exchanges, for which
+ * `SHARE_MS` and a tenth of the limit are the bounds.
+ */
+import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { RateLimited } from '../errors.ts'
+import { makeRoom, type Peers } from '../stores/peers.ts'
 
 export interface Limit {
   readonly requests: number
   readonly seconds: number
 }
 
+/** Counts a request. Throws RateLimited if the caller is over the limit. */
+export type Limiter = (address: string, token: string | null) => void
+
+/** What tests replace: the clock, which counts milliseconds and never goes back, and the timer. */
+export interface LimiterTime {
+  readonly now: () => number
+  readonly after: (ms: number, run: () => void) => void
+}
+
 /** Length of an Ed25519 signature in base64url: 64 bytes. */
 const SIGNATURE_LENGTH = 86
 
 const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
+/** The other processes are told of a call after this time at the latest. */
+const SHARE_MS = 100
+/** They are told sooner of a caller that has used this part of its limit since the last time. */
+const SHARE_PART = 0.1
 
-/** Counts a request. Rejects with RateLimited if the caller is over the limit. */
-export type Limiter = (address: string, token: string | null) => Promise<void>
+const REAL_TIME: LimiterTime = {
+  now: () => performance.now(),
+  after: (ms, run) => void setTimeout(run, ms).unref(),
+}
 
-/** Creates a limiter per address and per token. Callers on the same machine are not limited. */
-export function createLimiter({ requests, seconds }: Limit = DEFAULT_LIMIT): Limiter {
-  const counts = new RateLimiterMemory({ points: requests, duration: seconds })
-  return async (address, token) => {
+/** The calls of one caller in its window. */
+interface Count {
+  readonly caller: string
+  /** Calls that this process has admitted. */
+  own: number
+  /** Those of them that the others were not told of. */
+  untold: number
+  /** Those of them that are known to be part of the shared total. */
+  shared: number
+  /** What the other processes have admitted, as last heard. */
+  others: number
+  endsAt: number
+}
+
+/**
+ * Creates a limiter per address and per token. Callers on the same machine are not limited. With `peers` the limit holds
+ * for all processes together; while they cannot be reached, for each alone.
+ */
+export function createLimiter(
+  { requests, seconds }: Limit = DEFAULT_LIMIT,
+  peers: Peers | null = null,
+  time: LimiterTime = REAL_TIME,
+): Limiter {
+  const counts = new Counts({ requests, seconds }, peers, time)
+  return (address, token) => {
     if (isLoopback(address)) return
-    try {
-      await counts.consume(bucketOf(address))
-      // The signature identifies the token. The part before it can be very long.
-      if (token !== null) await counts.consume(`token ${token.slice(-SIGNATURE_LENGTH)}`)
-    } catch (rejection) {
-      if (!(rejection instanceof RateLimiterRes)) throw rejection
-      throw new RateLimited(`More than ${requests} requests in ${seconds} seconds.`, rejection.msBeforeNext / 1000)
-    }
+    const ofAddress = counts.of(bucketOf(address))
+    // The signature identifies the token. The part before it can be very long.
+    const ofToken = token === null ? null : counts.of(`token ${token.slice(-SIGNATURE_LENGTH)}`)
+    counts.admit(ofAddress)
+    if (!ofToken) return counts.add(ofAddress)
+    counts.admit(ofToken)
+    counts.add(ofAddress)
+    counts.add(ofToken)
   }
+}
+
+/** The counts of all callers. */
+class Counts {
+  readonly #limit: Limit
+  readonly #windowMs: number
+  readonly #tellAt: number
+  readonly #peers: Peers | null
+  readonly #time: LimiterTime
+  /** By caller, in the order in which their windows began. */
+  readonly #counts = new Map<string, Count>()
+  #untold: Count[] = []
+  #isTelling = false
+  #isTimerSet = false
+
+  constructor(limit: Limit, peers: Peers | null, time: LimiterTime) {
+    this.#limit = limit
+    this.#windowMs = limit.seconds * 1000
+    this.#tellAt = Math.ceil(limit.requests * SHARE_PART)
+    this.#peers = peers
+    this.#time = time
+  }
+
+  /** The present window of a caller. */
+  of(caller: string): Count {
+    const now = this.#time.now()
+    const known = this.#counts.get(caller)
+    if (known && known.endsAt > now) return known
+    this.#counts.delete(caller)
+    makeRoom(this.#counts, now)
+    const count = { caller, own: 0, untold: 0, shared: 0, others: 0, endsAt: now + this.#windowMs }
+    this.#counts.set(caller, count)
+    return count
+  }
+
+  /** Throws RateLimited if the caller has used its limit. A refused call does not count. */
+  admit({ own, others, endsAt }: Count): void {
+    const { requests, seconds } = this.#limit
+    if (own + others < requests) return
+    const ms = Math.max(0, endsAt - this.#time.now())
+    throw new RateLimited(`More than ${requests} requests in ${seconds} seconds.`, ms / 1000)
+  }
+
+  add(count: Count): void {
+    count.own += 1
+    if (!this.#peers) return
+    count.untold += 1
+    if (count.untold === 1) this.#untold.push(count)
+    if (this.#isTelling) return
+    if (count.untold >= this.#tellAt) void this.#tell(this.#peers)
+    else this.#tellLater(this.#peers)
+  }
+
+  #tellLater(peers: Peers): void {
+    if (this.#isTimerSet) return
+    this.#isTimerSet = true
+    this.#time.after(SHARE_MS, () => {
+      this.#isTimerSet = false
+      if (!this.#isTelling && this.#untold.length > 0) void this.#tell(peers)
+    })
+  }
+
+  /** Tells the others what was counted, and hears what they have counted. One exchange at a time. */
+  async #tell(peers: Peers): Promise<void> {
+    this.#isTelling = true
+    const told = this.#untold.map((count) => ({ count, calls: count.untold }))
+    this.#untold = []
+    for (const { count } of told) count.untold = 0
+    const now = this.#time.now()
+    const added = told.map(({ count, calls }) => {
+      return { caller: hashOf(count.caller), calls, msLeft: Math.max(1, count.endsAt - now) }
+    })
+    try {
+      const totals = await peers.addCalls(added)
+      const heardAt = this.#time.now()
+      for (const [at, { count, calls }] of told.entries()) {
+        const total = totals[at]
+        if (total) this.#hear(count, calls, total.calls, heardAt + total.msLeft)
+      }
+    } catch {
+      // This process counts for itself. What was not heard is not told again, because it may have arrived.
+    }
+    this.#isTelling = false
+    if (this.#untold.some(({ untold }) => untold >= this.#tellAt)) void this.#tell(peers)
+    else if (this.#untold.length > 0) this.#tellLater(peers)
+  }
+
+  /** Takes over the shared total of a window, and its end. */
+  #hear(count: Count, told: number, total: number, endsAt: number): void {
+    // Another process has begun the next window before this one has ended here.
+    if (endsAt > count.endsAt + this.#windowMs / 10) {
+      count.own = told + count.untold
+      count.shared = 0
+    }
+    count.shared += told
+    count.others = Math.max(0, total - count.shared)
+    count.endsAt = endsAt
+  }
+}
+
+/** Neither addresses nor tokens leave the process. */
+function hashOf(caller: string): string {
+  return createHash('sha256').update(caller).digest('base64url').slice(0, 22)
 }
 
 function isLoopback(address: string): boolean {

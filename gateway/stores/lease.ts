@@ -13,6 +13,35 @@ export interface Lease {
   end(): Promise<void>
 }
 
+/**
+ * How long a lease is taken for, and how often its holder renews it and others try to take it. After its holder has died
+ * on another machine a lease moves within 25 seconds, and on the same machine within 5.
+ */
+export const LEASE_SECONDS = 20
+export const RENEW_SECONDS = 5
+
+/** A lease that is renewed for as long as its work goes on. */
+export interface KeptLease {
+  /** Returns true if this process holds the lease now. From the first call on it is renewed, or tried for. */
+  hold(): Promise<boolean>
+  stop(): void
+}
+
+/** Keeps the lease `name`. `onError` gets the errors of renewals; each is followed by another try. */
+export function keepLease(lease: Pick<Lease, 'hold'>, name: string, onError: (error: unknown) => void): KeptLease {
+  const hold = (): Promise<boolean> => lease.hold(name, LEASE_SECONDS)
+  let timer: NodeJS.Timeout | undefined
+  return {
+    hold() {
+      timer ??= setInterval(() => void hold().catch(onError), RENEW_SECONDS * 1000).unref()
+      return hold()
+    },
+    stop() {
+      clearInterval(timer)
+    },
+  }
+}
+
 interface LeaseRow {
   readonly name: string
   readonly holder: string

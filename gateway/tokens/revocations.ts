@@ -1,6 +1,6 @@
 /**
- * Revoked access tokens: a small table that every process reads every two seconds. Verifying a token touches no store,
- * and a revocation takes effect everywhere within five seconds.
+ * Revoked access tokens: a small table whose new rows every process reads four times a second. Verifying a token touches
+ * no store, and a revocation takes effect everywhere within a second.
  */
 import type { Logger } from 'pino'
 import type { Knex } from 'knex'
@@ -11,14 +11,18 @@ export interface Revocations {
   readonly ids: ReadonlySet<string>
   /** Revokes a token: here at once, in other processes when they next read the table. Idempotent. */
   revoke(id: string, reason: string): Promise<void>
-  /** Reads the table now. */
+  /** Reads what was added to the table, now. */
   read(): Promise<void>
   /** Reads the table now and then regularly. Rejects if the first read fails. */
   start(): Promise<void>
   stop(): void
 }
 
-const READ_MS = 2_000
+const READ_MS = 250
+/** Rows that are this much older than the newest one are read again, because the clocks of machines differ. */
+const OVERLAP_MS = 60_000
+/** How often all rows are read, for a process whose clock is further behind. */
+const READ_ALL_MS = 60_000
 
 const STEPS: readonly Step[] = [
   (db) =>
@@ -27,6 +31,7 @@ const STEPS: readonly Step[] = [
       table.bigInteger('at').notNullable()
       table.text('reason').notNullable()
     }),
+  (db) => db.schema.alterTable('revoked_tokens', (table) => table.index('at')),
 ]
 
 /** Creates the list of revoked tokens, empty until the first read. */
@@ -36,9 +41,23 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
   const ready = createReady(db, 'tokens', STEPS)
   let isStopped = false
 
+  /** When the newest row was written, and when all rows were read. */
+  let newest = 0
+  let readAllAt = Number.NEGATIVE_INFINITY
+
   async function read(): Promise<void> {
     await ready()
-    for (const { id } of await db<{ id: string }>('revoked_tokens').select('id')) ids.add(id)
+    const now = performance.now()
+    const isAll = now - readAllAt >= READ_ALL_MS
+    const since = isAll ? 0 : newest - OVERLAP_MS
+    const rows = await db<{ id: string; at: number | string }>('revoked_tokens')
+      .where('at', '>=', since)
+      .select('id', 'at')
+    for (const { id, at } of rows) {
+      ids.add(id)
+      newest = Math.max(newest, Number(at))
+    }
+    if (isAll) readAllAt = now
   }
 
   /** While the table cannot be read, the tokens known to be revoked stay refused. */

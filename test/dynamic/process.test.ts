@@ -3,10 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { generatePrivateKey } from 'viem/accounts'
 import { gold, SERVICE } from '../support/catalog.ts'
-import { freePort, PAY_TO } from '../support/gateway.ts'
-import { startGateway, type Started } from '../support/process.ts'
+import { freePort } from '../support/gateway.ts'
+import { environmentIn, startGateway, type Started } from '../support/process.ts'
 import { wordProduct } from './live-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -82,17 +81,7 @@ describe('a gateway process', () => {
     write('plugins/hostile/index.ts', HOSTILE)
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
-    running = await startGateway(/is open at/, {
-      NETWORK: 'base-sepolia',
-      PAY_TO,
-      SETTLE_RPC_URL: 'http://127.0.0.1:9/',
-      SETTLE_KEY: generatePrivateKey(),
-      DATA_DIR: join(folder, 'data'),
-      CATALOG_DIR: join(folder, 'catalog'),
-      PLUGIN_DIRS: join(folder, 'plugins'),
-      PORT: String(port),
-      LOG_LEVEL: 'warn',
-    })
+    running = await startGateway(/is open at/, environmentIn(folder, port))
   })
   after(async () => {
     await running?.stop()

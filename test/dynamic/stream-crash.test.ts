@@ -50,7 +50,7 @@ describe('a paid stream whose gateway is killed', function () {
   })
 
   for (const [step, moment] of [
-    ['answered', 'the upstream began to answer'],
+    ['submitted', 'the upstream began to answer'],
     ['sent', 'the settlement reached the chain'],
   ] as const)
     it(`right after ${moment} is delivered for the same payment after a restart, and charged once`, async () => {

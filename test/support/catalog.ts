@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { JsonFiles } from '../../gateway/catalog/documents.ts'
 import { createPlansPlugin } from '../../gateway/documents/plans/plans-plugin.ts'
 import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
 import { parseReplayShift } from '../../gateway/config/config.ts'
@@ -111,8 +112,9 @@ export type TestCatalog = ReturnType<typeof openCatalog>
 export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly<Record<string, string>> = {}) {
   const log = createLog('silent')
   const db = openDatabase({ file: ':memory:' })
-  const kv = openKv({ url: null })
+  const kv = openKv(null)
   const workers = createWorkerPool()
+  const files = new JsonFiles()
   let time = new Date('2026-06-01T12:00:00Z')
   const now = (): Date => time
   const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
@@ -128,6 +130,7 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
         catalogDir: catalog.catalogDir,
         schemaDir: catalog.schemaDir,
         pluginDirs: [PLUGINS],
+        files,
         builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
         contextOf: (plugin, product, settings) =>
           createContext({ config, plugin, product, settings, db, kv, work: workers.work, log, now }),

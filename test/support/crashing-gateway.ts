@@ -11,7 +11,7 @@ import type { Journal } from '../../gateway/payments/journal/journal.ts'
 
 const crashFile = process.env['CRASH_FILE'] ?? ''
 
-/** Called right after a step: reserved, answered, submitted, sent, settled. */
+/** Called right after a step: reserved, submitted, sent, settled. */
 const die = (step: string): void => {
   if (readFileSync(crashFile, 'utf8') === step) process.kill(process.pid, 'SIGKILL')
 }
@@ -21,11 +21,6 @@ const crashing = (journal: Journal): Journal => ({
   async reserve(reservation) {
     const result = await journal.reserve(reservation)
     die('reserved')
-    return result
-  },
-  async answered(key, attempt, answer) {
-    const result = await journal.answered(key, attempt, answer)
-    die('answered')
     return result
   },
   async submitted(...step) {

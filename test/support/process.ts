@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { generatePrivateKey } from 'viem/accounts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -17,15 +18,38 @@ export interface Started {
   stop(): Promise<void>
 }
 
+/**
+ * Returns the environment of a gateway that keeps everything in `folder`: catalog, plugins and data. It settles payments
+ * itself through a node that does not answer.
+ */
+export function environmentIn(folder: string, port: number): Environment {
+  return {
+    NETWORK: 'base-sepolia',
+    PAY_TO: '0x00000000000000000000000000000000000000A1',
+    SETTLE_RPC_URL: 'http://127.0.0.1:9/',
+    SETTLE_KEY: generatePrivateKey(),
+    DATA_DIR: join(folder, 'data'),
+    CATALOG_DIR: join(folder, 'catalog'),
+    PLUGIN_DIRS: join(folder, 'plugins'),
+    PORT: String(port),
+    LOG_LEVEL: 'warn',
+  }
+}
+
 /** Throws if there is no build. `npm test` makes one; mocha alone does not. */
 export function requireBuild(): void {
   if (!existsSync(join(root, 'dist/build.json'))) throw new Error('The gateway is not built: run npm run build first.')
 }
 
 /** Starts the built gateway of `project`, as `npm start` does, and resolves once its output matches `sign`. */
-export async function startGateway(sign: RegExp, env: Environment, project = root): Promise<Started> {
+export async function startGateway(
+  sign: RegExp,
+  env: Environment,
+  project = root,
+  args: readonly string[] = [],
+): Promise<Started> {
   requireBuild()
-  return startNode([join(project, 'dist/gateway/main.js')], sign, env)
+  return startNode([join(project, 'dist/gateway/main.js'), ...args], sign, env)
 }
 
 /** Starts a TypeScript file and resolves once its output matches `sign`. Rejects if it ends before. */

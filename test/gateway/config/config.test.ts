@@ -125,7 +125,7 @@ describe('the configuration', () => {
     expect(config).to.include({ rpcUrl: 'https://one.example/v2/key, https://two.example', confirmBlocks: 6 })
     expect(config).to.include({ maxGasPrice: 50_000_000n, settleBatch: 10 })
     expect(config.walletFactories).to.deep.equal([first, second])
-    expect(readConfig(production)).to.include({ confirmBlocks: 1, maxGasPrice: null, settleBatch: 1 })
+    expect(readConfig(production)).to.include({ confirmBlocks: 1, maxGasPrice: null, settleBatch: null })
   })
 
   it('accepts proxies as addresses and ranges, and nothing else', () => {

@@ -112,7 +112,7 @@ describe('a job', () => {
     edition.start()
     await until(() => requests.length >= 3)
     expect(job.runs).to.deep.equal([])
-    expect(requests[0]).to.equal('counter/count 60.01')
+    expect(requests[0]).to.equal('counter/count 20')
     isGranted = true
     await until(() => job.runs.length >= 1)
   })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createClient } from '@keyv/redis'
 import { type Kv, openKv } from '../../../gateway/stores/kv.ts'
+import { openRedis, type Redis } from '../../../gateway/stores/redis.ts'
 import { until } from '../../support/gateway.ts'
 import { REDIS_URL } from '../../support/services.ts'
 
@@ -21,19 +22,21 @@ for (const [name, url] of [
   ['Redis', REDIS_URL],
 ] as const)
   describe(`the cache in ${name}`, () => {
+    let redis: Redis | null = null
     let kv: Kv
     /** Names of this run, so that runs on one Redis do not interfere. */
     const run = `test-${process.pid}-${name}`
 
     before(async function () {
       if (url !== null && !(await answers(url))) this.skip()
-      kv = openKv({ url })
+      redis = url === null ? null : openRedis(url)
+      kv = openKv(redis)
     })
     after(async () => {
       if (!kv) return
       await kv(`${run}-one`).clear()
       await kv(`${run}-two`).clear()
-      await kv('').disconnect()
+      await redis?.close()
     })
 
     it('separates values by namespace, and returns the same cache for the same namespace', async () => {
@@ -64,19 +67,20 @@ for (const [name, url] of [
 
 describe('the cache', () => {
   it('holds a bounded number of values in memory', async () => {
-    const kv = openKv({ url: null })('bounded')
+    const kv = openKv(null)('bounded')
     for (let at = 0; at < 10_001; at++) await kv.set(String(at), at)
     expect(await kv.get('0')).to.equal(undefined)
     expect(await kv.get('10000')).to.equal(10_000)
   })
 
   it('acts as an empty cache without delaying calls while Redis is unreachable', async () => {
-    const kv = openKv({ url: 'redis://127.0.0.1:1' })
+    const redis = openRedis('redis://127.0.0.1:1')
+    const kv = openKv(redis)
     try {
       await kv('away').set('key', 'value')
       expect(await kv('away').get('key')).to.equal(undefined)
     } finally {
-      await kv('').disconnect()
+      await redis.close()
     }
   })
 })

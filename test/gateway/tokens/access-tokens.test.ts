@@ -75,6 +75,24 @@ describe('access tokens', () => {
     expect(await refusal(await open({ revoked }), token)).to.equal('token_invalid')
   })
 
+  it('are recalled once they are verified, until they expire or are revoked', async () => {
+    const revoked = new Set<string>()
+    const tokens = await open({ revoked })
+    const { token, expiresAt } = await tokens.issue(GRANT)
+    expect(tokens.recall(token)).to.equal(null)
+    const verified = await tokens.verify(token)
+    expect(tokens.recall(token)).to.equal(verified)
+    revoked.add('call-1')
+    expect(() => tokens.recall(token))
+      .to.throw(ServiceError)
+      .with.property('code', 'token_invalid')
+    revoked.clear()
+    time = expiresAt.getTime()
+    expect(() => tokens.recall(token))
+      .to.throw(ServiceError)
+      .with.property('code', 'token_expired')
+  })
+
   it('are refused when altered, foreign, unsigned, signed with another algorithm, or not a token at all', async () => {
     const tokens = await open()
     const { token } = await tokens.issue(GRANT)

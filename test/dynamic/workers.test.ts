@@ -1,0 +1,357 @@
+/** Tests of `npm start -- --workers 2`: real processes on one port, on each database. */
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { anvilBinary } from '../../gateway/sandbox/anvil.ts'
+import { isAlive } from '../../gateway/sandbox/processes.ts'
+import { openSchema, type Schema } from '../contracts/postgres.ts'
+import { payment } from '../support/agent.ts'
+import { SERVICE } from '../support/catalog.ts'
+import { balanceOf } from '../support/chain.ts'
+import { freePort } from '../support/gateway.ts'
+import { environmentIn, startGateway, type Started } from '../support/process.ts'
+import { REVERSE_PROXIES, startReverseProxy } from '../support/reverse-proxies.ts'
+import { until } from '../support/until.ts'
+import { wordProduct } from './live-gateway.ts'
+
+/**
+ * Answers with the process that answers, sells a word that is never the same, fails in the process that a file names, and
+ * has a job that says where it runs.
+ */
+const WHO = (folder: string): string => `import { appendFileSync, existsSync } from 'node:fs'
+import { definePlugin } from 'tollgate/plugin'
+let sold = 0
+export default definePlugin({ name: 'who', setup: () => ({
+  handlers: {
+    getWho: () => ({ word: String(process.pid) }),
+    buyWord: () => ({ word: \`\${process.pid}-\${sold++}\` }),
+    tryWord: () => {
+      if (existsSync('${folder}/broken-' + process.pid)) throw new Error('broken')
+      return { word: String(process.pid) }
+    },
+  },
+  jobs: [{ name: 'tick', everySeconds: 0.05, async run() { appendFileSync('${folder}/ticks', process.pid + '\\n') } }],
+}) })
+`
+const who = {
+  ...wordProduct('who'),
+  operations: {
+    getWho: wordProduct('who').operations.getWord,
+    buyWord: { ...wordProduct('who', { route: 'GET /v1/bought' }).operations.getWord, price: '0.005' },
+    tryWord: wordProduct('who', { route: 'GET /v1/tried' }).operations.getWord,
+  },
+}
+const PRICE = 5_000n
+
+/** Answers after a second with the process that answers. */
+const SLOW = `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'who', setup: ({ log }) => ({ handlers: { getWord: async () => {
+  log.warn('a call has begun')
+  await new Promise((wake) => setTimeout(wake, 1_000))
+  return { word: String(process.pid) }
+} } }) })
+`
+
+/** A plugin that loads only once a file exists, outside the folders that are watched. */
+const LATE = (seed: string): string => `import { readFileSync } from 'node:fs'
+import { definePlugin } from 'tollgate/plugin'
+const word = readFileSync('${seed}', 'utf8')
+export default definePlugin({ name: 'late', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
+`
+
+interface Answer {
+  readonly status: number
+  readonly word: string
+}
+
+/** Sends a request on a connection of its own, or on those of the agent. */
+async function ask(url: string, options: { agent?: Agent; headers?: Record<string, string> } = {}): Promise<Answer> {
+  const sent = httpRequest(url, { agent: options.agent ?? false, headers: options.headers ?? {} })
+  sent.end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) text += chunk
+  const { word = '' } = JSON.parse(text) as { word?: string }
+  return { status: answer.statusCode ?? 0, word }
+}
+
+function isChainInstalled(): boolean {
+  try {
+    return anvilBinary() !== ''
+  } catch {
+    return false
+  }
+}
+
+const DATABASES: Readonly<Record<string, () => Promise<Schema | null | 'none'>>> = {
+  SQLite: async () => 'none',
+  PostgreSQL: openSchema,
+}
+
+for (const [name, open] of Object.entries(DATABASES))
+  describe(`two workers on ${name}`, function () {
+    this.timeout(180_000)
+    let folder: string
+    let schema: Schema | null = null
+    let running: Started
+    let port: number
+    let url: string
+    const write = (file: string, content: unknown): void => {
+      mkdirSync(dirname(join(folder, file)), { recursive: true })
+      writeFileSync(join(folder, file), typeof content === 'string' ? content : JSON.stringify(content))
+    }
+    const ticks = (): string[] => readFileSync(join(folder, 'ticks'), 'utf8').split('\n').filter(Boolean)
+    /** The processes that answer, with the number of calls that each took. */
+    const answering = async (calls = 20): Promise<Map<string, number>> => {
+      const counts = new Map<string, number>()
+      for (let call = 0; call < calls; call++) {
+        const { word } = await ask(`${url}/v1/who`)
+        counts.set(word, (counts.get(word) ?? 0) + 1)
+      }
+      return counts
+    }
+
+    before(async function () {
+      const opened = await open()
+      if (opened === null || !isChainInstalled()) this.skip()
+      schema = opened === 'none' ? null : opened
+      folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+      write('catalog/service.json', SERVICE)
+      write('catalog/who.json', who)
+      write('catalog/late.json', wordProduct('late'))
+      write('plugins/who/index.ts', WHO(folder))
+      write('plugins/late/index.ts', LATE(join(folder, 'seed')))
+      port = await freePort()
+      url = `http://127.0.0.1:${port}`
+      const { DATA_DIR, CATALOG_DIR, PLUGIN_DIRS, PORT } = environmentIn(folder, port) as Record<string, string>
+      const environment = { DATA_DIR, CATALOG_DIR, PLUGIN_DIRS, PORT, ...(schema ? { DATABASE_URL: schema.url } : {}) }
+      running = await startGateway(/is open at/, environment as Record<string, string>, undefined, ['--workers', '2'])
+    })
+    after(async () => {
+      await running?.stop()
+      await schema?.drop()
+      if (folder) rmSync(folder, { recursive: true, force: true })
+    })
+
+    it('both answer on one port, half of the connections each, and are announced once', async () => {
+      const counts = await answering()
+      expect(counts.size).to.equal(2)
+      for (const count of counts.values()) expect(count).to.be.within(8, 12)
+      expect(running.output().match(/is open at/g)).to.have.length(1)
+      expect(running.output()).to.match(/^ {2}workers {2}2$/m)
+      expect([...counts.keys()]).not.to.include(String(running.child.pid))
+    })
+
+    it('settle a payment once that both get at the same time, and give the same answer', async () => {
+      const {
+        rpc_url: rpcUrl,
+        pay_to: payTo,
+        buyer,
+      } = JSON.parse(readFileSync(join(folder, 'data/sandbox-sample/sandbox.json'), 'utf8'))
+      const before = await balanceOf(rpcUrl, payTo)
+      const header = await payment(`${url}/v1/bought`, privateKeyToAccount(buyer.private_key))
+      const send = () => ask(`${url}/v1/bought`, { headers: { 'payment-signature': header } })
+      const answers = await Promise.all(Array.from({ length: 12 }, send))
+      const later = await Promise.all([send(), send()])
+      const paid = [...answers, ...later].filter(({ status }) => status === 200)
+      expect(new Set(paid.map(({ word }) => word)).size).to.equal(1)
+      expect(later.map(({ status }) => status)).to.deep.equal([200, 200])
+      expect([...new Set(answers.map(({ status }) => status))].filter((status) => status < 500)).to.deep.equal([200])
+      expect(await balanceOf(rpcUrl, payTo)).to.equal(before + PRICE)
+    })
+
+    it('hold a caller to one limit', async () => {
+      const headers = { 'x-forwarded-for': '198.51.100.1' }
+      const admitted = new Map<string, number>()
+      let left = 1_200
+      const client = async (): Promise<void> => {
+        while (left-- > 0) {
+          const { status, word } = await ask(`${url}/v1/who`, { headers })
+          if (status === 200) admitted.set(word, (admitted.get(word) ?? 0) + 1)
+          else expect(status).to.equal(429)
+        }
+      }
+      await Promise.all(Array.from({ length: 8 }, client))
+      expect(admitted.size).to.equal(2)
+      const total = [...admitted.values()].reduce((sum, calls) => sum + calls, 0)
+      // Beyond the limit is what one of them admits before it has heard of the other. Alone, each would admit 600.
+      expect(total).to.be.within(600, 900)
+    })
+
+    it('pause an operation together that fails in one of them', async () => {
+      const attempt = () => ask(`${url}/v1/tried`)
+      const [broken = ''] = (await answering()).keys()
+      write(`broken-${broken}`, '')
+      const statuses: number[] = []
+      while (statuses.filter((status) => status === 502).length < 5) statuses.push((await attempt()).status)
+      expect(new Set(statuses)).to.deep.equal(new Set([200, 502]))
+      const began = performance.now()
+      await until(async () => (await Promise.all([attempt(), attempt()])).every(({ status }) => status === 503))
+      expect(performance.now() - began).to.be.lessThan(1_500)
+    })
+
+    it('run a job in one of them, and in another one when it has been killed and replaced', async () => {
+      const before = await answering()
+      await until(() => ticks().length > 20)
+      const [holder = ''] = ticks()
+      expect(new Set(ticks())).to.deep.equal(new Set([holder]))
+      process.kill(Number(holder), 'SIGKILL')
+      const killedAt = Date.now()
+      await until(() => ticks().at(-1) !== holder)
+      expect(Date.now() - killedAt, 'milliseconds until the job moved').to.be.lessThan(30_000)
+      await until(async () => (await answering(4)).size === 2)
+      const after = [...(await answering()).keys()]
+      expect(after).to.have.length(2)
+      expect(after.filter((pid) => before.has(pid))).to.deep.equal([...before.keys()].filter((pid) => pid !== holder))
+    })
+
+    it('all reload on SIGHUP', async () => {
+      const statuses = async () =>
+        Promise.all(Array.from({ length: 10 }, async () => (await ask(`${url}/v1/late`)).status))
+      expect(new Set(await statuses())).to.deep.equal(new Set([404]))
+      write('seed', 'grown')
+      running.child.kill('SIGHUP')
+      await until(async () => (await statuses()).every((status) => status === 200))
+    })
+
+    /** Replaces all workers under a steady load to `at`, and returns what went wrong. */
+    async function replaceUnderLoad(at: string): Promise<readonly string[]> {
+      const before = new Set((await answering()).keys())
+      const replacements = (): number => running.output().match(/all workers were replaced/g)?.length ?? 0
+      const earlier = replacements()
+      const failures: string[] = []
+      let isOver = false
+      let calls = 0
+      const client = async (): Promise<void> => {
+        const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+        while (!isOver) {
+          const { status } = await ask(`${at}/v1/who`, { agent }).catch((error: Error) => ({ status: error.message }))
+          calls += 1
+          if (status !== 200) failures.push(String(status))
+          await new Promise((wake) => setTimeout(wake, 5))
+        }
+        agent.destroy()
+      }
+      const clients = Array.from({ length: 8 }, client)
+      await until(() => calls > 50)
+      running.child.kill('SIGUSR2')
+      await until(() => replacements() > earlier)
+      const then = calls
+      await until(() => calls > then + 50)
+      isOver = true
+      await Promise.all(clients)
+      const after = await answering()
+      expect(after.size).to.equal(2)
+      expect([...after.keys()].filter((pid) => before.has(pid))).to.deep.equal([])
+      return failures
+    }
+
+    it('are replaced on SIGUSR2 without dropping a call', async () => {
+      expect(await replaceUnderLoad(url)).to.deep.equal([])
+    })
+
+    for (const [kind, setup] of Object.entries(REVERSE_PROXIES))
+      it(`are replaced on SIGUSR2 without dropping a call behind ${kind}`, async function () {
+        const proxy = await startReverseProxy(setup, port)
+        if (proxy === null) return this.skip()
+        try {
+          expect(await replaceUnderLoad(proxy.url)).to.deep.equal([])
+        } finally {
+          await proxy.close()
+        }
+      })
+
+    it('all end on SIGTERM, with the chain', async () => {
+      const chain = JSON.parse(readFileSync(join(folder, 'data/sandbox-sample/chain/process.json'), 'utf8')) as {
+        pid: number
+      }
+      const pids = [...(await answering()).keys()].map(Number)
+      running.child.kill('SIGTERM')
+      expect(await running.ended).to.equal(0)
+      for (const pid of [...pids, chain.pid]) expect(await isAlive(pid), String(pid)).to.equal(false)
+    })
+  })
+
+describe('two workers whose primary is killed', function () {
+  this.timeout(60_000)
+
+  it('finish their calls and end', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/v1/who`
+    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
+    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+    writeFileSync(join(folder, 'plugins/who/index.ts'), SLOW)
+    const settings = { ...environmentIn(folder, port), SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
+    const running = await startGateway(/is open at/, settings, undefined, ['--workers', '2'])
+    try {
+      // The workers tell their primary of each caller. That must not fail when it is gone.
+      const call = (nth: number) => ask(url, { headers: { 'x-forwarded-for': `198.51.100.${nth}` } })
+      const calls = Array.from({ length: 20 }, (_, nth) => call(nth))
+      await until(() => (running.output().match(/a call has begun/g)?.length ?? 0) === 20)
+      running.child.kill('SIGKILL')
+      const answers = await Promise.all(calls)
+      expect(answers.map(({ status }) => status)).to.deep.equal(calls.map(() => 200))
+      const pids = [...new Set(answers.map(({ word }) => Number(word)))]
+      expect(pids).to.have.length(2)
+      await until(async () => !(await Promise.all(pids.map(isAlive))).includes(true))
+      expect(running.output()).not.to.match(/"level":[56]0/)
+    } finally {
+      await running.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('the start of two workers', function () {
+  this.timeout(120_000)
+  let folder: string
+  const start = async (environment: Readonly<Record<string, string>>, count = '2'): Promise<string> => {
+    const started = startGateway(/is open at/, environment, undefined, ['--workers', count])
+    return started.then(
+      async (gateway) => {
+        await gateway.stop()
+        return 'it started'
+      },
+      (error: Error) => error.message,
+    )
+  }
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+    mkdirSync(join(folder, 'plugins'))
+    mkdirSync(join(folder, 'catalog'))
+    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('ends with the error of the configuration', async () => {
+    const { PAY_TO: _, ...environment } = environmentIn(folder, 4_021)
+    expect(await start(environment)).to.match(/ended with 1:\nThe configuration is invalid:\n {2}- PAY_TO is missing/)
+  })
+
+  it('ends with the error of the first worker, if it cannot open', async () => {
+    writeFileSync(join(folder, 'catalog/service.json'), '{')
+    const settings = { ...environmentIn(folder, 4_021), SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
+    const message = await start(settings)
+    expect(message)
+      .to.match(/ended with 1:/)
+      .and.to.match(/service\.json/)
+    expect(message.match(/service\.json/g), 'reported once').to.have.length(1)
+  })
+
+  it('asks for a gas key of each worker', async () => {
+    expect(await start(environmentIn(folder, 4_021))).to.contain(
+      'SETTLE_KEY: each of 2 workers pays gas with a key of its own, and 1 is given.',
+    )
+  })
+
+  it('refuses numbers that are none', async () => {
+    for (const count of ['0', 'two', '65', ''])
+      expect(await start({}, count), count).to.contain('Start with --workers and a number from 1 to 64')
+  })
+})
