@@ -17,6 +17,7 @@ import { createScreenData } from './accounting/operator-screen-data.ts'
 import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
+import { createLargeBodyReader } from './calls/large-bodies.ts'
 import { createOfferPrice, createServe, type Serve } from './calls/serve.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -30,6 +31,8 @@ import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
 import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { buildEdition } from './editions/build.ts'
+import { type Breakers, createBreakers } from './editions/circuit-breaker.ts'
+import { JsonFiles } from './catalog/documents.ts'
 import { readCheckedSchemas } from './editions/checked-schemas.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
 import { createContext } from './editions/plugin-context.ts'
@@ -56,12 +59,15 @@ import { openPriceHistory, type PriceHistory } from './payments/price-history.ts
 import { createRecovery } from './payments/recovery.ts'
 import type { Logger } from 'pino'
 import type { Plugin } from './plugin/plugin.ts'
-import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { joinSandbox, openSandbox, type Sandbox, type SharedSandbox } from './sandbox/sandbox.ts'
 import { openDatabase, type OpenDatabase } from './stores/database.ts'
 import { type Kv, openKv } from './stores/kv.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
 import { createNonceStore } from './stores/nonce-store.ts'
+import type { Peers } from './stores/peers.ts'
+import { openRedis } from './stores/redis.ts'
+import { createRedisPeers } from './stores/redis-peers.ts'
 import { createTokens, type Tokens } from './tokens/access-tokens.ts'
 import { createRevocations, type Revocations } from './tokens/revocations.ts'
 import { createOffers } from './x402/signed-offers.ts'
@@ -77,9 +83,13 @@ export interface Settlement extends Recipients {
   close(): Promise<void>
 }
 
-/** What tests replace: the clock, the chain, the log and the disk. */
+/** What tests replace: the clock, the chain, the log and the disk. A worker brings what its primary gave it. */
 export interface Overrides {
   readonly settlement?: Settlement
+  /** A sandbox that another process keeps open. */
+  readonly sandbox?: SharedSandbox
+  /** The other workers of this machine. Without Redis, limits and circuit breakers are shared with them. */
+  readonly peers?: Peers
   readonly now?: () => Date
   readonly log?: Logger
   /** Wraps the journal, so that a test can stop a process exactly between two steps. */
@@ -106,8 +116,11 @@ export interface Gateway {
   reload(): Promise<readonly Issue[]>
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
-  /** Stops accepting calls, waits for the running ones, and closes every store. */
-  close(): Promise<void>
+  /**
+   * Stops accepting calls, waits for the running ones, and closes every store.
+   * @param options.drains lets open connections end with an answer, because another process accepts new ones
+   */
+  close(options?: { readonly drains?: boolean }): Promise<void>
 }
 
 const RECOVER_SECONDS = 30
@@ -128,9 +141,11 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = clockOf(config, overrides.now)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  const settlement = overrides.settlement ?? (await openSettlement(config, log))
+  const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox))
   const stores = await openStores(config, clock, log, overrides)
   const { journal, prices, revocations } = stores
+  const peers = stores.peers ?? overrides.peers ?? null
+  const breakers = createBreakers(peers)
   const tokens = await createTokens({
     keys: config.tokenKeys,
     dataDir: config.dataDir,
@@ -183,12 +198,14 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   })
   const { setupSeconds } = overrides
   const workers = createWorkerPool()
+  const bodyReaders = createWorkerPool({ threads: 1 })
   await editions.open(
     editionBuilder({
       config,
       plugins,
       stores,
       workers,
+      breakers,
       clock,
       log,
       ...(setupSeconds === undefined ? {} : { setupSeconds }),
@@ -213,12 +230,14 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     editions,
     serve,
     offerPrice,
+    readLarge: createLargeBodyReader(bodyReaders.work),
     config,
     log,
     render,
     mcp,
     network,
     operator: operator.console,
+    peers,
   })
 
   let watch: Watch | null = null
@@ -240,12 +259,14 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await revocations.start()
       await listenOn(server, config)
       editions.current.start()
+      breakers.start()
       watch = await watchCatalog(config, editions, openedAt, log)
       recovery.start(overrides.reconcileSeconds ?? RECOVER_SECONDS)
       operator.start()
       return addressOf(server, config)
     },
-    async close() {
+    async close(options) {
+      if (options?.drains) await closeServer(server, options)
       await watch?.close()
       revocations.stop()
       await recovery.stop()
@@ -253,8 +274,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await closeServer(server)
       await payments.idle()
       await operator.stop()
+      breakers.stop()
       await editions.close()
       await workers.close()
+      await bodyReaders.close()
       await stores.close()
       await settlement.close()
     },
@@ -316,14 +339,17 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   }
 }
 
-/** Opens the sandbox chain or the production settlers. Throws if a chain is not the configured one. */
-export async function openSettlement(config: Config, log: Logger): Promise<Settlement> {
+/**
+ * Opens the sandbox chain, or joins the one that is `shared`, or opens the production settlers. Throws if a chain is not
+ * the configured one.
+ */
+export async function openSettlement(config: Config, log: Logger, shared?: SharedSandbox): Promise<Settlement> {
   if (config.network !== SANDBOX) {
     const settlers = await openSettlers(config, log)
     return { ...settlers, sandbox: null, close: () => settlers.settler.close() }
   }
   const { dataDir, sandboxBlockSeconds: blockSeconds } = config
-  const sandbox = await openSandbox({ dataDir, blockSeconds, log, payTo: config.payTo })
+  const sandbox = shared ? joinSandbox(shared) : await openSandbox({ dataDir, blockSeconds, log, payTo: config.payTo })
   const { network, payTo, rpcUrl, settleKey: key } = sandbox
   const local = { rpcUrl, key, network, log, pollMs: LOCAL_POLL_MS }
   const settler = await createChainSettler({ ...local, ...chainSettlerOptions(config, config) })
@@ -355,6 +381,8 @@ interface Stores {
   /** Everything but payments: products, prices, leases, counts. */
   readonly db: OpenDatabase
   readonly kv: Kv
+  /** The other processes that use the same Redis; null without one. */
+  readonly peers: Peers | null
   readonly lease: Lease
   readonly prices: PriceHistory
   readonly revocations: Revocations
@@ -362,7 +390,7 @@ interface Stores {
 }
 
 async function openStores(
-  { databaseUrl, dataDir, keyvUrl, quoteGraceSeconds: graceSeconds }: Config,
+  { databaseUrl, dataDir, keyvUrl, baseUrl, quoteGraceSeconds: graceSeconds }: Config,
   clock: Clock,
   log: Logger,
   { inMemory = false, journal: wrap = (journal) => journal }: Pick<Overrides, 'inMemory' | 'journal'>,
@@ -373,12 +401,13 @@ async function openStores(
   const now = (): number => clock.wall().getTime()
   const journal = wrap(await openJournal({ ...place('journal.sqlite'), instance, now }))
   const db = openDatabase(place('products.sqlite'))
-  const kv = openKv({ url: keyvUrl, log })
+  const redis = keyvUrl === null ? null : openRedis(keyvUrl, log)
   const lease = createLease(db, instance, clock.wall)
   return {
     journal,
     db,
-    kv,
+    kv: openKv(redis),
+    peers: redis && createRedisPeers(redis, baseUrl),
     lease,
     prices: await openPriceHistory({ db, now: clock.wall, graceSeconds }),
     revocations: createRevocations(db, log),
@@ -386,7 +415,7 @@ async function openStores(
       await lease.end()
       await journal.close()
       await db.destroy()
-      await kv('').disconnect()
+      await redis?.close()
     },
   }
 }
@@ -445,6 +474,7 @@ interface BuilderParts {
   readonly plugins: readonly Plugin[]
   readonly stores: Stores
   readonly workers: WorkerPool
+  readonly breakers?: Breakers
   readonly clock: Clock
   readonly log: Logger
   readonly setupSeconds?: number
@@ -457,6 +487,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
   const { db, kv, lease } = stores
   const { work } = workers
   const copy = createCopies(COPIES, { log })
+  const files = new JsonFiles()
   const checkedSchemas = readCheckedSchemas()
   return (previous) =>
     buildEdition({
@@ -465,6 +496,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
       pluginDirs: config.pluginDirs,
       builtins: plugins,
       copy,
+      files,
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
       ...(previous ? { previous } : {}),

@@ -1,28 +1,45 @@
 /** Turns a handler's value, a quote or an error into the bytes a caller gets. */
-import { isConstant } from '../catalog/immutable.ts'
+import { isConstant, isShared } from '../plugin/immutable.ts'
 import { StreamedReply } from '../editions/upstream.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/challenge.ts'
-import { Reply } from '../plugin/plugin.ts'
+import { JsonReply, Reply } from '../plugin/plugin.ts'
 import type { Answer } from './request-and-answer.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Answers of constant values, such as documents: each is serialized once. */
-const constantAnswers = new WeakMap<object, Answer>()
+/** Answers of shared values, such as documents: each is serialized once. Those that are only viewed have no body. */
+const sharedAnswers = { sent: new WeakMap<object, Answer>(), viewed: new WeakMap<object, Answer>() }
+const madeOfShared = new WeakSet<Answer>()
+const madeOfConstants = new WeakSet<Answer>()
+
+/** True if the value of this answer never changes: every call with the same input gets this very answer. */
+export function isConstantAnswer(answer: Answer): boolean {
+  return madeOfConstants.has(answer)
+}
+
+/** True if several calls may get this very answer, so that it is worth keeping what is made of it. */
+export function isSharedAnswer(answer: Answer): boolean {
+  return madeOfShared.has(answer)
+}
 
 /**
  * The answer for the value a handler returned.
  *
- * A Reply sets status and headers. A string or Buffer is sent unchanged if the reply names a content-type; everything
- * else is JSON; undefined is an empty body.
+ * A Reply sets status and headers. The bytes of a JsonReply are sent unchanged, and so is a string or Buffer if the reply
+ * names a content-type; everything else is JSON; undefined is an empty body.
  *
  * @param onlyViewed the value is only shown as a page: it is not serialized, the transport renders it
  */
 export function answerOf(value: unknown, onlyViewed = false): Answer {
-  if (onlyViewed || !isConstant(value)) return serialize(value, onlyViewed)
-  const answer = constantAnswers.get(value) ?? serialize(value, false)
-  constantAnswers.set(value, answer)
+  if (!isShared(value)) return serialize(value, onlyViewed)
+  const answers = onlyViewed ? sharedAnswers.viewed : sharedAnswers.sent
+  const known = answers.get(value)
+  if (known) return known
+  const answer = serialize(value, onlyViewed)
+  answers.set(value, answer)
+  madeOfShared.add(answer)
+  if (isConstant(value)) madeOfConstants.add(answer)
   return answer
 }
 
@@ -31,10 +48,11 @@ function serialize(value: unknown, onlyViewed: boolean): Answer {
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
   if (reply instanceof StreamedReply)
     return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), stream: reply.response }
-  const headers = Object.fromEntries(Object.entries(reply.headers).map(([name, text]) => [name.toLowerCase(), text]))
+  if (reply instanceof JsonReply && !onlyViewed) return writtenAnswer(reply)
+  const headers = lowerCase(reply.headers)
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))
-    return { status: reply.status, headers, body: Buffer.from(body), value: body }
+    return { status: reply.status, headers, body: Buffer.isBuffer(body) ? body : Buffer.from(body), value: body }
   if (body === undefined || onlyViewed) return { status: reply.status, headers, body: Buffer.alloc(0), value: body }
   return {
     status: reply.status,
@@ -42,6 +60,49 @@ function serialize(value: unknown, onlyViewed: boolean): Answer {
     body: Buffer.from(JSON.stringify(body)),
     value: body,
   }
+}
+
+type Headers = Answer['headers']
+
+function lowerCase(headers: Headers): Headers {
+  return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]))
+}
+
+/** The headers of JSON answers by those of their replies, if these are frozen. */
+const keptHeaders = new WeakMap<Headers, Headers>()
+const areKept = new WeakSet<Headers>()
+
+function jsonHeaders(own: Headers): Headers {
+  const known = keptHeaders.get(own)
+  if (known) return known
+  const headers = { 'content-type': JSON_TYPE, ...lowerCase(own) }
+  if (!Object.isFrozen(own)) return headers
+  keptHeaders.set(own, headers)
+  areKept.add(headers)
+  return headers
+}
+
+/** True if many answers have this very object as their headers, so that it is worth keeping what is made of it. */
+export function areKeptHeaders(headers: Headers): boolean {
+  return areKept.has(headers)
+}
+
+/** The answer of a JsonReply. Its pieces are joined when somebody reads the body. */
+function writtenAnswer(reply: JsonReply): Answer {
+  return {
+    status: reply.status,
+    headers: jsonHeaders(reply.headers),
+    get body() {
+      return reply.bytes
+    },
+    ...(reply.pieces.length > 1 ? { pieces: reply.pieces } : {}),
+    value: reply,
+  }
+}
+
+/** The handler's value behind an answer. Prepared JSON is parsed only now. */
+export function valueOf({ value }: Pick<Answer, 'value'>): unknown {
+  return value instanceof JsonReply ? value.body : value
 }
 
 /** Serialized quotes: the quote of an operation at its bare address is one object, serialized once. */

@@ -1,5 +1,7 @@
 /** What a transport hands to `serve`, and what it gets back. Neither side knows the wire format of the other. */
+import type { Awaitable } from '../awaitable.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
+import type { Caller } from '../editions/timeout.ts'
 import type { UpstreamResponse } from '../editions/upstream.ts'
 import type { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from '../payments/journal/journal.ts'
@@ -28,12 +30,17 @@ export interface CallRequest {
   readonly client: string
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
+  /** Says the same as the signal, for less. */
+  readonly caller?: Caller
   /** Set when the caller accepts server-sent events. */
   readonly stream?: StreamRequest
   /** Calls `listener` once the whole answer was sent; never if the caller disconnected before that. */
   onSent(listener: () => void): void
-  /** Reads and decodes the body. Called at most once, and not at all for an unpaid call of a priced route. */
-  read(): Promise<RawInput>
+  /**
+   * Reads and decodes the body; returns at once if the operation takes none. Called at most once, and not at all for an
+   * unpaid call of a priced route.
+   */
+  read(): Awaitable<RawInput>
 }
 
 /** A call on its way through the gateway. One edition serves it from start to end, also when the catalog changes. */
@@ -48,7 +55,9 @@ export interface Answer {
   /** Lower-case names; includes content-type when there is a body. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** The handler's value when this call ran it: views and MCP render it. */
+  /** The body in pieces, if it was made of several: who only sends it need not join them. */
+  readonly pieces?: readonly Buffer[]
+  /** The handler's value when this call ran it, or its JsonReply: views and MCP render it. `valueOf` parses it. */
   readonly value?: unknown
   /** Set on refusals and failures. */
   readonly error?: ServiceError

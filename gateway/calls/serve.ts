@@ -9,8 +9,10 @@
  * 6. handle: the product makes its answer;
  * 7. settle: the answer is stored, the payment is settled, and only then does the answer leave.
  */
+import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
+import type { Input } from '../plugin/plugin.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import { traced } from '../observe/tracing.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
@@ -18,13 +20,16 @@ import type { Payments } from '../payments/payments.ts'
 import type { PresentedPayment } from '../payments/presented-payment.ts'
 import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { admit, type AdmitParts, readmit } from './admit.ts'
+import { admit, type Admission, type AdmitParts, readmit } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest, IncomingCall } from './request-and-answer.ts'
 import { fingerprint } from './fingerprint.ts'
 
-/** Answers one call. Never rejects: a refusal is an answer with `error`, and a 402 also has a `quote`. */
-export type Serve = (edition: Edition, bound: BoundOperation, request: CallRequest) => Promise<Answer>
+/**
+ * Answers one call: at once if nothing has to be waited for, otherwise with a promise. Never throws or rejects: a refusal
+ * is an answer with `error`, and a 402 also has a `quote`.
+ */
+export type Serve = (edition: Edition, bound: BoundOperation, request: CallRequest) => Awaitable<Answer>
 
 export interface ServeParts extends AdmitParts {
   readonly payments: Payments
@@ -33,10 +38,11 @@ export interface ServeParts extends AdmitParts {
 
 /** Builds `serve`. */
 export function createServe(parts: ServeParts): Serve {
-  return async (edition, bound, request) => {
+  return (edition, bound, request) => {
     const call = { edition, bound, request }
     try {
-      return await answerCall(parts, call)
+      const answer = answerCall(parts, call)
+      return isPromise(answer) ? answer.catch((error: unknown) => refusalOf(parts, call, error)) : answer
     } catch (error) {
       return refusalOf(parts, call, error)
     }
@@ -44,12 +50,22 @@ export function createServe(parts: ServeParts): Serve {
 }
 
 /** Steps 1 to 3, then the rest of the flow. Throws ServiceError to refuse. */
-async function answerCall(parts: ServeParts, call: IncomingCall): Promise<Answer> {
+function answerCall(parts: ServeParts, call: IncomingCall): Awaitable<Answer> {
   const { request } = call
   const { operation } = call.bound
   assertCredential(operation, request)
-  const raw = await request.read()
-  const payment = readPayment(parts.payments, operation, request, raw)
+  // A token is not bound to a request: without a payment there is nothing to digest.
+  const isUnpaid = operation.price === null || request.credential?.payments.length === 0
+  return andThen(request.read(), (raw) =>
+    isUnpaid ? produce(parts, call, raw, null, null) : answerPaid(parts, call, raw),
+  )
+}
+
+/** Step 3 for a call with a payment, then the rest of the flow. */
+async function answerPaid(parts: ServeParts, call: IncomingCall, raw: RawInput): Promise<Answer> {
+  const { request } = call
+  const { operation } = call.bound
+  const payment = await readPayment(parts.payments, operation, request, raw)
   if (payment === null || payment instanceof ServiceError) return produce(parts, call, raw, payment, null)
 
   parts.log.info({ call: request.id, operation: operation.id, payment: payment.payment.key }, 'a payment was presented')
@@ -65,39 +81,64 @@ async function answerCall(parts: ServeParts, call: IncomingCall): Promise<Answer
  * @param payment an error if a payment was sent that cannot be read
  * @param bought set when the payment already bought a stream, which has to be fetched again
  */
-async function produce(
+function produce(
   parts: ServeParts,
   call: IncomingCall,
   raw: RawInput,
   payment: PresentedPayment | ServiceError | null,
   bought: PaidAnswer | null,
-): Promise<Answer> {
-  const { edition, bound, request } = call
+): Awaitable<Answer> {
+  const { bound, request } = call
   const { operation } = bound
   if (operation.retired) throw retiredError(operation.replacement)
   const input = bound.validate(raw)
   bound.assertAvailable()
 
-  const attributes = { 'call.id': request.id, 'operation.id': operation.id }
-  const admitted = bought ?? (await traced('admit', attributes, () => admit(parts, call, payment)))
-  if ('status' in admitted && !admitted.mustRefetch) return admitted
-  const admission = 'status' in admitted ? readmit(parts, call, admitted) : admitted
+  const traces = { id: request.id, operation: operation.id }
+  const admitted = bought ?? traced('admit', traces, () => admit(parts, call, payment))
+  return andThen(admitted, (admitted) => {
+    if (!('status' in admitted)) return handle(call, input, admitted)
+    return admitted.mustRefetch ? handle(call, input, readmit(parts, call, admitted)) : admitted
+  })
+}
 
+/** Steps 6 and 7. */
+function handle(call: IncomingCall, input: Input, admission: Admission): Awaitable<Answer> {
+  const { edition, bound, request } = call
+  const { operation } = bound
+  const traces = { id: request.id, operation: operation.id }
   let answer: Answer | null = null
-  try {
-    const { access, asOf, signal } = admission
-    const stream = request.stream ? { stream: request.stream } : {}
-    const handled = { id: request.id, operation, catalog: edition.catalog, input, access, asOf, signal, ...stream }
-    const value = await traced('handle', attributes, () => bound.handle(handled))
-    const produced = answerOf(value, operation.view !== null && operation.response === null)
-    answer = produced
-    if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
-    return await traced('settle', attributes, () => admission.settle(produced))
-  } catch (error) {
+  const fail = async (error: unknown): Promise<never> => {
     answer?.stream?.discard()
     await answer?.events?.[Symbol.asyncIterator]().return?.()
     await admission.release(error)
     throw error
+  }
+  try {
+    const { access, asOf } = admission
+    const handled = {
+      id: request.id,
+      operation,
+      catalog: edition.catalog,
+      input,
+      access,
+      asOf,
+      ...(request.stream ? { stream: request.stream } : {}),
+      caller: request.caller,
+      get signal() {
+        return request.signal
+      },
+    }
+    const value = traced('handle', traces, () => bound.handle(handled))
+    const settled = andThen(value, (value) => {
+      const produced = answerOf(value, operation.view !== null && operation.response === null)
+      answer = produced
+      if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
+      return traced('settle', traces, () => admission.settle(produced))
+    })
+    return isPromise(settled) ? settled.catch(fail) : settled
+  } catch (error) {
+    return fail(error)
   }
 }
 
@@ -130,16 +171,14 @@ function assertCredential(operation: Operation, { credential }: CallRequest): vo
  * The payment of the call, or null. An unreadable payment is returned as an error and thrown only after validation, so
  * that a bad request first learns about its own input.
  */
-function readPayment(
+async function readPayment(
   payments: Payments,
   operation: Operation,
   request: CallRequest,
   raw: RawInput,
-): PresentedPayment | ServiceError | null {
-  // A token is not bound to a request: without a payment there is nothing to digest.
-  if (operation.price === null || request.credential?.payments.length === 0) return null
+): Promise<PresentedPayment | ServiceError | null> {
   try {
-    return payments.present(request, fingerprint(operation, raw))
+    return payments.present(request, await fingerprint(operation, raw))
   } catch (error) {
     if (error instanceof ServiceError) return error
     throw error

@@ -1,5 +1,5 @@
 /** Names across documents: every name is unique, and every reference leads to something that exists. */
-import { type Draft, type OperationDraft, type Route, parseRoute } from './product-drafts.ts'
+import { type Draft, type OperationDraft, parseRoute } from './product-drafts.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 
@@ -75,41 +75,51 @@ function duplicateNames<Item extends Placed>(
 /** Reports routes of different products that match the same address. One of the two is blamed. */
 function overlappingRoutes(operations: readonly OperationDraft[], ownerOf: NameOwner): Issue[] {
   const issues: Issue[] = []
-  const rivals = new Map<string, Routed[]>()
-  for (const { route, file, product, pointer } of operations) {
+  const roots = new Map<string, RouteTree>()
+  for (const second of operations) {
+    const { route } = second
     if (!route) continue
     const segments = route.path.split('/')
-    const second = { route, file, product, pointer, segments }
-    const length = `${route.method} ${segments.length}`
-    const earlier = rivals.get(length) ?? []
-    rivals.set(length, earlier)
-    for (const first of earlier) {
-      if (first.product === product || !isShared(first, second)) continue
-      const isOwner = (one: Routed): boolean => ownerOf('route', one.route.shape) === one.file
+    const root = roots.get(route.method) ?? new RouteTree()
+    roots.set(route.method, root)
+    for (const first of root.sharing(segments)) {
+      if (first.product === second.product || first.route?.shape === route.shape) continue
+      const isOwner = (one: OperationDraft): boolean => ownerOf('route', one.route?.shape ?? '') === one.file
       const [owner, blamed] = isOwner(second) && !isOwner(first) ? [second, first] : [first, second]
       const message =
-        `The route ${blamed.route.method} ${blamed.route.path} shares addresses with ${owner.route.method} ` +
-        `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path that only this product has.`
+        `The route ${blamed.routeText} shares addresses with ${owner.routeText} at ${owner.file}#${owner.pointer}. ` +
+        'Write a path that only this product has.'
       issues.push({ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message })
     }
-    earlier.push(second)
+    root.add(segments, second)
   }
   return issues
 }
 
-interface Routed extends Pick<OperationDraft, 'file' | 'product' | 'pointer'> {
-  readonly route: Route
-  readonly segments: readonly string[]
+/** Routes by the segments of their paths, so that those that share an address with a new one are found without trying all. */
+class RouteTree {
+  readonly #next = new Map<string, RouteTree>()
+  readonly #routes: OperationDraft[] = []
+
+  add([segment, ...rest]: readonly string[], operation: OperationDraft): void {
+    if (segment === undefined) return void this.#routes.push(operation)
+    const key = segment.startsWith('{') ? ANY : segment
+    const next = this.#next.get(key) ?? new RouteTree()
+    this.#next.set(key, next)
+    next.add(rest, operation)
+  }
+
+  /** The routes with as many segments that match some address of a path. A parameter matches any segment. */
+  sharing([segment, ...rest]: readonly string[]): readonly OperationDraft[] {
+    if (segment === undefined) return this.#routes
+    const isAny = segment.startsWith('{')
+    const next = isAny ? [...this.#next.values()] : [this.#next.get(segment), this.#next.get(ANY)]
+    return next.flatMap((tree) => tree?.sharing(rest) ?? [])
+  }
 }
 
-/** Returns true if some address matches both routes and they are not the same route. A parameter matches any segment. */
-function isShared({ segments, route }: Routed, other: Routed): boolean {
-  const fits = (segment: string, at: number): boolean => {
-    const theirs = other.segments[at] as string
-    return segment === theirs || segment.startsWith('{') || theirs.startsWith('{')
-  }
-  return segments.every(fits) && route.shape !== other.route.shape
-}
+/** Stands for any parameter. No segment of a path contains a brace. */
+const ANY = '{}'
 
 function usesIssues({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   return uses.flatMap((id, index) => {

@@ -1,21 +1,29 @@
 /** Compiled validators for the input and the answer of an operation. */
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
+import { type BodyRules, bodyRulesOf, LargeBody } from './large-body.ts'
 import { dereference, fieldsOf } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
+import { inputWithUnread } from '../plugin/unread-body.ts'
+import { parseJson } from '../validation/json-body.ts'
 import { type Schemas, compile, createAjv, isFile, violationsOf } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
 export interface Validators {
-  /** Applies defaults and coerces strings, in a copy of `raw`. Throws InvalidInput that lists every issue. */
+  /**
+   * Applies defaults and coerces strings, in a copy of `raw`. Throws InvalidInput that lists every issue. A large body was
+   * checked already; it is parsed when it is first read.
+   */
   input(raw: Input): Input
+  /** What a thread needs to check large bodies. */
+  bodyRules(): BodyRules
   /** Describes what is wrong with an answer, as it is sent in JSON. Null if it matches its schema. */
   answer(value: unknown): string | null
 }
 
-type Checked = { readonly value: unknown; readonly items: readonly ValidationItem[] }
-type Check = (value: unknown) => Checked
+export type Checked = { readonly value: unknown; readonly items: readonly ValidationItem[] }
+export type Check = (value: unknown) => Checked
 type Fields = Readonly<Record<string, JsonSchema>>
 
 /** The media types in which browsers send forms. */
@@ -42,6 +50,11 @@ interface Compilers {
  * invalid: an unknown keyword, a wrong value, or a default that cannot be applied.
  */
 export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
+  const compilers = createCompilers(schemas)
+  return (operation) => compileValidators(compilers, operation)
+}
+
+function createCompilers(schemas: Schemas): Compilers {
   const compilers: Compilers = {
     schemas,
     allIssues: once(() => createAjv(schemas, { useDefaults: true, allErrors: true })),
@@ -49,7 +62,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
     answers: once(() => createAjv(schemas, {})),
     noQuery: once(() => queryCheck(compilers, { type: 'object', properties: {} })),
   }
-  return (operation) => compileValidators(compilers, operation)
+  return compilers
 }
 
 function compileValidators(compilers: Compilers, operation: Operation): Validators {
@@ -61,15 +74,21 @@ function compileValidators(compilers: Compilers, operation: Operation): Validato
       ? queryCheck(compilers, operation.query)
       : compilers.noQuery()
   const body = bodyCheck(compilers, operation)
+  const rules = once(() => bodyRulesOf(operation, compilers.schemas))
   const validAnswer =
     response === null || operation.internal ? null : compile(compilers.answers(), response, 'response')
   return {
     input(raw) {
-      const [path, search, content] = [params(raw.params), query(raw.query), body(raw.body)]
+      const large = raw.body instanceof LargeBody ? raw.body : null
+      const [path, search, content] = [params(raw.params), query(raw.query), large ?? body(raw.body)]
       const items = [...path.items, ...search.items, ...content.items]
       if (items.length > 0) throw new InvalidInput(items)
-      return { params: path.value, query: search.value, body: content.value } as Input
+      const input = { params: path.value, query: search.value } as Omit<Input, 'body'>
+      if (!large) return { ...input, body: (content as Checked).value }
+      const { bytes } = large
+      return inputWithUnread(input, { bytes, rules: rules() }, () => body(parseJson(bytes)).value)
     },
+    bodyRules: rules,
     answer(value) {
       if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
       const [violation] = violationsOf(validAnswer)
@@ -96,7 +115,12 @@ function queryCheck(compilers: Compilers, described: JsonSchema): Check {
   return textCheck(compilers, 'query', 'query', closed, fieldsOf(schema, compilers.schemas))
 }
 
-function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Operation): Check {
+/** Creates the check of an operation's body. Throws SchemaError if its schema is invalid. */
+export function createBodyCheck(schemas: Schemas, operation: Pick<Operation, 'body' | 'bodyMedia'>): Check {
+  return bodyCheck(createCompilers(schemas), operation)
+}
+
+function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Operation, 'body' | 'bodyMedia'>): Check {
   if (!schema) return () => ({ value: undefined, items: [] })
   const { schemas, firstIssue, allIssues } = compilers
   const fields = fieldsOf(schema, schemas)

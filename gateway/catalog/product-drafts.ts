@@ -7,6 +7,7 @@ import type { Method } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { pointerOf } from '../validation/issue.ts'
 import { isObject } from '../validation/json.ts'
+import { Remembered } from './remembered.ts'
 
 export interface Draft {
   readonly file: string
@@ -55,9 +56,10 @@ export function parseCatalog(documents: readonly CatalogDocument[]): ParsedCatal
  * operations of other products, which may be none.
  */
 export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[] {
-  const drafts = documents.map(draftOf)
+  const drafts = documents.map((document) => known.get(document.content, [document.file], () => draftOf(document)))
   const offered = drafts.flatMap(({ operations }) => operations).filter(({ isRetired }) => !isRetired)
   return drafts.map((draft) => {
+    if (draft.uses.length === 0) return draft
     const named = draft.uses.flatMap((use) => {
       if (!use.includes('*')) return [use]
       const pattern = new RegExp(`^${use.replaceAll('*', '.*')}$`)
@@ -66,6 +68,8 @@ export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[
     return { ...draft, uses: [...new Set(named)] }
   })
 }
+
+const known = new Remembered<Draft>()
 
 function draftOf({ file, content }: CatalogDocument): Draft {
   const product = typeof content['product'] === 'string' ? content['product'] : file

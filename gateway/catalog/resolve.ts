@@ -10,7 +10,8 @@ import {
   parsePrice,
   strings,
 } from './product-drafts.ts'
-import { frozen, frozenMap } from './immutable.ts'
+import { frozen, frozenMap } from '../plugin/immutable.ts'
+import { Remembered } from './remembered.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
 import type { CatalogDocument } from './documents.ts'
@@ -43,7 +44,7 @@ export function resolveCatalog(
   if (!parsed.service) throw new Error('The catalog has no service.json.')
   const drafts = parsed.drafts.filter(({ file }) => !without.has(file))
   const service = serviceOf(parsed.service.content)
-  const products = drafts.map(productOf)
+  const products = drafts.map((draft) => resolved.get(draft, [], () => productOf(draft)))
   const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
   const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
   const isSold = plans && !without.has(plans.file)
@@ -86,8 +87,13 @@ export function createCatalog(
 /** Gives the networks of service.json to every operation that names none of its own. */
 function withNetworks(product: Product, accepts: readonly string[] | undefined): Product {
   if (accepts === undefined) return product
-  return { ...product, operations: product.operations.map((each) => ({ ...each, accepts: each.accepts ?? accepts })) }
+  return withAccepts.get(product, [accepts.join()], () => ({
+    ...product,
+    operations: product.operations.map((each) => ({ ...each, accepts: each.accepts ?? accepts })),
+  }))
 }
+
+const withAccepts = new Remembered<Product>()
 
 /** Hashes the documents and the schemas they use. White space does not change the version. */
 function versionOf(documents: readonly CatalogDocument[], products: readonly Product[], schemas: Schemas): string {
@@ -96,16 +102,26 @@ function versionOf(documents: readonly CatalogDocument[], products: readonly Pro
     schemas,
   )
   const parts = [
-    ...documents.map(({ file, content }) => [file, Object.entries(content).filter(([name]) => name !== '$schema')]),
-    ...used.map((file) => [file, schemas.get(file)]),
+    ...documents.map(({ file, content }) => texts.get(content, [file], () => textOf(file, content))),
+    ...used.map((file) => JSON.stringify([file, schemas.get(file)])),
   ]
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
+  return createHash('sha256')
+    .update(`[${parts.join(',')}]`)
+    .digest('hex')
+    .slice(0, 16)
 }
+
+const texts = new Remembered<string>()
+
+const textOf = (file: string, content: CatalogDocument['content']): string =>
+  JSON.stringify([file, Object.entries(content).filter(([name]) => name !== '$schema')])
 
 function serviceOf(content: Readonly<Record<string, unknown>>): Service {
   const { $schema: _, notes, ...fields } = content
   return frozen({ ...(fields as unknown as Omit<Service, 'notes'>), notes: strings(notes) })
 }
+
+const resolved = new Remembered<Product>()
 
 function productOf({ file, product, content, uses, operations }: Draft): Product {
   const { plugin, upstream } = content

@@ -4,19 +4,21 @@ import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import { type Issue, stepsOf } from '../validation/issue.ts'
-import { readJson } from './documents.ts'
+import { JsonFiles } from './documents.ts'
 import { isObject } from '../validation/json.ts'
 import type { Schemas } from '../validation/json-schema.ts'
+import { Remembered } from './remembered.ts'
 
 /** Reads the *.json files of a folder, without its sub-folders. A schema is known by its file name, which its `$id` must equal. */
 export async function readSchemas(
   schemaDir: string,
+  files = new JsonFiles(),
 ): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly issues: Issue[] }> {
   const schemas = new Map<string, JsonSchema>()
   const issues: Issue[] = []
   const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
   for (const name of names) {
-    const read = await readJson(join(schemaDir, name))
+    const read = await files.read(join(schemaDir, name))
     if (read === null) continue
     const { value, issues: found } = read
     const file = `${basename(schemaDir)}/${name}`
@@ -51,14 +53,22 @@ function follow(ref: string, from: Omit<Found, 'schema'>, schemas: Schemas): Fou
 /** Keywords whose value is data: a `$ref` in there is not a reference. */
 const DATA = new Set(['const', 'enum', 'default', 'examples'])
 
+interface References {
+  readonly broken: readonly string[]
+  readonly files: ReadonlySet<string>
+}
+
+const knownReferences = new Remembered<References>()
+
 /**
  * Lists the broken references of a schema, and the schema files that it needs, directly or indirectly. A broken reference
  * is listed as it is written, with " in gold.json" if another file contains it.
  */
-export function references(
-  schema: JsonSchema,
-  schemas: Schemas,
-): { readonly broken: string[]; readonly files: Set<string> } {
+export function references(schema: JsonSchema, schemas: Schemas): References {
+  return knownReferences.get(schema, [schemas], () => findReferences(schema, schemas))
+}
+
+function findReferences(schema: JsonSchema, schemas: Schemas): References {
   const broken: string[] = []
   const files = new Set<string>()
   const seen = new Set<unknown>()

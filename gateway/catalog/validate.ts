@@ -17,6 +17,7 @@ import {
   schemaParts,
   strings,
 } from './product-drafts.ts'
+import { Remembered } from './remembered.ts'
 import { FORM_MEDIA, isForm } from './operation-validators.ts'
 import { fieldsOf, references } from './schemas.ts'
 import { networksFileIssues } from '../config/networks.ts'
@@ -41,8 +42,12 @@ export function validateCatalog(
 ): Issue[] {
   const operations = drafts.flatMap((draft) => draft.operations)
   return [
-    ...documents.flatMap(schemaIssuesOf),
-    ...drafts.flatMap((draft) => productIssues(draft, schemas)),
+    ...documents.flatMap((document) =>
+      knownOfSchemas.get(document.content, [document.file], () => schemaIssuesOf(document)),
+    ),
+    ...drafts.flatMap((draft) =>
+      knownOfProducts.get(draft.content, [draft.file, schemas], () => productIssues(draft, schemas)),
+    ),
     ...nameIssues(drafts, plans ? planDrafts(plans) : [], ownerOf),
     ...acceptsIssues(service, drafts, networks),
     ...(plans ? planIssues(plans, operations) : []),
@@ -66,6 +71,8 @@ const RESERVED = /^\/(mcp|assets)(\/|$)/
 
 /** Media types that the gateway decodes for a plugin. An upstream may take any. */
 const READ_MEDIA = ['application/json', ...FORM_MEDIA, 'text/csv']
+
+const knownOfProducts = new Remembered<readonly Issue[]>()
 
 /** Lists the issues of one product document that its schema cannot express. */
 function productIssues(draft: Draft, schemas: Schemas): Issue[] {
@@ -254,6 +261,8 @@ function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
 }
 
 const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
+
+const knownOfSchemas = new Remembered<readonly Issue[]>()
 
 /** Lists the ways in which a document breaks its schema. */
 function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {

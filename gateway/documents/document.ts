@@ -1,6 +1,5 @@
 /** What every document has in common: it is a pure function of the catalog, built once and served with its version. */
 import { createHash } from 'node:crypto'
-import { constant } from '../catalog/immutable.ts'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Edition } from '../editions/edition.ts'
@@ -28,7 +27,7 @@ function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (catalog: Ca
 export function documentHandler(build: (catalog: Catalog) => unknown, mediaType?: string): (call: Call) => Reply {
   const replyOf = oncePerCatalog((catalog) => {
     const body = build(catalog)
-    return constant(new Reply(body, { headers: versionHeaders(catalog, body, mediaType) }))
+    return Reply.constant(body, { headers: versionHeaders(catalog, body, mediaType) })
   })
   return ({ catalog }) => replyOf(catalog)
 }
@@ -46,9 +45,14 @@ function versionHeaders(catalog: Catalog, body: unknown, mediaType: string | und
   }
 }
 
+/** The headers of an answer that changes from call to call and must not be cached. */
+export const liveHeaders = oncePerCatalog((catalog) =>
+  Object.freeze({ 'cache-control': 'no-store', 'x-catalog-version': catalog.version }),
+)
+
 /** Wraps a body that changes from call to call and must not be cached. */
 export function liveReply(catalog: Catalog, body: unknown): Reply {
-  return new Reply(body, { headers: { 'cache-control': 'no-store', 'x-catalog-version': catalog.version } })
+  return new Reply(body, { headers: liveHeaders(catalog) })
 }
 
 /** Where the service runs and where payments go. The same for every document of a process. */

@@ -11,7 +11,7 @@ import {
   SETTINGS_SCHEMA,
 } from './document.ts'
 import { familyHandler } from './family-index.ts'
-import { health, stats } from './health-and-stats.ts'
+import { createHealth, stats } from './health-and-stats.ts'
 import { llms } from './llms.ts'
 import { openapi } from './openapi.ts'
 import { type HistoryInput, priceHistory, priceList } from './pricing.ts'
@@ -40,6 +40,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
       }
       const document = (build: (catalog: Catalog, documentContext: DocumentContext) => unknown, mediaType?: string) =>
         documentHandler((catalog) => build(catalog, documentContext), mediaType)
+      const health = createHealth(parts)
       return {
         handlers: {
           getPricing: document(priceList),
@@ -50,7 +51,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
           getRobots: document(robots, PLAIN),
           getApiCatalog: document(apiCatalog, LINKSET_TYPE),
           getFamily: familyHandler(documentContext),
-          getHealth: ({ catalog }) => liveReply(catalog, health(parts.editions(), parts)),
+          getHealth: ({ catalog }) => health(catalog),
           getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), documentContext.stats)),
           getPriceHistory: async (call: Call<HistoryInput>) =>
             liveReply(call.catalog, await priceHistory(call, parts.prices)),

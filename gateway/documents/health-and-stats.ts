@@ -1,18 +1,58 @@
 /** /health: what works and what does not, with reasons; and /v1/stats: the statistics of each product. */
-import type { Edition } from '../editions/edition.ts'
+import type { Edition, ProductStatus } from '../editions/edition.ts'
+import type { Issue } from '../validation/issue.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
-import type { DocumentParts } from './document.ts'
+import { type Catalog, Reply } from '../plugin/plugin.ts'
+import { type DocumentParts, liveHeaders } from './document.ts'
+
+/** The part of the status that changes seldom, written as JSON without its last bracket, and what it was written of. */
+interface WrittenHealth {
+  readonly edition: Edition
+  readonly products: readonly ProductStatus[]
+  readonly issues: readonly Issue[]
+  readonly settlers: string
+  readonly text: string
+}
+
+/** Creates the handler of /health. The status is looked at in every call and written when it has changed. */
+export function createHealth(parts: DocumentParts): (catalog: Catalog) => Reply {
+  const networks = recipientsOf(parts).map(({ network }) => network)
+  let last: WrittenHealth | null = null
+
+  function written(): string {
+    const edition = parts.editions()
+    const products = edition.status()
+    const issues = parts.issues()
+    const settlers = JSON.stringify([parts.settlerHealth(), networks.map((network) => parts.settlerHealth(network))])
+    if (
+      last?.edition !== edition ||
+      last.products !== products ||
+      last.issues !== issues ||
+      last.settlers !== settlers
+    ) {
+      const text = JSON.stringify(health(edition, parts)).slice(0, -1)
+      last = { edition, products, issues, settlers, text }
+    }
+    return last.text
+  }
+
+  return (catalog) => {
+    const now = parts.now()
+    const uptime = Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000))
+    const text = `${written()},"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`
+    return Reply.json(Buffer.from(text), { headers: liveHeaders(catalog) })
+  }
+}
 
 /**
  * Returns the current status. It is `degraded` if a product is disabled or suspended, if the files have errors and an
  * earlier edition is still served, or if payments cannot be settled.
  */
-export function health(edition: Edition, parts: DocumentParts) {
+function health(edition: Edition, parts: DocumentParts) {
   const products = edition.status()
   const settler = parts.settlerHealth()
   const issues = parts.issues()
-  const now = parts.now()
   const hasNoIssues = issues.length === 0 && edition.disabled.length === 0
   const recipients = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
@@ -30,8 +70,6 @@ export function health(edition: Edition, parts: DocumentParts) {
     withheld: edition.disabled,
     mistakes: issues,
     started: parts.started.toISOString(),
-    uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),
-    time: now.toISOString(),
   }
 }
 

@@ -3,7 +3,8 @@
  * is decided what counts as a failure of the product.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { isConstant } from '../catalog/immutable.ts'
+import { andThen, isPromise } from '../awaitable.ts'
+import { isShared } from '../plugin/immutable.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
 import { createAsk, assertUsable } from './calls-between-products.ts'
 import type { Breaker } from './circuit-breaker.ts'
@@ -13,7 +14,15 @@ import { withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
-import { type Call, type Handler, type Input, type Logger, Reply, type ServerEvent } from '../plugin/plugin.ts'
+import {
+  type Call,
+  type Handler,
+  type Input,
+  JsonReply,
+  type Logger,
+  Reply,
+  type ServerEvent,
+} from '../plugin/plugin.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -31,7 +40,7 @@ export interface BindParts {
 interface Context extends BindParts {
   readonly breaker: Breaker
   readonly handler: Handler
-  /** Constant answers that passed the check. They never change, so they are checked once. */
+  /** Shared answers that passed the check. They never change, so they are checked once. */
   readonly checked: WeakSet<object>
 }
 
@@ -55,8 +64,9 @@ export function bind(parts: BindParts): BoundOperation {
     isUpstream,
     validate(raw) {
       const input = validators.input(raw)
-      return isUpstream && raw.forwarded ? { ...input, forwarded: raw.forwarded } : input
+      return isUpstream && raw.forwarded ? Object.assign(input, { forwarded: raw.forwarded }) : input
     },
+    bodyRules: () => validators.bodyRules(),
     handle: (call) => handle(context, call),
     ...(freshness
       ? { freshness: async (input: Input, asOf: Date) => freshness({ ...input, operation: operation.id }, asOf) }
@@ -66,33 +76,69 @@ export function bind(parts: BindParts): BoundOperation {
 }
 
 /** Produces the answer and tells the circuit breaker how that went. Throws ServiceError only. */
-async function handle(context: Context, call: HandledCall): Promise<unknown> {
-  const { operation, breaker } = context
-  if (operation.retired) throw new ServiceError('retired')
-  try {
-    const answer = await produce(context, call)
-    breaker.succeeded()
-    return answer
-  } catch (error) {
+function handle(context: Context, call: HandledCall): unknown {
+  if (context.operation.retired) throw new ServiceError('retired')
+  const fail = (error: unknown): never => {
     throw failureOf(context, call, error)
   }
+  let answer: unknown
+  try {
+    answer = produce(context, call)
+  } catch (error) {
+    return fail(error)
+  }
+  if (isPromise(answer)) return answer.then((made) => succeed(context, made), fail)
+  return succeed(context, answer)
+}
+
+function succeed({ breaker }: Context, answer: unknown): unknown {
+  breaker.succeeded()
+  return answer
 }
 
 /** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
-async function produce(context: Context, call: HandledCall): Promise<unknown> {
-  const { operation, edition } = context
-  const { asOf, id: callId } = call
-  const delaySeconds = operation.maxFreshnessSeconds
+function produce(context: Context, call: HandledCall): unknown {
   const streamEnd = call.stream ? new AbortController() : null
-  const answer = await withTimeout(operation.timeoutSeconds, call.signal, (timeout) => {
-    const signal = streamEnd ? AbortSignal.any([timeout, streamEnd.signal]) : timeout
-    const ask = createAsk(edition(), operation.product, { asOf, signal, callId, delaySeconds })
-    return run(context, { ...call, signal, ask })
+  const running = withTimeout(context.operation.timeoutSeconds, call, (timeout) =>
+    run(context, callOf(context, call, timeout, streamEnd)),
+  )
+  return andThen(running, (answer) => {
+    assertValid(context, answer)
+    return streamEnd && answer instanceof Reply && answer.source
+      ? new Reply(answer.body, answer, endWith(answer.source, call.signal, streamEnd))
+      : answer
   })
-  assertValid(context, answer)
-  return streamEnd && answer instanceof Reply && answer.source
-    ? new Reply(answer.body, answer, endWith(answer.source, call.signal, streamEnd))
-    : answer
+}
+
+/** The call as the handler gets it. Its signal also ends with the timeout, and with the stream if it asks for one. */
+function callOf(
+  { operation, edition }: Context,
+  { id, catalog, input, access, asOf, stream }: HandledCall,
+  timeout: { readonly signal: AbortSignal },
+  streamEnd: AbortController | null,
+): Call {
+  const ending = streamEnd && { signal: AbortSignal.any([timeout.signal, streamEnd.signal]) }
+  const caller = {
+    asOf,
+    callId: id,
+    delaySeconds: operation.maxFreshnessSeconds,
+    get signal() {
+      return (ending ?? timeout).signal
+    },
+  }
+  return {
+    id,
+    operation,
+    catalog,
+    input,
+    access,
+    asOf,
+    ask: createAsk(edition(), operation.product, caller),
+    ...(stream ? { stream } : {}),
+    get signal() {
+      return caller.signal
+    },
+  }
 }
 
 /**
@@ -138,15 +184,21 @@ function run({ handler, operation, log }: Context, call: Call): unknown {
 
 /** Throws an Error, not a ServiceError, if the answer breaks its schema or cannot be sent over HTTP. */
 function assertValid({ operation, instance, validators, checkAnswers, checked }: Context, answer: unknown): void {
-  if (operation.internal || (isConstant(answer) && checked.has(answer))) return
+  if (operation.internal || (isShared(answer) && checked.has(answer))) return
   if (answer instanceof Reply && !(answer instanceof StreamedReply)) assertSendable(answer)
   const isSampled = instance.countAnswer(operation.id) % SAMPLE_EVERY === 1
   if (!checkAnswers && !isSampled) return
   if (answer instanceof StreamedReply) return
   if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
-  const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
+  const wrong = validators.answer(valueToCheck(operation, answer))
   if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
-  if (isConstant(answer)) checked.add(answer)
+  if (isShared(answer)) checked.add(answer)
+}
+
+/** What is checked against the schema. JSON that a handler wrote is parsed there, once. */
+function valueToCheck({ response }: Operation, answer: unknown): unknown {
+  if (!(answer instanceof Reply)) return answer
+  return answer instanceof JsonReply && response?.['type'] !== 'string' ? answer.bytes : answer.body
 }
 
 /**

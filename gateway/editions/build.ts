@@ -3,13 +3,13 @@
  * instantiate → assemble. If a product cannot be set up, the catalog is resolved again without its new version.
  */
 import { fileURLToPath } from 'node:url'
-import { frozenMap } from '../catalog/immutable.ts'
+import { frozenMap } from '../plugin/immutable.ts'
 import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
 import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
 import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
-import { type CatalogDocument, readDocuments } from '../catalog/documents.ts'
+import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
 import { readSchemas } from '../catalog/schemas.ts'
@@ -19,6 +19,7 @@ import { ServiceError } from '../errors.ts'
 import type { Facts, Logger, Plugin } from '../plugin/plugin.ts'
 import { assertUsable } from './calls-between-products.ts'
 import { bind } from './bound-operation.ts'
+import type { Breaker } from './circuit-breaker.ts'
 import type { Copy } from './code-copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
 import { nameOwners } from '../catalog/names-and-references.ts'
@@ -45,6 +46,8 @@ export interface EditionOptions extends SetupOptions {
   readonly copy?: Copy
   /** Timeout for loading a plugin, and for setting up a product. */
   readonly setupSeconds?: number
+  /** Remembers the files of catalog and schemas between builds. Without it, every build reads all of them. */
+  readonly files?: JsonFiles
   /** Names of the networks that payments are taken on. Without it, documents may name any network. */
   readonly networks?: ReadonlySet<string>
 }
@@ -75,10 +78,10 @@ async function build(options: EditionOptions): Promise<Built> {
   }
   const before = previous instanceof AssembledEdition ? previous.products : new Map<string, ReadyProduct>()
 
-  const read = await readDocuments(options.catalogDir)
-  const schemaFiles = await readSchemas(options.schemaDir)
+  const read = await readDocuments(options.catalogDir, options.files)
+  const schemaFiles = await readSchemas(options.schemaDir, options.files)
   const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
-  const schemas = withPluginSchemas(schemaFiles.schemas, loaded.plugins.values())
+  const schemas = sameOr(previous?.catalog.schemas, withPluginSchemas(schemaFiles.schemas, loaded.plugins.values()))
   const parsed = parseCatalog(read.documents)
   const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
   issues.push(...validate(parsed, schemas, validation, issues))
@@ -230,7 +233,13 @@ function withFormerSchemas(current: Schemas, former: Schemas, unchanged: readonl
     const schema = former.get(name)
     if (schema) all.set(name, schema)
   }
-  return all
+  return sameOr(current, all)
+}
+
+/** The former map if the schemas are the same: what was computed with it is still true. Otherwise the new one, frozen. */
+function sameOr(former: Schemas | undefined, schemas: Schemas): Schemas {
+  const isSame = former?.size === schemas.size && [...schemas].every(([name, schema]) => former.get(name) === schema)
+  return former && isSame ? former : frozenMap(schemas)
 }
 
 /** Lists the issues of all documents. Throws CatalogError, with the issues found before, if no catalog can be built. */
@@ -311,7 +320,10 @@ class AssembledEdition implements Edition {
   /** The products by the file of their document. */
   readonly products: ReadonlyMap<string, ReadyProduct>
   readonly #instances = new Map<string, Instance>()
+  readonly #breakers: readonly Breaker[]
   readonly #issues: readonly Issue[]
+  /** The status while no breaker is open: nothing else that it depends on changes within an edition. */
+  #undisturbed: readonly ProductStatus[] | null = null
 
   constructor(
     catalog: Catalog,
@@ -335,12 +347,20 @@ class AssembledEdition implements Edition {
       }
     }
     this.bound = frozenMap(bound)
+    this.#breakers = catalog.products.flatMap(({ id, operations }) =>
+      operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
+    )
     const views = [...this.#instances.values()].flatMap(({ plugin }) => plugin?.views ?? [])
     this.viewDirs = [...new Set(views.map((url) => fileURLToPath(url)))]
     for (const instance of this.#instances.values()) instance.retain(this)
   }
 
   status(): readonly ProductStatus[] {
+    if (this.#breakers.some((breaker) => breaker.isOpen())) return this.#currentStatus()
+    return (this.#undisturbed ??= this.#currentStatus())
+  }
+
+  #currentStatus(): readonly ProductStatus[] {
     return [
       ...this.catalog.products.map((product) => this.#statusOf(product)),
       ...this.disabled.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),

@@ -35,7 +35,9 @@ export function createAsk(edition: Edition, product: string, caller: AskingCall)
       input: asked.validate(input),
       access: { kind: 'free' },
       asOf,
-      signal: caller.signal,
+      get signal() {
+        return caller.signal
+      },
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }

@@ -4,19 +4,22 @@
  */
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
+import type { BodyRules } from '../catalog/large-body.ts'
+import type { AwaitedCall } from './timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
 /** The input of a call before validation: strings as they were sent, the body decoded by media type. */
 export interface RawInput {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
+  /** A LargeBody if it is large JSON. */
   readonly body: unknown
   /** The caller's request as an upstream receives it. Present only if an upstream answers the operation. */
   readonly forwarded?: ForwardedRequest
 }
 
 /** A call of a bound operation, which adds the `ask` of its product. */
-export type HandledCall = Omit<Call, 'ask'>
+export type HandledCall = Omit<Call, 'ask'> & Pick<AwaitedCall, 'caller'>
 
 export interface BoundOperation {
   readonly operation: Operation
@@ -24,11 +27,14 @@ export interface BoundOperation {
   readonly isUpstream?: boolean
   /** Defaults applied, strings coerced. Throws InvalidInput that lists every issue. */
   validate(raw: RawInput): Input
+  /** What a thread needs to check large bodies as `validate` checks small ones. */
+  bodyRules(): BodyRules
   /**
-   * Runs the handler within the operation's timeout and checks the answer against its schema. Throws ServiceError
-   * only: a thrown bug or a wrong answer becomes `product_failed`, a hang `product_timeout`.
+   * Runs the handler within the operation's timeout and checks the answer against its schema. Returns the answer, or a
+   * promise of it if the handler returns one. Throws, or rejects with, ServiceError only: a thrown bug or a wrong answer
+   * becomes `product_failed`, a hang `product_timeout`.
    */
-  handle(call: HandledCall): Promise<unknown>
+  handle(call: HandledCall): unknown
   /**
    * Reports how current the data behind an answer are, on the clock of the data. Undefined if the plugin does not say.
    * `input` is validated.

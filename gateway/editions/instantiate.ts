@@ -12,7 +12,7 @@ import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registra
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas } from '../validation/json-schema.ts'
 import { createAsk } from './calls-between-products.ts'
-import { type Breaker, createBreaker } from './circuit-breaker.ts'
+import { type Breaker, type Breakers, createBreakers } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
 import { createJobs, type JobLease, type Jobs } from './jobs.ts'
 import { firstLineOf } from './load-plugin.ts'
@@ -32,6 +32,7 @@ interface InstanceParts {
   /** The clock of the data. */
   readonly now: () => Date
   readonly lease: JobLease | undefined
+  readonly breakers: Breakers | undefined
 }
 
 const FACTS_MS = 2_000
@@ -48,6 +49,7 @@ export class Instance {
   readonly #now: () => Date
   readonly #log: Logger
   readonly #jobs: Jobs
+  readonly #allBreakers: Breakers
   readonly #breakers = new Map<OperationId, Breaker>()
   readonly #answers = new Map<OperationId, number>()
   readonly #editions = new Set<Edition>()
@@ -55,7 +57,8 @@ export class Instance {
   #latest: Edition | null = null
   #lastFacts: Facts = {}
 
-  constructor({ product, plugin, key, handlers, registration, log, now, lease }: InstanceParts) {
+  constructor(parts: InstanceParts) {
+    const { product, plugin, key, handlers, registration, log, now, lease, breakers } = parts
     this.product = product
     this.plugin = plugin
     this.key = key
@@ -63,6 +66,7 @@ export class Instance {
     this.freshness = registration.freshness?.bind(registration)
     this.#registration = registration
     this.#now = now
+    this.#allBreakers = breakers ?? createBreakers()
     this.#log = log
     this.#jobs = createJobs({
       product,
@@ -75,7 +79,7 @@ export class Instance {
   }
 
   breaker(operation: OperationId): Breaker {
-    const breaker = this.#breakers.get(operation) ?? createBreaker(operation, elapsedSince(this.#now))
+    const breaker = this.#breakers.get(operation) ?? this.#allBreakers.create(operation, elapsedSince(this.#now))
     this.#breakers.set(operation, breaker)
     return breaker
   }
@@ -133,6 +137,7 @@ export class Instance {
   async release(edition: Edition): Promise<void> {
     this.#editions.delete(edition)
     if (this.#editions.size > 0) return
+    for (const breaker of this.#breakers.values()) this.#allBreakers.forget(breaker)
     await this.#jobs.stop()
     await this.#registration.stop?.()
   }
@@ -150,6 +155,9 @@ function elapsedSince(now: () => Date): () => number {
 /** A product with all that an edition needs to serve it. */
 export interface ReadyProduct {
   readonly document: CatalogDocument
+  readonly product: Product
+  /** The schemas of the catalog it was set up in. */
+  readonly schemas: Schemas
   readonly instance: Instance
   readonly validators: ReadonlyMap<OperationId, Validators>
   /** Products with equal keys have the same schemas and examples. */
@@ -157,6 +165,9 @@ export interface ReadyProduct {
   /** Names of the schemas its operations need. */
   readonly schemaNames: readonly string[]
 }
+
+/** A product whose schemas compile and whose examples are valid. */
+type Checked = Pick<ReadyProduct, 'validators' | 'schemaKey' | 'schemaNames'>
 
 /** A product that could not be set up, with the reasons. */
 export interface Failed {
@@ -182,6 +193,8 @@ export interface SetupOptions {
   now(): Date
   /** When several processes share a database, each job runs in the process that holds its lease. */
   readonly lease?: JobLease
+  /** The circuit breakers of this process, if others share them. */
+  readonly breakers?: Breakers
   /**
    * Keys of products whose schemas compile and whose examples are valid, as `npm run build` found. Their validators are
    * compiled when they are first used, because compiling all of them would double the time of a start.
@@ -202,6 +215,18 @@ export function createSetup(
   const migrated = new Map<Plugin, Promise<void>>()
 
   return async (product, document, plugin, former) => {
+    const isUnchanged = former?.product === product && former.schemas === schemas
+    const checked = isUnchanged ? former : check(product, former)
+    if ('issues' in checked) return checked
+    const instance = product.upstream
+      ? upstreamInstance(product, former, options)
+      : await pluginInstance(product, plugin as Plugin, former, options, migrated)
+    if ('issues' in instance) return instance
+    const { validators, schemaKey, schemaNames } = checked
+    return { document, product, schemas, instance, validators, schemaKey, schemaNames }
+  }
+
+  function check(product: Product, former: ReadyProduct | undefined): Failed | Checked {
     const schemaNames = filesOf(product.operations, schemas)
     const schemaKey = schemaKeyOf(product, schemaNames, schemas)
     const isChecked = options.checkedSchemas?.has(schemaKey) === true
@@ -209,11 +234,7 @@ export function createSetup(
     const validators = former?.schemaKey === schemaKey ? former.validators : compileAll(product, compile)
     if ('issues' in validators) return validators
     const issues = isChecked ? [] : exampleIssues(product, validators)
-    if (issues.length > 0) return { issues }
-    const instance = product.upstream
-      ? upstreamInstance(product, former, options)
-      : await pluginInstance(product, plugin as Plugin, former, options, migrated)
-    return 'issues' in instance ? instance : { document, instance, validators, schemaKey, schemaNames }
+    return issues.length > 0 ? { issues } : { validators, schemaKey, schemaNames }
   }
 }
 
@@ -230,7 +251,11 @@ function schemaKeyOf({ operations }: Product, names: readonly string[], schemas:
 function compiledOnDemand(operation: Operation, validatorsOf: (operation: Operation) => Validators): Validators {
   let compiled: Validators | undefined
   const validators = (): Validators => (compiled ??= validatorsOf(operation))
-  return { input: (raw) => validators().input(raw), answer: (value) => validators().answer(value) }
+  return {
+    input: (raw) => validators().input(raw),
+    bodyRules: () => validators().bodyRules(),
+    answer: (value) => validators().answer(value),
+  }
 }
 
 function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
@@ -273,7 +298,7 @@ function exampleIssues({ file, operations }: Product, validators: ReadonlyMap<Op
 function upstreamInstance(
   product: Product,
   former: ReadyProduct | undefined,
-  { secret, log, now, lease }: Options,
+  { secret, log, now, lease, breakers }: Options,
 ): Instance | Failed {
   const { file, id, operations, upstream } = product
   const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
@@ -281,7 +306,7 @@ function upstreamInstance(
   const key = instanceKey(headers, operations, upstream)
   if (former?.instance.plugin === null && former.instance.key === key) return former.instance
   const handlers = createUpstream(product, headers)
-  return new Instance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease })
+  return new Instance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease, breakers })
 }
 
 async function pluginInstance(
@@ -292,7 +317,7 @@ async function pluginInstance(
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
   const { file, id, operations } = product
-  const { log, now, lease } = options
+  const { log, now, lease, breakers } = options
   const { settings, issues } = readSettings(product, plugin.settings, options.secret)
   if (issues.length > 0) return { issues }
   const key = instanceKey(settings, operations, null)
@@ -312,7 +337,7 @@ async function pluginInstance(
       return failed('handlers', mismatch)
     }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
-    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease })
+    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
     if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)

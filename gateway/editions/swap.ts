@@ -1,4 +1,5 @@
 /** Holds the edition that serves new calls, and swaps in the next one. */
+import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Built } from './build.ts'
@@ -19,7 +20,7 @@ export interface Swap extends CurrentEdition {
   /** Calls the listener after each swap. Returns a function that removes it. */
   onEdition(listener: EditionListener): () => void
   /** Does work on behalf of an edition: its plugins are not stopped before the work ends. */
-  during<Result>(edition: Edition, work: () => Promise<Result>): Promise<Result>
+  during<Result>(edition: Edition, work: () => Awaitable<Result>): Awaitable<Result>
   /** Waits for a reload that is under way, and stops the current edition. */
   close(): Promise<void>
 }
@@ -124,16 +125,16 @@ class EditionSwap implements Swap {
     return () => this.#listeners.delete(listener)
   }
 
-  async during<Result>(edition: Edition, work: () => Promise<Result>): Promise<Result> {
+  during<Result>(edition: Edition, work: () => Awaitable<Result>): Awaitable<Result> {
+    const result = work()
+    if (!isPromise(result)) return result
     const calls = this.#runningCalls
     calls.set(edition, (calls.get(edition) ?? 0) + 1)
-    try {
-      return await work()
-    } finally {
+    return result.finally(() => {
       const remaining = (calls.get(edition) ?? 1) - 1
       if (remaining === 0) calls.delete(edition)
       else calls.set(edition, remaining)
-    }
+    })
   }
 
   async close(): Promise<void> {

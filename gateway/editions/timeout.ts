@@ -1,4 +1,5 @@
 /** Timeouts: for the start of a plugin's code, which cannot be cancelled, and for one call, which can. */
+import { type Awaitable, isPromise } from '../awaitable.ts'
 import { ServiceError } from '../errors.ts'
 
 /** The work took too long, or still runs from an earlier attempt. The message continues a sentence about the work. */
@@ -52,32 +53,99 @@ export function createTimeouts(): Timeouts {
   }
 }
 
+/** Who waits for a call. */
+export interface Caller {
+  readonly hasLeft: boolean
+  /** Calls back when the caller leaves. Returns a function that stops it. */
+  onLeave(listener: () => void): () => void
+}
+
+/** A call that somebody waits for. Its signal may be created when it is first read: it costs more than a small call. */
+export interface AwaitedCall {
+  /** Aborts when the caller leaves. */
+  readonly signal: AbortSignal
+  /** Says the same as the signal, for less. */
+  readonly caller?: Caller | undefined
+}
+
 /**
- * Runs the work of a call with a signal that aborts when `seconds` have passed or when the caller leaves. It then throws
- * ServiceError product_timeout at once and ignores what becomes of the work.
+ * Runs the work of a call with a signal that aborts when `seconds` have passed or when the caller leaves. The call then
+ * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. Work that returns a value at
+ * once needs neither timer nor signal.
  */
-export async function withTimeout<Value>(
+export function withTimeout<Value>(
   seconds: number,
-  caller: AbortSignal,
-  work: (signal: AbortSignal) => Value | Promise<Value>,
-): Promise<Value> {
-  const controller = new AbortController()
-  const { signal } = controller
-  const ended = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as ServiceError), { once: true })
-  })
-  const stop = (message: string): void => controller.abort(new ServiceError('product_timeout', message))
-  const leave = (): void => stop('The caller left before the answer; nothing was charged.')
-  const timer = setTimeout(
-    () => stop(`The product took longer than ${seconds} second${seconds === 1 ? '' : 's'}; nothing was charged.`),
-    seconds * 1000,
-  )
-  if (caller.aborted) leave()
-  else caller.addEventListener('abort', leave, { once: true })
-  try {
-    return await Promise.race([ended, signal.aborted ? ended : (async () => work(signal))()])
-  } finally {
-    clearTimeout(timer)
-    caller.removeEventListener('abort', leave)
+  call: AwaitedCall,
+  work: (timeout: { readonly signal: AbortSignal }) => Awaitable<Value>,
+): Awaitable<Value> {
+  const caller = call.caller ?? callerOf(call.signal)
+  const timeout = new Timeout(seconds, caller)
+  if (caller.hasLeft) throw timeout.leave()
+  const result = work(timeout)
+  return isPromise(result) ? timeout.race(result) : result
+}
+
+class Timeout {
+  readonly #seconds: number
+  readonly #caller: Caller
+  readonly #began = performance.now()
+  #controller: AbortController | null = null
+  #ended: ServiceError | null = null
+  #reject: ((error: ServiceError) => void) | null = null
+
+  constructor(seconds: number, caller: Caller) {
+    this.#seconds = seconds
+    this.#caller = caller
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller) return this.#controller.signal
+    this.#controller = new AbortController()
+    if (this.#caller.hasLeft) this.leave()
+    else if (this.#ended) this.#controller.abort(this.#ended)
+    return this.#controller.signal
+  }
+
+  /** Resolves or rejects as `running` does, or rejects when the time is over or the caller leaves. */
+  async race<Value>(running: Promise<Value>): Promise<Value> {
+    const unit = this.#seconds === 1 ? 'second' : 'seconds'
+    const expire = (): unknown =>
+      this.#stop(`The product took longer than ${this.#seconds} ${unit}; nothing was charged.`)
+    const timer = setTimeout(expire, this.#seconds * 1000 - (performance.now() - this.#began))
+    const ended = new Promise<never>((_, reject) => {
+      this.#reject = reject
+    })
+    const unwatch = this.#caller.onLeave(() => this.leave())
+    if (this.#ended) this.#reject?.(this.#ended)
+    try {
+      return await Promise.race([ended, running])
+    } finally {
+      clearTimeout(timer)
+      unwatch()
+    }
+  }
+
+  /** Ends the call because its caller has left, and returns the error. */
+  leave(): ServiceError {
+    return this.#stop('The caller left before the answer; nothing was charged.')
+  }
+
+  #stop(message: string): ServiceError {
+    this.#ended ??= new ServiceError('product_timeout', message)
+    this.#controller?.abort(this.#ended)
+    this.#reject?.(this.#ended)
+    return this.#ended
+  }
+}
+
+function callerOf(signal: AbortSignal): Caller {
+  return {
+    get hasLeft() {
+      return signal.aborted
+    },
+    onLeave(listener) {
+      signal.addEventListener('abort', listener, { once: true })
+      return () => signal.removeEventListener('abort', listener)
+    },
   }
 }

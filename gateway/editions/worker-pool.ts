@@ -1,9 +1,12 @@
 /** Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. */
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import type { BodyRules } from '../catalog/large-body.ts'
 import { IS_BUILT } from '../config/project-root.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
-import type { PluginContext, WorkOptions } from '../plugin/plugin.ts'
+import type { Input, PluginContext, WorkOptions } from '../plugin/plugin.ts'
+import { type UnreadBody, unreadBodyOf } from '../plugin/unread-body.ts'
+import { isObject } from '../validation/json.ts'
 import { compiledName } from './compile-plugin.ts'
 import { packError, packErrorText, unpackError } from './worker-errors.ts'
 import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
@@ -84,7 +87,7 @@ class Task {
       this.#reject = reject
     })
     this.signal.throwIfAborted()
-    port1.postMessage({ kind: 'input', input } satisfies ToThread, [...transfer])
+    port1.postMessage({ kind: 'input', ...withBody(input) } satisfies ToThread, [...transfer])
   }
 
   /** The product that the function asks waits for the thread of the function. */
@@ -258,5 +261,22 @@ class Pool implements WorkerPool {
     }
   }
 }
+
+/** An input that is, or has as a property, the input of a call whose body is unread: the body is sent as bytes. */
+function withBody(input: unknown): Omit<Extract<ToThread, { kind: 'input' }>, 'kind'> {
+  const whole = unreadBodyOf(input)
+  if (whole) return { input: withoutBody(input as Input), body: { property: null, ...sentBody(whole) } }
+  if (!isObject(input) || Object.getPrototypeOf(input) !== Object.prototype) return { input }
+  for (const [property, value] of Object.entries(input)) {
+    const body = unreadBodyOf(value)
+    if (body)
+      return { input: { ...input, [property]: withoutBody(value as Input) }, body: { property, ...sentBody(body) } }
+  }
+  return { input }
+}
+
+const sentBody = ({ bytes, rules }: UnreadBody) => ({ bytes, rules: rules as BodyRules })
+
+const withoutBody = ({ params, query }: Input): Omit<Input, 'body'> => ({ params, query })
 
 const closingError = (): Error => new Error('The gateway is closing.')

@@ -1,5 +1,7 @@
 /** A worker thread: it runs the functions that `context.work` sends, and relays their questions to the event loop. */
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { checkLargeBody } from '../catalog/large-body-check.ts'
+import type { BodyRules } from '../catalog/large-body.ts'
 import type { Ask, WorkTools } from '../plugin/plugin.ts'
 import { transferOf } from '../plugin/transfer.ts'
 import { type PackedError, packError, packErrorText, unpackError } from './worker-errors.ts'
@@ -19,9 +21,26 @@ export type FromThread =
 
 /** What the pool posts to the port of an assignment: the input first, then answers. */
 export type ToThread =
-  | { readonly kind: 'input'; readonly input: unknown }
+  | { readonly kind: 'input'; readonly input: unknown; readonly body?: SentBody }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly error: PackedError }
+
+/** A large body that the thread parses, because nobody has read it on the event loop. */
+export interface SentBody {
+  /** The property of the input that is the input of the call. Null if the whole input is. */
+  readonly property: string | null
+  readonly bytes: Uint8Array
+  readonly rules: BodyRules
+}
+
+/** The input of the function, with the body in its place. */
+function inputOf({ input, body }: Extract<ToThread, { kind: 'input' }>): unknown {
+  if (!body) return input
+  const { property, bytes, rules } = body
+  const owner = property === null ? input : (input as Record<string, unknown>)[property]
+  Object.assign(owner as object, { body: checkLargeBody(bytes, rules).checked.value })
+  return input
+}
 
 async function runAssignment({ module, port }: Assignment): Promise<void> {
   const post = (message: FromThread, transfer: readonly ArrayBuffer[] = []): void =>
@@ -30,7 +49,9 @@ async function runAssignment({ module, port }: Assignment): Promise<void> {
     const first = receiveMessageOnPort(port)?.message as Extract<ToThread, { kind: 'input' }>
     const { default: work } = (await import(module)) as { readonly default?: unknown }
     if (typeof work !== 'function') throw new TypeError(`${module} has no function as its default export.`)
-    const value = await (work as (input: unknown, tools: WorkTools) => unknown)(first.input, { ask: relay(port, post) })
+    const value = await (work as (input: unknown, tools: WorkTools) => unknown)(inputOf(first), {
+      ask: relay(port, post),
+    })
     post({ kind: 'value', value }, transferOf(value))
   } catch (error) {
     try {

@@ -1,10 +1,12 @@
 /** The HTTP transport: turns each request into a CallRequest for `serve`, and sends the answer. */
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import compression from 'compression'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
+import { andThen, type Awaitable } from '../awaitable.ts'
 import { errorAnswer } from '../calls/answers.ts'
+import type { Answer } from '../calls/request-and-answer.ts'
+import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { OfferPrice, Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
@@ -12,18 +14,28 @@ import type { BoundOperation, CurrentEdition, Edition } from '../editions/editio
 import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { Peers } from '../stores/peers.ts'
 import { sendEvents } from './event-stream.ts'
+import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
-import { logWhenDone } from './request-log.ts'
+import { createRequestLog } from './request-log.ts'
 import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
 import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
-import { callRequest, clientOf, headerToken, wantsPage, watchCaller } from './request.ts'
+import {
+  beginVisit,
+  callRequest,
+  clientOf,
+  headerToken,
+  HttpCaller,
+  type Visit,
+  visitOf,
+  wantsPage,
+} from './request.ts'
 import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
-import { answerUnpaidCalls } from './unpaid-calls.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
@@ -35,7 +47,11 @@ export interface HttpParts {
   readonly log: Logger
   readonly render: Render
   readonly mcp: { handle(request: IncomingMessage, response: ServerResponse): Promise<void> }
+  /** Reads large bodies. If absent, they are parsed on the event loop. */
+  readonly readLarge?: ReadLargeBody
   readonly limit?: Limit
+  /** The processes that the rate limit holds for together. If absent or null, it holds for this one. */
+  readonly peers?: Peers | null
   /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
@@ -54,35 +70,33 @@ interface App extends HttpParts {
   readonly admit: Limiter
   /** Aborts when the server begins to close. */
   readonly closing: AbortController
+  readonly logVisit: (visit: Visit) => void
   readonly proxy: UpstreamProxy
   readonly routers: WeakMap<Edition, RequestHandler>
   /** Count of open event streams. */
   openStreams: number
 }
 
-/** What is known about a request once its first line was read. */
-interface Visit {
-  readonly id: string
-  readonly edition: Edition
-  readonly target: Target
-}
-
-const visitOf = (response: Response): Visit => response.locals['visit'] as Visit
-
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
 export function createHttpServer(parts: HttpParts): Server {
   const app: App = {
     ...parts,
     headers: createHeaders(parts.config.baseUrl),
-    admit: createLimiter(parts.limit),
+    admit: createLimiter(parts.limit, parts.peers),
     closing: new AbortController(),
+    logVisit: createRequestLog(parts.log),
     proxy: createUpstreamProxy(),
     routers: new WeakMap(),
     openStreams: 0,
   }
   const framework = createExpress(parts.config.trustedProxies)
-  const { offerPrice } = parts
-  const listener = offerPrice ? answerUnpaidCalls({ ...app, offerPrice }, framework) : framework
+  const handlers: Handlers = {
+    endpoints: new Map([['POST /mcp', (visit) => answerMcp(app, visit)]]),
+    handle: (visit, bound) => handleOperation(app, visit, bound),
+    repeat: (visit, bound, answer) => respond(app, exchangeOf(app, visit, bound), answer),
+    fail: (visit, error) => answerFailure(app, visit, error),
+  }
+  const listener = answerExactRoutes(app, handlers, framework)
   const server = createServer(framework, listener, app.closing)
   addHandlers(framework, app)
   server.once('close', () => app.proxy.close())
@@ -99,35 +113,38 @@ function createExpress(trustedProxies: readonly string[]): Express {
 
 /** Adds the handlers in the order in which a request meets them. */
 function addHandlers(framework: Express, app: App): void {
-  const { operator, config, log } = app
-  framework.use((request, response, next) => beginVisit(app, request, response, next))
+  const { operator, config } = app
+  framework.use((request, response, next) => admitVisit(app, request, response, next))
   framework.all('/mcp', (request, response) => handleMcp(app, request, response))
   if (operator)
     framework.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
-      const { id, edition, target } = visitOf(response)
-      response.locals['route'] = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
+      const visit = visitOf(response)
+      const { id, edition, target } = visit
+      visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
       await operator(request, response, { id, edition, path: target.path })
     })
   framework.use('/assets', (request, response, next) => beginAsset(app, request, response, next))
   const assets = { index: false, redirect: false, maxAge: '1h' } as const
   framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
   framework.use((request, response, next) => routerOf(app, visitOf(response).edition)(request, response, next))
-  framework.use((error: unknown, request: Request, response: Response, _next: unknown) => {
-    const { id } = visitOf(response)
-    const answer = errorAnswer(error, id)
-    if (!(error instanceof ServiceError)) log.error({ call: id, err: error }, 'a request failed')
-    if (response.headersSent) response.destroy()
-    else respond(app, exchangeOf(app, request, response), answer)
-  })
+  framework.use((error: unknown, _request: Request, response: Response, _next: unknown) =>
+    answerFailure(app, visitOf(response), error),
+  )
+}
+
+function answerFailure(app: App, visit: Visit, error: unknown): void {
+  const answer = errorAnswer(error, visit.id)
+  if (!(error instanceof ServiceError)) app.log.error({ call: visit.id, err: error }, 'a request failed')
+  if (visit.response.headersSent) visit.response.destroy()
+  else respond(app, exchangeOf(app, visit), answer)
 }
 
 /** Gives the request an id and an edition, applies the rate limit, and rejects malformed targets. */
-async function beginVisit(app: App, request: Request, response: Response, next: () => void): Promise<void> {
+function admitVisit(app: App, request: Request, response: Response, next: () => void): void {
   const target = parseTarget(request.url)
-  const visit: Visit = { id: randomUUID(), edition: app.editions.current, target: target ?? ROOT_TARGET }
-  response.locals['visit'] = visit
-  logWhenDone(app.log, request, response, () => ({ call: visit.id, route: response.locals['route'] ?? null }))
-  await app.admit(clientOf(request), headerToken(request.headers))
+  const edition = app.editions.current
+  app.logVisit(beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, route: null }))
+  app.admit(clientOf(request), headerToken(request.headers))
   if (target) request.url = target.path + target.search
   else if (request.url === '*' && request.method === 'OPTIONS')
     return answerOptions(app, response, ['GET', 'HEAD', 'POST'])
@@ -136,14 +153,18 @@ async function beginVisit(app: App, request: Request, response: Response, next: 
 }
 
 async function handleMcp(app: App, request: Request, response: Response): Promise<void> {
-  response.locals['route'] = `${request.method} /mcp`
+  visitOf(response).route = `${request.method} /mcp`
   if (!MCP_METHODS.includes(request.method)) return answerUnrouted(app, request, response, MCP_METHODS)
-  setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id, 'cache-control': 'no-store' })
-  await app.mcp.handle(request, response)
+  await answerMcp(app, visitOf(response))
+}
+
+async function answerMcp({ headers, mcp }: App, { id, request, response }: Visit): Promise<void> {
+  setHeaders(response, { ...headers.data, 'x-call-id': id, 'cache-control': 'no-store' })
+  await mcp.handle(request, response)
 }
 
 function beginAsset(app: App, request: Request, response: Response, next: () => void): void {
-  response.locals['route'] = 'GET /assets/*'
+  visitOf(response).route = 'GET /assets/*'
   if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, request, response, ASSET_METHODS)
   setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id })
   next()
@@ -155,44 +176,61 @@ function routerOf(app: App, edition: Edition): RequestHandler {
   if (known) return known
   const router = createRoutes(
     edition,
-    (bound, request, response) => handleOperation(app, bound, request, response),
+    async (bound, _request, response) => {
+      const visit = visitOf(response)
+      visit.route = bound.operation.route
+      await handleOperation(app, visit, bound)
+    },
     (request, response, methods) => answerUnrouted(app, request, response, methods),
   )
   app.routers.set(edition, router)
   return router
 }
 
-async function handleOperation(app: App, bound: BoundOperation, request: Request, response: Response): Promise<void> {
-  const { id, edition, target } = visitOf(response)
-  const { operation } = bound
+/** Serves an operation, sends the answer to its end, and returns it. */
+function handleOperation(app: App, visit: Visit, bound: BoundOperation): Awaitable<Answer> {
   const { baseUrl } = app.config
-  response.locals['route'] = operation.route
-  const caller = watchCaller(response)
-  const { signal } = caller
-  const proxy = bound.isUpstream ? app.proxy : null
-  const call = callRequest({ request, response, operation, target, baseUrl, id, signal, proxy })
-  const answer = await app.serve(edition, bound, call)
+  const { proxy, readLarge } = app
+  const caller = new HttpCaller(visit.response)
+  const call = callRequest({ visit, bound, caller, baseUrl, proxy, readLarge })
+  return andThen(app.serve(visit.edition, bound, call), (answer) => {
+    if (answer.events || answer.stream) return sendStream(app, visit, bound, caller, answer)
+    respond(app, exchangeOf(app, visit, bound), answer)
+    return answer
+  })
+}
+
+/** Sends an answer whose body is a stream. Resolves when the stream has ended. */
+async function sendStream(
+  app: App,
+  visit: Visit,
+  bound: BoundOperation,
+  caller: HttpCaller,
+  answer: Answer,
+): Promise<Answer> {
+  const { edition, request, response } = visit
   if (answer.events && app.openStreams >= (app.maxStreams ?? DEFAULT_MAX_STREAMS))
     throw new RateLimited('Too many open event streams.', 60)
-  respond(app, exchangeOf(app, request, response, bound), answer)
+  respond(app, exchangeOf(app, visit, bound), answer)
   if (answer.stream && request.method !== 'HEAD') await answer.stream.pipe(response)
   else if (answer.stream) {
     answer.stream.discard()
     response.end()
   }
-  if (!answer.events) return
+  if (!answer.events) return answer
   const isCurrent = (): boolean => request.method !== 'HEAD' && app.editions.current === edition
-  const options = { signal: AbortSignal.any([signal, app.closing.signal]), isCurrent }
+  const options = { signal: AbortSignal.any([caller.signal, app.closing.signal]), isCurrent }
   app.openStreams += 1
   // However the stream ends, the source has to stop: it may be waiting for an event that never comes.
   await sendEvents(response, answer.events, options).finally(() => {
     app.openStreams -= 1
-    caller.abort()
+    caller.leave()
   })
+  return answer
 }
 
-function exchangeOf(app: App, request: Request, response: Response, bound?: BoundOperation): Exchange {
-  const { id, edition, target } = visitOf(response)
+function exchangeOf(app: App, visit: Visit, bound?: BoundOperation): Exchange {
+  const { request, response, id, edition, target } = visit
   return {
     request,
     response,

@@ -1,4 +1,5 @@
 /** Decides which page shows an answer: a view, the 402 page or the error page. Also where a sent form redirects. */
+import { valueOf } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
@@ -32,7 +33,7 @@ interface Page {
 export function pageOf(answer: Answer, context: PageContext): Page | null {
   const { catalog, operation, network, baseUrl, path, callId, browser } = context
   const locals = { catalog, service: catalog.service, base_url: baseUrl, path, call_id: callId }
-  const { error, quote, value } = answer
+  const { error, quote } = answer
   if (error !== undefined) {
     if (!browser) return null
     const shown = { ...locals, ...errorBody(error), status: answer.status }
@@ -43,6 +44,7 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
     }
   }
   if (operation?.view == null || answer.status >= 300 || !(browser || operation.response === null)) return null
+  const value = valueOf(answer)
   const fields = isObject(value) ? value : {}
   return { view: operation.view, locals: { ...fields, ...locals, value } }
 }
@@ -60,9 +62,10 @@ function paymentOptions({ v1, v2 }: Quote): readonly object[] {
  * Returns where to redirect a browser that sent a form. `{field}` is filled from the answer's value, `{code}` and
  * `{message}` from the error: "/report/{rid}" with {rid: "a1"} becomes "/report/a1".
  */
-export function formTarget(form: NonNullable<Operation['form']>, { error, value }: Answer): string {
+export function formTarget(form: NonNullable<Operation['form']>, answer: Answer): string {
+  const { error } = answer
   const template = error instanceof ServiceError ? form.failure : form.success
-  const fields: unknown = error instanceof ServiceError ? { code: error.code, message: error.message } : value
+  const fields: unknown = error instanceof ServiceError ? { code: error.code, message: error.message } : valueOf(answer)
   return template.replace(/\{(\w+)\}/g, (_match, name: string) => {
     const field = (fields as Readonly<Record<string, unknown>> | undefined)?.[name]
     return encodeURIComponent(typeof field === 'string' || typeof field === 'number' ? String(field) : '')

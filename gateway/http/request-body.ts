@@ -7,11 +7,12 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
+import { LARGE_BODY_BYTES } from '../catalog/large-body.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { RawBody } from '../editions/upstream.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { Upload } from '../plugin/plugin.ts'
-import { decodeText, parseJson } from './json-body.ts'
+import { decodeText, parseJson } from '../validation/json-body.ts'
 import { collect, parsePairs } from './request-target.ts'
 
 const JSON_MEDIA = 'application/json'
@@ -22,28 +23,54 @@ const MAX_FORM_BYTES = 1_000_000
 /** The fields of an operation that decide how its body is read. */
 export type BodyRules = Pick<Operation, 'bodyMedia' | 'maxBytes'>
 
+/** Reads the bytes of a large JSON body. */
+type ReadLarge = (bytes: Buffer) => unknown
+
 /**
  * Reads and decodes a body. Returns undefined if the operation takes no body or none was sent. Throws ServiceError
  * body_too_large (413) or media_unsupported (415), or InvalidInput (422).
+ *
+ * @param readLarge reads JSON of more than LARGE_BODY_BYTES, from memory that threads share; by default it is parsed here
  */
-export async function readBody(request: IncomingMessage, rules: BodyRules): Promise<unknown> {
-  if (rules.bodyMedia.length === 0 || isEmpty(request)) return undefined
+export async function readBody(
+  request: IncomingMessage,
+  rules: BodyRules,
+  readLarge: ReadLarge = (bytes) => parseJson(bytes),
+): Promise<unknown> {
+  if (rules.bodyMedia.length === 0 || !hasBody(request)) return undefined
   const media = acceptedMedia(request, rules.bodyMedia)
   if (media === 'multipart/form-data') return readMultipart(request, rules.maxBytes)
   if (media === FORM_MEDIA) {
     const limit = Math.min(rules.maxBytes, MAX_FORM_BYTES)
     return parsePairs(decodeText(await readBytes(request, limit)))
   }
+  if (media === JSON_MEDIA) {
+    const bytes = await readBytes(request, rules.maxBytes, joinToShare)
+    if (bytes.length === 0) return undefined
+    return bytes.length > LARGE_BODY_BYTES ? readLarge(bytes) : parseJson(bytes)
+  }
   const bytes = await readBytes(request, rules.maxBytes)
   if (bytes.length === 0) return undefined
-  if (media === JSON_MEDIA) return parseJson(bytes)
   const file: Upload = { filename: 'upload', mediaType: media, bytes }
   return { file }
 }
 
-function isEmpty({ headers }: IncomingMessage): boolean {
-  if (headers['transfer-encoding'] !== undefined) return false
-  return headers['content-length'] === undefined || headers['content-length'] === '0'
+type Join = (chunks: readonly Buffer[], size: number) => Buffer
+
+const joinChunks: Join = (chunks, size) => (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
+
+/** Joins the bytes of a large body in memory that threads share, so that no copy for a thread delays other calls. */
+const joinToShare: Join = (chunks, size) => {
+  if (size <= LARGE_BODY_BYTES) return joinChunks(chunks, size)
+  const joined = Buffer.from(new SharedArrayBuffer(size))
+  let at = 0
+  for (const chunk of chunks) at += chunk.copy(joined, at)
+  return joined
+}
+
+/** True if the request announces a body (RFC 9112, section 6.3). */
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 /** Returns the operation's media type that matches the body. A body without content-type is read as the first one. */
@@ -71,25 +98,46 @@ function unsupported(message: string, accepted: readonly string[]): ServiceError
   })
 }
 
-/** Reads a whole body. Throws ServiceError body_too_large as soon as more than `limit` bytes are announced or sent. */
-export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/**
+ * Reads a whole body. Throws ServiceError body_too_large as soon as more than `limit` bytes are announced or sent. Reads by
+ * events: an iterator costs more than the rest of a small call.
+ */
+export async function readBytes(request: IncomingMessage, limit: number, join: Join = joinChunks): Promise<Buffer> {
+  assertAnnounced(request, limit)
   const chunks: Buffer[] = []
-  await readChunks(request, limit, (chunk) => {
-    chunks.push(chunk)
+  let size = 0
+  return new Promise((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > limit) fail(tooLarge(limit))
+    }
+    const finish = (): void => {
+      stop()
+      resolve(join(chunks, size))
+    }
+    const breakOff = (): void => fail(incomplete())
+    const listeners = { data: take, end: finish, error: breakOff, close: breakOff } as const
+    const stop = (): void => {
+      for (const [name, listener] of Object.entries(listeners)) request.off(name, listener)
+    }
+    const fail = (error: ServiceError): void => {
+      stop()
+      discard(request)
+      reject(error)
+    }
+    for (const [name, listener] of Object.entries(listeners)) request.on(name, listener)
+    if (request.destroyed) breakOff()
   })
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
-/**
- * Passes the body to `take` chunk by chunk and awaits it. After an error the rest of the body is read and discarded, so
- * that the connection stays open for the answer.
- */
+/** Passes the body to `take` chunk by chunk and awaits it. Throws as `readBytes` does. */
 async function readChunks(
   request: IncomingMessage,
   limit: number,
-  take: (chunk: Buffer) => void | Promise<void>,
+  take: (chunk: Buffer) => Promise<void>,
 ): Promise<void> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  assertAnnounced(request, limit)
   let size = 0
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
@@ -98,10 +146,22 @@ async function readChunks(
       await take(chunk as Buffer)
     }
   } catch (error) {
-    request.resume()
-    if (error instanceof ServiceError) throw error
-    throw new InvalidInput([{ loc: ['body'], msg: 'The body ended before it was complete.', type: 'incomplete' }])
+    discard(request)
+    throw error instanceof ServiceError ? error : incomplete()
   }
+}
+
+function assertAnnounced({ headers }: IncomingMessage, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+}
+
+/** Reads the rest of the body and drops it, so that the connection stays open for the answer. */
+function discard(request: IncomingMessage): void {
+  request.on('error', () => {}).resume()
+}
+
+function incomplete(): InvalidInput {
+  return new InvalidInput([{ loc: ['body'], msg: 'The body ended before it was complete.', type: 'incomplete' }])
 }
 
 function tooLarge(limit: number): ServiceError {
@@ -118,13 +178,14 @@ function tooLarge(limit: number): ServiceError {
 export async function readRawBody(
   request: IncomingMessage,
   rules: BodyRules,
+  readLarge?: ReadLarge,
 ): Promise<{ readonly body: unknown; readonly raw: RawBody | null }> {
   if (rules.bodyMedia.length === 0) return { body: undefined, raw: null }
   const bytes = await readBytes(request, rules.maxBytes)
   const { 'transfer-encoding': _, ...headers } = request.headers
   const length = { 'content-length': String(bytes.length) }
   const copy = Object.assign(Readable.from([bytes]), { headers: { ...headers, ...length } })
-  const body = await readBody(copy as unknown as IncomingMessage, rules)
+  const body = await readBody(copy as unknown as IncomingMessage, rules, readLarge)
   const type = headers['content-type'] ?? rules.bodyMedia[0] ?? ''
   return { body, raw: bytes.length === 0 ? null : { type, bytes } }
 }

@@ -34,6 +34,7 @@ export function parseTarget(target: string): Target | null {
 
 /** Parses a query or a form. A repeated key becomes an array. "__proto__" is an ordinary key. */
 export function parsePairs(text: string): Record<string, string | string[]> {
+  if (text === '') return {}
   const pairs = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(text)) collect(pairs, name, value)
   return Object.fromEntries(pairs)

@@ -1,9 +1,13 @@
 /** Builds a CallRequest from an HTTP request: the caller, the credentials, and a function that reads the rest. */
+import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Request } from 'express'
+import type { Request, Response } from 'express'
+import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
+import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
+import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
-import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
+import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import { readBody, readRawBody } from './request-body.ts'
 import { bucketOf } from './rate-limit.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
@@ -45,13 +49,76 @@ export function wantsPage(request: Request): boolean {
   return request.accepts('application/json', 'text/html') === 'text/html'
 }
 
-/** Returns a controller that aborts if the connection closes before the whole answer was sent. */
-export function watchCaller(response: ServerResponse): AbortController {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new Error('The caller disconnected.'))
-  })
-  return gone
+/** A request whose first line was read, and where to answer it. One edition serves it. */
+export interface Visit {
+  readonly request: Request
+  readonly response: Response
+  readonly id: string
+  readonly edition: Edition
+  readonly target: Target
+  /** What `performance.now()` was when the request came. */
+  readonly startedAt: number
+  /** The route that answers, as the log names it; null until it is known. */
+  route: string | null
+}
+
+const VISIT = Symbol('visit')
+type Visited = ServerResponse & { [VISIT]?: Visit }
+
+/** Begins a visit, which `visitOf` finds by its response. */
+export function beginVisit(
+  request: Request,
+  response: Response,
+  visited: Pick<Visit, 'edition' | 'target' | 'route'>,
+): Visit {
+  const { edition, target, route } = visited
+  const visit = { request, response, id: randomUUID(), edition, target, startedAt: performance.now(), route }
+  ;(response as Visited)[VISIT] = visit
+  return visit
+}
+
+/** The visit that a response answers. */
+export function visitOf(response: ServerResponse): Visit {
+  return (response as Visited)[VISIT] as Visit
+}
+
+/** Whether a caller still waits. Its signal is created when somebody asks for it: most calls end before. */
+export class HttpCaller implements Caller {
+  readonly #response: ServerResponse
+  #leaving: AbortController | null = null
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+  }
+
+  /** Aborts if the connection closes before the whole answer was sent. */
+  get signal(): AbortSignal {
+    if (this.#leaving) return this.#leaving.signal
+    const leaving = new AbortController()
+    this.#leaving = leaving
+    const leave = (): void => leaving.abort(new Error('The caller disconnected.'))
+    if (this.hasLeft) leave()
+    else this.onLeave(leave)
+    return leaving.signal
+  }
+
+  /** True once the connection has closed before the whole answer was sent. */
+  get hasLeft(): boolean {
+    return this.#response.closed && !this.#response.writableFinished
+  }
+
+  onLeave(listener: () => void): () => void {
+    const closed = (): void => {
+      if (this.hasLeft) listener()
+    }
+    this.#response.once('close', closed)
+    return () => this.#response.off('close', closed)
+  }
+
+  /** Aborts the signal. */
+  leave(): void {
+    this.#leaving?.abort()
+  }
 }
 
 /** Returns the caller's address. X-Forwarded-For counts only on a connection from a private address or a trusted proxy. */
@@ -67,45 +134,68 @@ function streamRequestOf({ accept, 'last-event-id': last }: IncomingHttpHeaders)
 }
 
 export interface HttpCall {
-  readonly request: Request
-  readonly response: ServerResponse
-  readonly operation: Operation
-  readonly target: Target
+  readonly visit: Visit
+  readonly bound: BoundOperation
+  readonly caller: HttpCaller
   readonly baseUrl: string
-  readonly id: string
-  readonly signal: AbortSignal
-  /** Set if an upstream answers the operation. It receives the body as it was sent. */
-  readonly proxy: UpstreamProxy | null
+  /** Passes calls on to upstreams. An upstream receives the body as it was sent. */
+  readonly proxy: UpstreamProxy
+  /** Reads large bodies. Without it, they are parsed on the event loop. */
+  readonly readLarge?: ReadLargeBody | undefined
 }
 
 /** Builds the CallRequest. The body is not read until `read` is called. */
 export function callRequest(call: HttpCall): CallRequest {
-  const { request, response, operation, target, baseUrl, id, signal, proxy } = call
+  const { visit, bound, caller, baseUrl } = call
+  const { request, response, target } = visit
+  const { operation, isUpstream } = bound
   const { headers } = request
   const params = { ...request.params }
   const isProbe = request.method === 'HEAD' && operation.price !== null
   return {
-    id,
+    id: visit.id,
     transport: 'http',
     url: publicUrl(baseUrl, target),
     // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
     client: bucketOf(clientOf(request)),
-    signal,
+    get signal() {
+      return caller.signal
+    },
+    caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),
-    async read() {
-      if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
+    read() {
       const query = parsePairs(target.search)
-      if (!proxy) return { params, query, body: await readBody(request, operation) }
-      const { body, raw } = await readRawBody(request, operation)
-      const forwarded = {
-        body: raw,
-        headers: forwardedHeaders(headers),
-        request: (upstreamRequest) => proxy.request(upstreamRequest),
-      } satisfies ForwardedRequest
-      return { params, query, body, forwarded }
+      if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }
+      if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
+      return isUpstream ? readForwarded(call, params, query) : readParts(call, params, query)
     },
   }
+}
+
+type Fields = RawInput['query']
+
+async function readParts(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
+  const { visit, bound } = call
+  return { params, query, body: await readBody(visit.request, bound.operation, readLargeOf(call, params, query)) }
+}
+
+async function readForwarded(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
+  const { visit, bound, proxy } = call
+  const { body, raw } = await readRawBody(visit.request, bound.operation, readLargeOf(call, params, query))
+  const forwarded: ForwardedRequest = {
+    body: raw,
+    headers: forwardedHeaders(visit.request.headers),
+    request: (upstreamRequest) => proxy.request(upstreamRequest),
+  }
+  return { params, query, body, forwarded }
+}
+
+/** Reads a large JSON body of this call. Undefined if large bodies are read as small ones are. */
+function readLargeOf({ visit, bound, readLarge }: HttpCall, params: Fields, query: Fields) {
+  if (!readLarge) return undefined
+  const isPaid = bound.operation.price !== null && headerPayments(visit.request.headers).length > 0
+  return (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid })
 }

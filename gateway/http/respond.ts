@@ -1,7 +1,8 @@
 /** Writes an Answer to the socket: page or data, headers, receipts, caching, compression. Nothing else sends answers. */
 import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
-import { errorAnswer } from '../calls/answers.ts'
+import { LRUCache } from 'lru-cache'
+import { areKeptHeaders, errorAnswer, isConstantAnswer, isSharedAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
@@ -27,31 +28,159 @@ export interface ResponderParts {
   readonly closing: { readonly signal: AbortSignal }
 }
 
+/** An answer as it is sent: the same for every caller who wants it in this form. */
+interface Message {
+  readonly status: number
+  /** Names and values in turn, as `writeHead` takes them. */
+  readonly head: readonly string[]
+  /** One or more pieces. Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
+  readonly body: readonly Buffer[] | null
+  readonly etag: string | undefined
+}
+
+/** The messages of a shared answer: an operation has one for each form and encoding. */
+type Messages = Map<Operation, (Message | undefined)[]>
+
+const sharedMessages = new WeakMap<Answer, Messages>()
+
 /** Sends an answer. Of an event stream or an upstream's stream it sends the head; the caller sends the rest. */
 export function respond(parts: ResponderParts, exchange: Exchange, answer: Answer): void {
-  const { request, response, operation, browser, callId } = exchange
+  const { request, response, operation, browser } = exchange
   if (response.headersSent || response.destroyed) return
+  const isGzip = operation?.price === null && isRead(request) && acceptsGzip(request)
+  const messages = operation && isRead(request) ? messagesOf(answer, operation, browser) : null
+  const form = (browser ? 2 : 0) + (isGzip ? 1 : 0)
+  const known = messages?.[form]
+  if (known) return send(parts, exchange, known)
+  const message = messageOf(parts, exchange, answer, isGzip)
+  // A page that could not be rendered is an answer to this call alone.
+  if (messages && message.status === answer.status) messages[form] = message
+  send(parts, exchange, message)
+}
+
+/** The messages that were made of this answer; null for an answer to one call. */
+function messagesOf(answer: Answer, operation: Operation, browser: boolean): (Message | undefined)[] | null {
+  // A page also shows what belongs to the catalog, so only an answer that changes with the catalog has lasting pages.
+  const isPage = operation.view !== null && (browser || operation.response === null)
+  if (!isSharedAnswer(answer) || (isPage && !isConstantAnswer(answer))) return null
+  let messages = sharedMessages.get(answer)
+  if (!messages) sharedMessages.set(answer, (messages = new Map()))
+  let ofOperation = messages.get(operation)
+  if (!ofOperation) messages.set(operation, (ofOperation = []))
+  return ofOperation
+}
+
+/** The heads of plain answers by their headers and operation: without compression, and where it is worth the while. */
+const keptHeads = new WeakMap<Answer['headers'], Map<Operation, (readonly string[] | undefined)[]>>()
+
+function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
+  const { operation, request } = exchange
+  const isPlain = areKeptHeaders(answer.headers) && answer.receipt === undefined && !isGzip && !exchange.browser
+  if (!isPlain || operation === null || operation.response === null || !isRead(request))
+    return newMessage(parts, exchange, answer, isGzip)
+  let heads = keptHeads.get(answer.headers)
+  if (!heads) keptHeads.set(answer.headers, (heads = new Map()))
+  let ofOperation = heads.get(operation)
+  if (!ofOperation) heads.set(operation, (ofOperation = []))
+  const { status } = answer
+  const body = answer.pieces ?? [answer.body]
+  const length = lengthOf(body)
+  const kind = operation.price === null && isCompressibleLength(length) ? 1 : 0
+  const head = status === 200 ? ofOperation[kind] : undefined
+  if (head) return { status, head: head.concat('content-length', String(length)), body, etag: answer.headers['etag'] }
+  const message = newMessage(parts, exchange, answer, isGzip)
+  // The length comes last.
+  if (message.status === 200) ofOperation[kind] = message.head.slice(0, -2)
+  return message
+}
+
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
+  const { request, operation, browser } = exchange
   const sent: Answer =
     operation?.form && browser
       ? { ...answer, status: 303, headers: { location: formTarget(operation.form, answer) }, body: Buffer.alloc(0) }
       : renderPage(parts, exchange, answer)
-  const isPage = !answer.stream && sent.headers['content-type']?.startsWith('text/html') === true
-  const headers: Record<string, string | number> = {
-    ...(isPage ? parts.headers.page : parts.headers.data),
+  const type = answer.stream ? undefined : sent.headers['content-type']
+  const headers: Record<string, string> = {
+    ...(type?.startsWith('text/html') ? parts.headers.page : parts.headers.data),
     ...sent.headers,
-    'x-call-id': callId,
     'cache-control': cacheControl(operation, sent, request.method),
     ...(answer.quote ? { 'payment-required': answer.quote.header } : {}),
     ...(answer.receipt ? receiptHeaders(answer.receipt) : {}),
     ...(isNegotiated(operation) ? { vary: 'Accept' } : {}),
-    ...(parts.closing.signal.aborted ? { connection: 'close' } : {}),
   }
+  const { status } = sent
   if (answer.events) {
     headers['content-type'] = 'text/event-stream; charset=utf-8'
     headers['x-accel-buffering'] = 'no'
   }
-  if (answer.events || answer.stream) response.writeHead(sent.status, headers)
-  else sendBody(exchange, sent, headers)
+  const { etag } = sent.headers
+  if (answer.events || answer.stream) return { status, head: headOf(headers), body: null, etag }
+  const isCompressible = operation?.price === null && isRead(request) && isWorthCompressing(type, sent.body)
+  if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
+  if (isCompressible && isGzip) Object.assign(headers, gzipHeaders(etag))
+  const body = isCompressible && isGzip ? [gzipped(sent.body)] : piecesOf(sent, answer)
+  headers['content-length'] = String(lengthOf(body))
+  return { status, head: headOf(headers), body, etag }
+}
+
+/** What is sent: in pieces only if it is still the body that a handler made of them. */
+function piecesOf(sent: Answer, answer: Answer): readonly Buffer[] {
+  return sent === answer && answer.pieces && answer.receipt === undefined ? answer.pieces : [sent.body]
+}
+
+function headOf(headers: Readonly<Record<string, string>>): readonly string[] {
+  const head: string[] = []
+  // Half the time of Object.entries and flat, on every answer.
+  for (const name in headers) head.push(name, headers[name] as string)
+  return head
+}
+
+/** Writes a message, or 304 if the caller has it already. */
+function send({ closing }: ResponderParts, { request, response, operation, callId }: Exchange, message: Message): void {
+  const { status, head, body, etag } = message
+  const own = closing.signal.aborted ? ['x-call-id', callId, 'connection', 'close'] : ['x-call-id', callId]
+  if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
+    response.writeHead(304, [...withoutContent(head), ...own]).end()
+    return
+  }
+  response.writeHead(status, head.concat(own))
+  if (body === null) return
+  if (request.method === 'HEAD') response.end()
+  else sendPieces(response, body)
+}
+
+/** Sends pieces in one write. */
+function sendPieces(response: Response, pieces: readonly Buffer[]): void {
+  if (pieces.length > 1) response.cork()
+  for (let at = 0; at < pieces.length - 1; at += 1) response.write(pieces[at])
+  response.end(pieces.at(-1))
+}
+
+/** A head without what describes the body. */
+function withoutContent(head: readonly string[]): readonly string[] {
+  const named = Array.from({ length: head.length / 2 }, (_, nth) => head.slice(2 * nth, 2 * nth + 2))
+  return named.filter(([name = '']) => !/^content-(?:type|encoding|length)$/.test(name)).flat()
+}
+
+/** True for the methods that only read. */
+function isRead({ method }: Request): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+const gzipByHeader = new LRUCache<string, boolean>({ max: 200 })
+
+/** True if the caller accepts gzip. Parsed once for each value of the header, of which clients send few. */
+function acceptsGzip(request: Request): boolean {
+  const text = request.headers['accept-encoding']
+  if (text === undefined) return false
+  const known = gzipByHeader.get(text)
+  if (known !== undefined) return known
+  const accepted = request.acceptsEncodings('gzip') === 'gzip'
+  if (text.length <= 200) gzipByHeader.set(text, accepted)
+  return accepted
 }
 
 /** The headers of a 402 that depend on its operation and quote. */
@@ -66,28 +195,6 @@ export function challengeHeaders(operation: Operation, quote: Quote): Readonly<R
 /** True if the operation answers with a page or with data, as the caller prefers. */
 function isNegotiated(operation: Operation | null): boolean {
   return operation?.view != null && operation.response !== null
-}
-
-/** Sends head and body, compressed if possible, or 304 if the caller has the body already. */
-function sendBody(
-  { request, response, operation }: Exchange,
-  { status, headers: { etag }, body: plain }: Answer,
-  headers: Record<string, string | number>,
-): void {
-  const isFree = operation?.price === null
-  const isRead = request.method === 'GET' || request.method === 'HEAD'
-  const isCompressible = isFree && isRead && isWorthCompressing(headers['content-type'], plain)
-  if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
-  const body = isCompressible && request.acceptsEncodings('gzip') ? gzipped(plain) : plain
-  if (body !== plain) Object.assign(headers, gzipHeaders(etag))
-  if (status === 200 && isFree && isFresh(request, etag)) {
-    for (const name of ['content-type', 'content-encoding']) delete headers[name]
-    response.writeHead(304, headers).end()
-    return
-  }
-  headers['content-length'] = body.length
-  response.writeHead(status, headers)
-  response.end(request.method === 'HEAD' ? undefined : body)
 }
 
 /** Renders the answer as a page if the caller wants one. If the view fails, the caller gets JSON. */
@@ -118,7 +225,7 @@ function cacheControl(operation: Operation | null, { status, headers, events }: 
 /** Returns true if If-None-Match names this ETag (RFC 9110, section 13.1.2: weak comparison). */
 function isFresh(request: Request, etag: string | undefined): boolean {
   const known = request.headers['if-none-match']
-  if (known === undefined || etag === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false
+  if (known === undefined || etag === undefined || !isRead(request)) return false
   if (known.trim() === '*') return true
   return known.split(',').some((tag) => opaqueTag(tag) === opaqueTag(etag))
 }
@@ -135,9 +242,11 @@ const COMPRESSIBLE = /^(?:text\/|application\/(?:json|xml|linkset\+json|javascri
 const compressedBodies = new WeakMap<Buffer, Buffer>()
 
 /** Only free answers are compressed: the receipt of a paid answer has the digest of its bytes. */
-function isWorthCompressing(type: string | number | undefined, { length }: Buffer): boolean {
-  return typeof type === 'string' && COMPRESSIBLE.test(type) && length >= MIN_GZIP_BYTES && length <= MAX_GZIP_BYTES
+function isWorthCompressing(type: string | undefined, { length }: Buffer): boolean {
+  return typeof type === 'string' && COMPRESSIBLE.test(type) && isCompressibleLength(length)
 }
+
+const isCompressibleLength = (length: number): boolean => length >= MIN_GZIP_BYTES && length <= MAX_GZIP_BYTES
 
 /** Returns the body compressed with gzip. The same buffer is compressed only once. */
 export function gzipped(body: Buffer): Buffer {

@@ -1,6 +1,6 @@
 /** Node's HTTP server under Express, without the prototype change per request that costs Express most of its time. */
 import http from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { errorBody, InvalidInput } from '../errors.ts'
 
@@ -12,6 +12,8 @@ const HEADERS_TIMEOUT_MS = 20_000
 const REQUEST_TIMEOUT_MS = 300_000
 /** How long running requests may take to finish before their connections are closed. */
 const CLOSE_GRACE_MS = 10_000
+/** How long a server that is replaced waits for the next request of each open connection. */
+const DRAIN_MS = 5_000
 
 /** Handles a request whose class has Express's methods. */
 export type Listener = (request: express.Request, response: express.Response) => void
@@ -21,12 +23,16 @@ type MessageClass = new (...args: never[]) => object
 /** A server that aborts `closing` when it begins to close, and drops each connection as it becomes idle from then on. */
 class ClosingServer extends http.Server {
   readonly #closing: AbortController
+  #isDraining = false
 
   constructor(options: http.ServerOptions, listener: Listener, closing: AbortController) {
+    // One function for all responses: a closure for each would cost the cheapest calls more than it is worth.
+    const answered = (): void => {
+      if (closing.signal.aborted && !this.#isDraining) setImmediate(() => this.closeIdleConnections())
+    }
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
-      response.once('close', () => {
-        if (closing.signal.aborted) setImmediate(() => this.closeIdleConnections())
-      })
+      if (closing.signal.aborted) response.shouldKeepAlive = false
+      response.on('close', answered)
       listener(request as express.Request, response as express.Response)
     }
     super(options, handle)
@@ -40,6 +46,24 @@ class ClosingServer extends http.Server {
   override close(callback?: (error?: Error) => void): this {
     this.#closing.abort()
     return super.close(callback)
+  }
+
+  /**
+   * Stops accepting connections, and tells each open one with its next answer that it ends. An idle connection that the
+   * server just closed would lose the request that is on its way. Resolves when all have ended, or after five seconds.
+   */
+  async drain(): Promise<void> {
+    this.#isDraining = true
+    this.#closing.abort()
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, DRAIN_MS)
+      // Without the part of http.Server that closes idle connections.
+      NetServer.prototype.close.call(this, () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+    this.#isDraining = false
   }
 }
 
@@ -84,15 +108,17 @@ function answerMalformed(error: Error & { code?: string }, socket: Socket): void
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 
-/** Stops accepting connections, gives running requests 10 seconds to finish, and closes the connections that remain. */
-export async function closeServer(server: http.Server): Promise<void> {
+/**
+ * Stops accepting connections, gives running requests 10 seconds to finish, and closes the connections that remain.
+ * @param drains lets open connections end with an answer first, because another process accepts new ones
+ */
+export async function closeServer(server: http.Server, { drains = false } = {}): Promise<void> {
   if (!server.listening) return
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
-    server.close(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-    server.closeIdleConnections()
-  })
+  const closed = new Promise<void>((resolve) => server.once('close', () => resolve()))
+  if (drains && server instanceof ClosingServer) await server.drain()
+  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
+  server.close()
+  server.closeIdleConnections()
+  await closed
+  clearTimeout(timer)
 }

@@ -24,9 +24,9 @@ import { RateLimited, ServiceError } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { readBytes } from '../http/request-body.ts'
-import { parseJson } from '../http/json-body.ts'
+import { parseJson } from '../validation/json-body.ts'
 import { bucketOf } from '../http/rate-limit.ts'
-import { clientOf, credentialOf, headerPayments, headerToken, idempotencyKey, watchCaller } from '../http/request.ts'
+import { clientOf, credentialOf, headerPayments, headerToken, HttpCaller, idempotencyKey } from '../http/request.ts'
 import { answerPost, type Method, type Methods, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
@@ -69,8 +69,7 @@ interface PreparedEdition {
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Aborts when the caller disconnects. */
-  readonly signal: AbortSignal
+  readonly caller: HttpCaller
 }
 
 /** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
@@ -115,9 +114,9 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
     sendRpcError(response, 400, ErrorCode.ParseError, error.message)
     return
   }
-  const { signal } = watchCaller(response)
-  const { status, body } = await answerPost(request, message, methods, { request, response, signal })
-  if (signal.aborted) return
+  const caller = new HttpCaller(response)
+  const { status, body } = await answerPost(request, message, methods, { request, response, caller })
+  if (response.closed) return
   if (body === null) response.writeHead(status).end()
   else {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
@@ -210,7 +209,7 @@ async function callTool(
   edition: Edition,
   tool: Tool,
   params: CallToolRequest['params'],
-  { request, response, signal }: Exchange,
+  { request, response, caller }: Exchange,
 ): Promise<string> {
   const bound = edition.bound.get(tool.operation.id)
   if (!bound) throw new McpError(ErrorCode.InvalidParams, `The tool ${params.name} is not available.`)
@@ -223,9 +222,12 @@ async function callTool(
     credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
     ...idempotencyKey(request.headers),
     client: bucketOf(clientOf(request)),
-    signal,
+    get signal() {
+      return caller.signal
+    },
+    caller,
     onSent: (listener) => void response.once('finish', listener),
-    read: async () => input,
+    read: () => input,
   })
   log.info({ call: id, tool: params.name, status: answer.status }, 'tool call')
   return toolResult(answer, tool, id)

@@ -81,7 +81,7 @@ function contentOf({ headers, body, value }: Answer): Pick<ResultParts, 'text' |
   const json = body.toString('utf8')
   const text = JSON.stringify(json)
   if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { text }
-  // The gateway itself has just serialized an object.
+  // The gateway itself has just serialized an object, or the handler has written one.
   if (isObject(value) && !Buffer.isBuffer(value) && json.startsWith('{')) return { text, structured: json }
   const parsed: unknown = JSON.parse(json)
   return isObject(parsed) ? { text, structured: JSON.stringify(parsed) } : { text }

@@ -5,6 +5,7 @@
  */
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
+import { constant, frozen, isShared, share } from './immutable.ts'
 
 export {
   isPostgres,
@@ -20,6 +21,7 @@ export {
 export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { transfer } from './transfer.ts'
+export { hasUnreadBody } from './unread-body.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
 
 /** A file that a caller sent, in a form or as text in a JSON body. */
@@ -335,9 +337,14 @@ export function definePlugin<const Name extends string>(plugin: Plugin<Name>): P
 export interface ReplyInit {
   /** An HTTP status from 200 to 599. The default is 200. */
   readonly status?: number
-  /** Headers of the answer. Those about the connection, the payment and CORS are reserved for the gateway. */
+  /**
+   * Headers of the answer. If the object is frozen and used for several replies, it is prepared for sending once. Those
+   * about the connection, the payment and CORS are reserved for the gateway.
+   */
   readonly headers?: Readonly<Record<string, string>>
 }
+
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** One server-sent event. */
 export interface ServerEvent {
@@ -347,19 +354,60 @@ export interface ServerEvent {
   readonly data: unknown
 }
 
-/** An answer with a status, headers, or a stream of events. A handler that needs none of them returns the body itself. */
+/**
+ * An answer with a status, headers, or a stream of events. A handler that needs none of them returns the body itself. A
+ * string or Buffer is sent as it is if the headers name a content-type; do not change a Buffer afterwards.
+ */
 export class Reply<Body = unknown> {
-  readonly body: Body
+  readonly #body: Body
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** The events of a stream. */
   readonly source: AsyncIterable<ServerEvent> | undefined
 
   constructor(body: Body, init: ReplyInit = {}, source?: AsyncIterable<ServerEvent>) {
-    this.body = body
+    this.#body = body
     this.status = init.status ?? 200
-    this.headers = init.headers ?? {}
+    this.headers = init.headers ?? NO_HEADERS
     this.source = source
+  }
+
+  get body(): Body {
+    return this.#body
+  }
+
+  /**
+   * The answer to every call with this input, as long as the catalog stays the same. It is frozen, checked against its
+   * schema, and serialised or rendered as a page once: make it once per catalog and return the same object each time.
+   *
+   * @example const replies = new WeakMap<Catalog, Reply>() // replies.set(catalog, Reply.constant({ word: 'gold' }))
+   */
+  static constant<Body>(body: Body, init: ReplyInit = {}): Reply<Body> {
+    return constant(new Reply(frozen(body), init))
+  }
+
+  /**
+   * Makes a reply that several calls may get, for example until the data behind it change. It is frozen, checked against
+   * its schema and serialised once, however often a handler returns it. In each call the handler decides whether this
+   * object is still the answer.
+   *
+   * @example if (price.at !== last?.at) last = { at: price.at, reply: Reply.shared(new Reply(price)) }
+   */
+  static shared<Body>(reply: Reply<Body>): Reply<Body> {
+    // What was written as JSON is frozen when it is parsed.
+    if (!(reply instanceof JsonReply)) frozen(reply.body)
+    return share(reply)
+  }
+
+  /**
+   * Answers with JSON that is written already, in UTF-8, as one buffer or in pieces. The bytes are sent unchanged, pieces
+   * without a copy, so do not change a buffer afterwards. Whoever needs the value gets it parsed: pages, checks against the
+   * schema, and products that ask.
+   *
+   * @example Reply.json<Rows>([Buffer.from('{"rows":['), rows, Buffer.from(']}')])
+   */
+  static json<Body>(json: Buffer | readonly Buffer[], init: ReplyInit = {}): Reply<Body> {
+    return new JsonReply<Body>(json, init)
   }
 
   /**
@@ -369,5 +417,32 @@ export class Reply<Body = unknown> {
    */
   static events(source: AsyncIterable<ServerEvent>): Reply<never> {
     return new Reply(undefined as never, {}, source)
+  }
+}
+
+/** A reply of JSON that a handler has written itself. `body` is its value, parsed when it is first read. */
+export class JsonReply<Body = unknown> extends Reply<Body> {
+  /** The JSON in pieces, in order. */
+  readonly pieces: readonly Buffer[]
+  #bytes: Buffer | null = null
+  #parsed: { readonly value: Body } | null = null
+
+  constructor(json: Buffer | readonly Buffer[], init: ReplyInit = {}) {
+    super(undefined as Body, init)
+    this.pieces = Buffer.isBuffer(json) ? [json] : json
+  }
+
+  get bytes(): Buffer {
+    const [first, ...more] = this.pieces
+    return (this.#bytes ??= first && more.length === 0 ? first : Buffer.concat(this.pieces))
+  }
+
+  override get body(): Body {
+    return (this.#parsed ??= { value: this.#parse() }).value
+  }
+
+  #parse(): Body {
+    const value = JSON.parse(this.bytes.toString('utf8')) as Body
+    return isShared(this) ? frozen(value) : value
   }
 }

@@ -3,7 +3,7 @@
  * addresses, gas for settlements, a payee and a funded buyer. It never uses chain id 8453, so that a signature made here
  * is worthless on Base.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import secp256k1 from 'secp256k1'
 import { getAddress } from 'viem/utils'
@@ -32,6 +32,15 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
+/** The sandbox as one process opens it for several. */
+export interface OpenSandbox extends Sandbox {
+  /** What worker `nth`, from 0, needs to join. It pays gas with a key of its own, the same one after a restart. */
+  share(nth: number): Promise<SharedSandbox>
+}
+
+/** What a process needs to join a sandbox that another process keeps open. It survives JSON. */
+export type SharedSandbox = Pick<Sandbox, 'rpcUrl' | 'pid' | 'settleKey' | 'payTo' | 'buyer'>
+
 export interface SandboxOptions {
   /** Holds sandbox.json and the folder chain/. */
   readonly dataDir: string
@@ -42,6 +51,7 @@ export interface SandboxOptions {
   readonly payTo?: Hex | null
 }
 
+const network: Network = NETWORKS['base-sepolia']
 const USDC = 1_000_000n
 const BUYER_BALANCE = 10_000n * USDC
 const LOW_BALANCE = 1_000n * USDC
@@ -54,18 +64,19 @@ const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
  * Opens the sandbox in `dataDir` with the keys, chain and balances of the last run. A buyer with less than 1,000 test
  * USDC is topped up to 10,000; other balances stay. Throws with instructions if no chain can be started.
  */
-export async function openSandbox({ dataDir, blockSeconds, log, payTo }: SandboxOptions): Promise<Sandbox> {
-  const network: Network = NETWORKS['base-sepolia']
+export async function openSandbox({ dataDir, blockSeconds, log, payTo }: SandboxOptions): Promise<OpenSandbox> {
   const folder = join(dataDir, 'chain')
   const chains = await openChainFolder({ folder, chainId: network.chainId, log })
   const keys = await readKeys(join(folder, 'keys.json'))
   const buyer = { address: addressOf(keys.buyer), privateKey: keys.buyer }
+  /** The keys of workers. A chain that is restarted from an old state may lack their gas. */
+  const sharedKeys = new Set<Hex>()
 
   const attach = async () => {
     const chain = await chains.attach()
     // Two gateways on one chain must not use the nonces of the same key.
     const settleKey = chain.shared ? newKey() : keys.settle
-    await prepare(chain.rpc, { network, settleKey, buyer: buyer.address, blockSeconds, log })
+    await prepare(chain.rpc, { settleKeys: [settleKey, ...sharedKeys], buyer: buyer.address, blockSeconds, log })
     return { ...chain, settleKey }
   }
 
@@ -96,6 +107,12 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
       }
       await writeAtomically(join(dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
     },
+    async share(nth) {
+      const settleKey = nth === 0 ? chain.settleKey : derivedKey(chain.settleKey, nth)
+      sharedKeys.add(settleKey)
+      await chain.rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
+      return { rpcUrl: chain.rpcUrl, pid: keeper.chain.pid, settleKey, payTo: payee, buyer }
+    },
     close() {
       closing ??= keeper.stop().then(() => chains.detach(keeper.chain))
       return closing
@@ -103,19 +120,23 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
   }
 }
 
+/** Joins a sandbox that another process keeps open. Closing it leaves the chain to that process. */
+export function joinSandbox(shared: SharedSandbox): Sandbox {
+  return { ...shared, network, describe: async () => {}, close: async () => {} }
+}
+
 interface PrepareParts {
-  readonly network: Network
-  readonly settleKey: Hex
+  readonly settleKeys: readonly Hex[]
   readonly buyer: Hex
   readonly blockSeconds: number
   readonly log: Logger
 }
 
 /** Makes a chain act as the network: contracts, gas for settlements, a funded buyer, and blocks at the interval. */
-async function prepare(rpc: Rpc, { network, settleKey, buyer, blockSeconds, log }: PrepareParts): Promise<void> {
+async function prepare(rpc: Rpc, { settleKeys, buyer, blockSeconds, log }: PrepareParts): Promise<void> {
   await rpc.call('anvil_setCode', network.asset, runtimeOf('usdc'))
   await rpc.call('anvil_setCode', MULTICALL3, runtimeOf('multicall3'))
-  await rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
+  for (const key of settleKeys) await rpc.call('anvil_setBalance', addressOf(key), GAS)
   await fund(rpc, network, buyer, log)
   // A restarted chain still has the time of its last block; a new block sets it to the present.
   await rpc.call('evm_mine')
@@ -160,5 +181,13 @@ function newKey(): Hex {
   for (;;) {
     const key = randomBytes(32)
     if (secp256k1.privateKeyVerify(key)) return `0x${key.toString('hex')}`
+  }
+}
+
+/** The same key for the same `nth`, so that a worker finds its transactions again after a restart. */
+function derivedKey(key: Hex, nth: number): Hex {
+  for (let seed = `${key}/${nth}`; ; seed += '/') {
+    const derived = createHash('sha256').update(seed).digest()
+    if (secp256k1.privateKeyVerify(derived)) return `0x${derived.toString('hex')}`
   }
 }

@@ -3,11 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve, sep } from 'node:path'
 import { expect } from 'chai'
-import { generatePrivateKey } from 'viem/accounts'
 import { json } from '../support/agent.ts'
 import { SERVICE } from '../support/catalog.ts'
-import { freePort, PAY_TO } from '../support/gateway.ts'
-import { requireBuild, startGateway, type Started } from '../support/process.ts'
+import { freePort } from '../support/gateway.ts'
+import { environmentIn, requireBuild, startGateway, type Started } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { wordPlugin, wordProduct } from './live-gateway.ts'
 
@@ -112,18 +111,7 @@ describe('a built gateway', () => {
     write('plugins/adder/sum.ts', SUM)
     write('plugins/adder/add.ts', 'export const add = (one: number, other: number): number => one + other')
     write('plugins/timer/index.ts', TIMER)
-    const environment = {
-      NETWORK: 'base-sepolia',
-      PAY_TO,
-      SETTLE_RPC_URL: 'http://127.0.0.1:9/',
-      SETTLE_KEY: generatePrivateKey(),
-      DATA_DIR: join(folder, 'data'),
-      CATALOG_DIR: join(folder, 'catalog'),
-      PLUGIN_DIRS: join(folder, 'plugins'),
-      PORT: String(port),
-      LOG_LEVEL: 'warn',
-      TMPDIR: temporary,
-    }
+    const environment = { ...environmentIn(folder, port), TMPDIR: temporary }
     running = await startGateway(/is open at/, environment, project)
   }
   async function close(): Promise<void> {

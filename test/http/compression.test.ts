@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { constant } from '../../gateway/catalog/immutable.ts'
+import { constant } from '../../gateway/plugin/immutable.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
 import { gzipped } from '../../gateway/http/respond.ts'
 import { rawRequest, requestLine } from './raw.ts'

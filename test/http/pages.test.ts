@@ -1,22 +1,26 @@
 import { expect } from 'chai'
 import request from 'supertest'
 import { InvalidInput, Unavailable } from '../../gateway/errors.ts'
+import { Reply } from '../../gateway/plugin/plugin.ts'
 import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 
 const LONG_STYLE = 'body { color: black }\n'.repeat(200)
 
+const CONSTANT = Reply.constant({ title: 'always' })
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const VIEWS = {
   'report.pug': 'h1= title\np.path= path\np.service= service.name',
   'error.pug': 'h1= status\np.code= code\np.id= call_id\nif detail\n  p.msg= detail[0].msg',
   'payment.pug': 'h1 Pay\np.price= operation.priceText\np.network= network.name\np.url= requirements.resource.url',
   'broken.pug': 'p= nothing.here',
+  'drawn.pug': 'p= Math.random()',
   'assets/style.css': 'body {}',
   'assets/long.css': LONG_STYLE,
 }
 
 describe('a page', () => {
   let gateway: TransportGateway
+  const textOf = async (path: string): Promise<string> => (await request(gateway.server).get(path).expect(200)).text
   before(async () => {
     const form = { success: '/report/{rid}', failure: '/?err={code}' }
     const media = { body: {}, bodyMedia: ['application/x-www-form-urlencoded'] }
@@ -26,12 +30,16 @@ describe('a page', () => {
           title: raw.params['rid'],
         })),
         route('showEither', 'GET /either', { view: 'report' }, () => ({ title: 'both' })),
+        route('showWritten', 'GET /written', { view: 'report' }, () => Reply.json(Buffer.from('{ "title": "ready" }'))),
+        route('showConstant', 'GET /constant', { view: 'drawn', response: null }, () => CONSTANT),
+        route('showLive', 'GET /live', { view: 'drawn', response: null }, () => ({})),
         route('showBroken', 'GET /broken', { view: 'broken', response: null }),
         route('showInvalid', 'GET /invalid', { view: 'report', response: null }, () => {
           throw new InvalidInput('must be <small>', ['query', 'ok'])
         }),
         route('getCurrent', 'GET /v1/current', PRICED),
         route('send', 'POST /send', { form, ...media }, () => ({ rid: 'a b/1', other: 2 })),
+        route('sendWritten', 'POST /send-written', { form, ...media }, () => Reply.json(Buffer.from('{"rid":"b2"}'))),
         route('refuse', 'POST /refuse', { form, ...media }, () => {
           throw new Unavailable()
         }),
@@ -40,6 +48,13 @@ describe('a page', () => {
     )
   })
   after(() => gateway.close())
+
+  it('of a constant answer is rendered once, any other for each call', async () => {
+    const [first, second] = [await textOf('/constant'), await textOf('/constant')]
+    expect(second).to.equal(first)
+    expect(await textOf('/constant?again=1')).to.equal(first)
+    expect(await textOf('/live')).to.not.equal(await textOf('/live'))
+  })
 
   it('is rendered from its view and the value of its handler, with the content security policy of pages', async () => {
     const { headers, text } = await request(gateway.server).get('/report/x%3Cb%3E').expect(200)
@@ -64,6 +79,15 @@ describe('a page', () => {
       expect((await request(gateway.server).get('/either').set('Accept', accept)).body, accept).to.deep.equal({
         title: 'both',
       })
+  })
+
+  it('shows the value of JSON that the handler has written, and redirects with it', async () => {
+    const page = await request(gateway.server).get('/written').set('Accept', BROWSER).expect(200)
+    expect(page.text).to.contain('<h1>ready</h1>')
+    const data = await request(gateway.server).get('/written').set('Accept', 'application/json').expect(200)
+    expect(data.text).to.equal('{ "title": "ready" }')
+    const sent = request(gateway.server).post('/send-written').type('form').set('Accept', BROWSER).send({ a: 1 })
+    await sent.expect(303).expect('Location', '/report/b2')
   })
 
   it('shows an error to a browser, escaped and with its status', async () => {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { answerOf, errorAnswer } from '../../gateway/calls/answers.ts'
 import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
+import { bodyRulesOf } from '../../gateway/catalog/large-body.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
@@ -110,6 +111,7 @@ export function editionOf(
     {
       operation,
       validate: (raw) => raw,
+      bodyRules: () => bodyRulesOf(operation, schemas),
       handle: () => Promise.reject(new Error('this gateway runs its handlers in serve')),
       assertAvailable: () => {},
     },

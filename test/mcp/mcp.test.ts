@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import { InvalidInput, ServiceError, Unavailable } from '../../gateway/errors.ts'
+import { Reply } from '../../gateway/plugin/plugin.ts'
 import { proves } from '../requirements.ts'
 import {
   BASE_URL,
@@ -48,6 +49,7 @@ const ROUTES: readonly Route[] = [
   route('failSettling', 'GET /v1/unsettled', { ...PRICED, tool: 'fail_settling' }, () => {
     throw new ServiceError('settlement_failed', 'The balance is too small.', { reason: 'insufficient_funds' })
   }),
+  route('getWritten', 'GET /v1/written', { tool: 'get_written' }, () => Reply.json(Buffer.from('{"n":"1\\n"}'))),
   route('getHidden', 'GET /v1/hidden'),
 ]
 
@@ -101,6 +103,7 @@ describe('the MCP endpoint', () => {
       'check_bars',
       'estimate',
       'fail_settling',
+      'get_written',
     ])
     expect(tools.every(({ outputSchema }) => outputSchema === undefined)).to.equal(true)
   })
@@ -110,6 +113,12 @@ describe('the MCP endpoint', () => {
     expect(result.isError ?? false).to.equal(false)
     expect(result.structuredContent).to.deep.equal({ free: true })
     expect(result.content).to.deep.equal([{ type: 'text', text: '{"free":true}' }])
+  })
+
+  it('answers with JSON that the handler has written as with a value', async () => {
+    const result = await use(await connect(), 'get_written')
+    expect(result.structuredContent).to.deep.equal({ n: '1\n' })
+    expect(result.content).to.deep.equal([{ type: 'text', text: '{"n":"1\\n"}' }])
   })
 
   it('answers an unpaid call with the payment requirements in every place where clients look', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { answerOf, errorAnswer } from '../../../gateway/calls/answers.ts'
-import { constant } from '../../../gateway/catalog/immutable.ts'
+import { answerOf, errorAnswer, isConstantAnswer, isSharedAnswer, valueOf } from '../../../gateway/calls/answers.ts'
 import { InvalidInput, NotFound, ServiceError } from '../../../gateway/errors.ts'
 import { Reply } from '../../../gateway/plugin/plugin.ts'
 import { proves } from '../../requirements.ts'
@@ -20,13 +19,43 @@ describe('the answer to a call', () => {
     expect(answer.headers['content-type']).to.equal('text/plain')
   })
 
+  it('is the JSON that the handler has written, unchanged', () => {
+    const bytes = Buffer.from('{ "price": 1900.0 }')
+    const answer = answerOf(Reply.json(bytes, { status: 201, headers: { ETag: '"p1"' } }))
+    expect(answer.body).to.equal(bytes)
+    expect(answer.status).to.equal(201)
+    expect(answer.headers).to.deep.equal({ 'content-type': 'application/json; charset=utf-8', etag: '"p1"' })
+    expect(valueOf(answer)).to.deep.equal({ price: 1900 })
+    const shown = answerOf(Reply.json(bytes), true)
+    expect([shown.body.length, valueOf(shown)]).to.deep.equal([0, { price: 1900 }])
+  })
+
   it('is serialized once for a constant document, and each time for any other value', () => {
-    const [document, value] = [constant(new Reply({ a: { b: 1 } })), new Reply({ a: { b: 1 } })]
+    const [document, value] = [Reply.constant({ a: { b: 1 } }), new Reply({ a: { b: 1 } })]
     expect(answerOf(document)).to.equal(answerOf(document))
     expect(() => Object.assign((document.body as { a: object }).a, { b: 2 })).to.throw(TypeError)
     answerOf(value)
     Object.assign((value.body as { a: object }).a, { b: 2 })
     expect(json(answerOf(value).body)).to.deep.equal({ a: { b: 2 } })
+  })
+
+  it('is serialized once for a shared reply, which is no constant one', () => {
+    const [shared, other] = [Reply.shared(new Reply({ a: 1 })), Reply.shared(new Reply({ a: 1 }))]
+    expect(answerOf(shared)).to.equal(answerOf(shared))
+    expect(answerOf(shared)).to.not.equal(answerOf(other))
+    expect([isSharedAnswer(answerOf(shared)), isConstantAnswer(answerOf(shared))]).to.deep.equal([true, false])
+    const constant = answerOf(Reply.constant({ a: 1 }))
+    expect([isSharedAnswer(constant), isConstantAnswer(constant)]).to.deep.equal([true, true])
+    expect(isSharedAnswer(answerOf(new Reply({ a: 1 })))).to.equal(false)
+  })
+
+  it('has the joined bytes of JSON in pieces as its body, also in a copy', () => {
+    const pieces = [Buffer.from('{"a":'), Buffer.from('[1,2]'), Buffer.from('}')]
+    const answer = answerOf(Reply.json(pieces))
+    expect({ ...answer }.body.toString()).to.equal('{"a":[1,2]}')
+    expect(answer.body).to.equal(answer.body)
+    expect(answer.pieces).to.deep.equal(pieces)
+    expect(valueOf(answer)).to.deep.equal({ a: [1, 2] })
   })
 
   it('is empty if the handler returns nothing', () => {

@@ -79,7 +79,7 @@ describe('a call', () => {
       await buy(`${url}/v1/echo/hello`, wallet)
       const key = [...shop.settler.transfers].at(-1)?.key as string
       const events = await shop.gateway.journal.events(key)
-      expect(events.map((event) => event.state)).to.deep.equal(['reserved', 'answered', 'submitted', 'settled'])
+      expect(events.map((event) => event.state)).to.deep.equal(['reserved', 'submitted', 'settled'])
     })
 
     it('gets the stored answer and the same receipt when it is repeated', async () => {

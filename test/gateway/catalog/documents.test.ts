@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseJson } from '../../../gateway/validation/json.ts'
-import { readDocuments, readJson } from '../../../gateway/catalog/documents.ts'
+import { JsonFiles, readDocuments } from '../../../gateway/catalog/documents.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
 import fc from 'fast-check'
 
@@ -107,11 +107,30 @@ describe('the catalog folder', () => {
 
   it('is read without a file that has just been removed, and reports why a file cannot be read', async () => {
     catalog = openCatalog()
-    expect(await readJson(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
-    const read = await readJson(catalog.catalogDir)
+    const files = new JsonFiles()
+    expect(await files.read(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
+    const read = await files.read(catalog.catalogDir)
     expect(read?.issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
       ['read', 'Cannot be read (EISDIR). Give the gateway permission to read it, or remove it.'],
     ])
+  })
+
+  it('gives the same value for a file that has not changed, and the new one for an edit of the same length', async () => {
+    catalog = openCatalog({ 'tin.json': { price: 1 }, 'zinc.json': { price: 1 } })
+    const files = new JsonFiles()
+    const read = async () => {
+      const { documents } = await readDocuments(catalog.catalogDir, files)
+      return new Map(documents.map(({ file, content }) => [file, content]))
+    }
+    const before = await read()
+    catalog.write('tin.json', { price: 2 })
+    const after = await read()
+    expect(after.get('tin.json')).to.deep.equal({ price: 2 })
+    expect(after.get('zinc.json')).to.equal(before.get('zinc.json'))
+    utimesSync(join(catalog.catalogDir, 'zinc.json'), 0, 0)
+    expect((await read()).get('zinc.json'), 'touched only').to.equal(before.get('zinc.json'))
+    catalog.remove('zinc.json')
+    expect((await read()).has('zinc.json')).to.equal(false)
   })
 
   it('reports a missing service.json', async () => {

@@ -225,6 +225,28 @@ describe('issues of a catalog', () => {
       expect(issuesOf(contents)).to.deep.include(expected)
     })
 
+  it('name each product whose route shares an address with that of another, wherever the parameters are', () => {
+    const paths = ['/v1/{x}/b', '/v1/a/{x}', '/v1/c/b', '/v1/c/d', '/v1/{x}/{y}/b', '/v1/a/b/{x}']
+    const contents = Object.fromEntries(
+      paths.map((path, at): [string, object] => {
+        const names = [...path.matchAll(/\{(\w)\}/g)].map(([, name = '']) => name)
+        const schema = {
+          type: 'object',
+          required: names,
+          properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+        }
+        const operation = { ...free(path), ...(names.length > 0 ? { params: schema } : {}) }
+        return [`p${at}.json`, { ...thing(`p${at}`), operations: { [`get${at}`]: operation } }]
+      }),
+    )
+    const messages = create(contents).issues.map(({ file, message }) => [file, /at (p\d\.json)/.exec(message)?.[1]])
+    expect(messages).to.deep.equal([
+      ['p1.json', 'p0.json'],
+      ['p2.json', 'p0.json'],
+      ['p5.json', 'p4.json'],
+    ])
+  })
+
   it('refuse the whole catalog if service.json or plans.json has one, and are listed for all documents', () => {
     const refused = () =>
       create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })

@@ -64,6 +64,16 @@ describe('a call of a product', () => {
     )
   })
 
+  it('has an answer that the handler has written as JSON checked like any other', async () => {
+    await open({
+      'written-json.json': thing('written-json', { response: { properties: { price: { maximum: 1899 } } } }),
+    })
+    const error = await failure('getThing')
+    expect((error.cause as Error).message).to.equal(
+      'the answer of getThing breaks its schema: price: Must be at most 1899.',
+    )
+  })
+
   it('has its answer checked once in a hundred calls if not every answer is checked', async () => {
     await open({ 'wrong-answer.json': thing('wrong-answer') })
     const sampled = (await builder.build({ checkAnswers: false })).edition
@@ -185,6 +195,11 @@ describe('a call of a product', () => {
     it('gets typed arrays of internal operations unchanged', async () => {
       await open({ 'gold.json': gold(), 'teller.json': TELLER })
       expect(await ask('getGoldColumns')).to.include({ isTyped: true })
+    })
+
+    it('gets the value of an answer that the other product has written as JSON', async () => {
+      await open({ 'written-json.json': thing('written-json'), 'teller.json': { ...TELLER, uses: ['getThing'] } })
+      expect(await ask('getThing')).to.deep.include({ answer: { price: 1900 } })
     })
 
     it('fails if its document does not name the operation in uses', async () => {

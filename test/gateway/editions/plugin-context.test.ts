@@ -10,7 +10,7 @@ import { openDatabase } from '../../../gateway/stores/database.ts'
 import { openKv } from '../../../gateway/stores/kv.ts'
 
 const db = openDatabase({ file: ':memory:' })
-const kv = openKv({ url: null })
+const kv = openKv(null)
 const workers = createWorkerPool()
 const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
 

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { LARGE_BODY_BYTES } from '../../../gateway/catalog/large-body.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { readBody } from '../../../gateway/http/request-body.ts'
 import type { Upload } from '../../../gateway/plugin/plugin.ts'
@@ -32,6 +33,23 @@ async function codeOf(reading: Promise<unknown>): Promise<string> {
 }
 
 describe('the reader of request bodies', () => {
+  it('hands on the bytes of large JSON in memory that threads share, however they arrive, and parses what is smaller', async () => {
+    const handed: Buffer[] = []
+    const readJson = (bytes: Buffer, size: number): Promise<unknown> =>
+      readBody(incoming({}, bytes, size), { bodyMedia: ['application/json'], maxBytes: 1_000_000 }, (large) => {
+        handed.push(large)
+        return 'handed on'
+      })
+    const textOf = (length: number): Buffer => Buffer.from(JSON.stringify('x'.repeat(length - 2)))
+    expect(await readJson(textOf(LARGE_BODY_BYTES), 65_536)).to.equal('x'.repeat(LARGE_BODY_BYTES - 2))
+    const large = textOf(LARGE_BODY_BYTES + 1)
+    for (const size of [65_536, large.length]) {
+      expect(await readJson(large, size)).to.equal('handed on')
+      expect(handed.at(-1)?.equals(large)).to.equal(true)
+      expect(handed.at(-1)?.buffer).to.be.instanceOf(SharedArrayBuffer)
+    }
+  })
+
   it('finds every part of a multipart body, however it is split into chunks', async () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/)
     const part = fc.record({ name, file: fc.boolean(), bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }) })

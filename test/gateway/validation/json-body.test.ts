@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
-import { parseJson } from '../../../gateway/http/json-body.ts'
+import { parseJson } from '../../../gateway/validation/json-body.ts'
 import { findSyntaxError } from '../../../gateway/validation/json.ts'
 
 function refusal(text: string | Buffer): { loc: readonly unknown[]; type: string } {

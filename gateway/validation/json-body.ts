@@ -1,6 +1,6 @@
 /** Strict JSON from untrusted bytes: valid UTF-8, bounded depth, finite numbers, and the position of a syntax error. */
 import { InvalidInput } from '../errors.ts'
-import { findSyntaxError } from '../validation/json.ts'
+import { findSyntaxError } from './json.ts'
 
 /** Deeper nesting is refused, because validators and digests recurse. */
 const MAX_DEPTH = 64
@@ -10,7 +10,7 @@ const SEARCHED = 1_000_000
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses a body. Throws InvalidInput with loc ["body", position] or ["body", ...path]. */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Uint8Array): unknown {
   const text = decodeText(bytes)
   let value: unknown
   try {
@@ -27,7 +27,7 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /** Decodes UTF-8, dropping a byte order mark. Throws InvalidInput if the bytes are not UTF-8. */
-export function decodeText(bytes: Buffer): string {
+export function decodeText(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch {

@@ -1,0 +1,30 @@
+/** Reads large JSON bodies in a worker thread: parses them, checks them, and digests the request. */
+import { type BodyRules, LargeBody } from '../catalog/large-body.ts'
+import type { BoundOperation, RawInput } from '../editions/edition.ts'
+import type { PluginContext } from '../plugin/plugin.ts'
+
+/** A request with a large body. */
+export interface LargeRequest extends Pick<RawInput, 'params' | 'query'> {
+  /** The bytes of the body, in memory that threads share. */
+  readonly bytes: Uint8Array
+  /** True if the request carries a payment, which is bound to its fingerprint. */
+  readonly isPaid: boolean
+}
+
+/** Reads a large body. Throws InvalidInput if it is not JSON, and Unavailable if too many wait. */
+export type ReadLargeBody = (bound: BoundOperation, request: LargeRequest) => Promise<LargeBody>
+
+/** What the thread is given. */
+export interface LargeBodyWork extends LargeRequest {
+  readonly rules: BodyRules
+  readonly operation: { readonly id: string; readonly isPlan: boolean }
+}
+
+/** Creates the reader. `work` runs functions in threads of its own, so that a body never waits for a computation. */
+export function createLargeBodyReader(work: PluginContext['work']): ReadLargeBody {
+  const module = new URL('../calls/large-body-work.ts', import.meta.url)
+  return async ({ bodyRules, operation: { id, plan } }, request) => {
+    const input: LargeBodyWork = { ...request, rules: bodyRules(), operation: { id, isPlan: plan !== null } }
+    return new LargeBody(request.bytes, await work<Pick<LargeBody, 'items' | 'fingerprint'>>(module, input))
+  }
+}

@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import type { DocumentParts } from '../../../gateway/documents/document.ts'
+import { createHealth } from '../../../gateway/documents/health-and-stats.ts'
+import type { ProductStatus } from '../../../gateway/editions/edition.ts'
+import type { Catalog, JsonReply } from '../../../gateway/plugin/plugin.ts'
+import type { Issue } from '../../../gateway/validation/issue.ts'
+
+const OK: readonly ProductStatus[] = [{ product: 'gold', status: 'ok' }]
+const ISSUE: Issue = { file: 'gold.json', pointer: '/price', rule: 'schema', message: 'must be a string' }
+
+describe('the status of the service', () => {
+  let time = Date.UTC(2026, 5, 1, 12)
+  let products = OK
+  let issues: readonly Issue[] = []
+  let settler: { ready: boolean; reason?: string } = { ready: true }
+  const catalog = { version: 'v1', service: { name: 'shop', version: '1.0.0' } } as unknown as Catalog
+  let edition: object = { catalog, disabled: [], status: () => products }
+  const parts = {
+    network: NETWORKS['base-sepolia'],
+    payTo: '0x00000000000000000000000000000000000000A1',
+    baseUrl: 'http://shop.example',
+    now: () => new Date(time),
+    editions: () => edition,
+    issues: () => issues,
+    started: new Date(time - 90_500),
+    dataMode: 'sample',
+    settlerHealth: () => ({ ...settler }),
+  } as unknown as DocumentParts
+  const health = createHealth(parts)
+
+  function read(): Record<string, unknown> {
+    const text = (health(catalog) as JsonReply).bytes.toString()
+    const value = JSON.parse(text) as Record<string, unknown>
+    // It is written in two parts, but as one value would be.
+    expect(text).to.equal(JSON.stringify(value))
+    return value
+  }
+
+  it('shows each change in the next call, and the time of every call', () => {
+    const first = read()
+    expect(first).to.include({ status: 'ok', uptime_seconds: 90, time: '2026-06-01T12:00:00.000Z' })
+    expect(Object.keys(first).slice(-3)).to.deep.equal(['started', 'uptime_seconds', 'time'])
+    time += 1_501
+    expect(read()).to.deep.equal({ ...first, uptime_seconds: 92, time: '2026-06-01T12:00:01.501Z' })
+
+    settler = { ready: false, reason: 'no gas' }
+    expect(read()).to.deep.include({ status: 'degraded', settler: { ready: false, reason: 'no gas' } })
+    settler = { ready: true }
+    expect(read()).to.include({ status: 'ok' })
+
+    products = [{ product: 'gold', status: 'suspended', reason: 'getGold failed five times in a row' }]
+    expect(read()).to.deep.include({ status: 'degraded', products })
+    products = OK
+    issues = [ISSUE]
+    expect(read()).to.deep.include({ status: 'degraded', mistakes: [ISSUE] })
+    issues = []
+    expect(read()).to.include({ status: 'ok', catalog_version: 'v1' })
+
+    edition = { catalog: { ...catalog, version: 'v2' }, disabled: [], status: () => products }
+    expect(read()).to.include({ status: 'ok', catalog_version: 'v2' })
+  })
+})
