@@ -1,5 +1,5 @@
 /** Bar quality: a forensic report on the bars that a caller sends. It uses no data of our own and runs no jobs. */
-import { definePlugin } from 'tollgate/plugin'
+import { definePlugin, hasUnreadBody } from 'tollgate/plugin'
 import type { BarQualityReport } from '../../schemas/types.d.ts'
 import { countBars } from './bar-input.ts'
 import checkBarQuality from './bar-quality.ts'
@@ -16,9 +16,9 @@ export default definePlugin({
   setup: ({ work }) => ({
     handlers: {
       checkBarQuality(call) {
-        const { body } = call.input
-        if (countBars(body) <= MAX_INLINE_BARS) return checkBarQuality(body)
-        return work<BarQualityReport>(new URL('./bar-quality.ts', import.meta.url), body, { call })
+        const { input } = call
+        if (!hasUnreadBody(input) && countBars(input.body) <= MAX_INLINE_BARS) return checkBarQuality(input.body)
+        return work<BarQualityReport>(new URL('./bar-quality-work.ts', import.meta.url), input, { call })
       },
       getBarQualityMethod: () => methodology(),
     },

@@ -5,14 +5,15 @@ import {
   definePlugin,
   type Facts,
   InvalidInput,
+  type OperationId,
   type PluginContext,
+  Reply,
   Unavailable,
 } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
   MarketStatus,
   RegimeHistory,
-  RegimeHistoryItem,
   RegimeHistoryQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
@@ -21,16 +22,16 @@ import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
 import { createClassifier, type Classifier } from './classifier.ts'
 import type { Market } from './classify-work.ts'
 import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
+import { historyItem } from './history-blocks.ts'
 import { createGrader } from './label-grades.ts'
 import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'
+import { RememberedSnapshots } from './remembered-snapshots.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /** Older data are not sold as current. */
 const STALE_SECONDS = 300
-/** Columns of a snapshot in the history. */
-const SOLD = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
-type Sold = Pick<Snapshot, (typeof SOLD)[number]>
+const END_OF_ROWS = Buffer.from(']}')
 const GRADED_DAYS = 90
 const FACTS_SECONDS = 60
 
@@ -69,6 +70,14 @@ export default definePlugin({
   },
 })
 
+/** The last answer of an operation, and what it shows. */
+interface LastReply {
+  readonly found: Snapshot
+  readonly age: number
+  readonly delay: number
+  readonly reply: Reply<RegimeSnapshot>
+}
+
 /** The regime of one market: its model, its stored snapshots and their grades. */
 class MarketRegime {
   readonly #context: PluginContext
@@ -76,9 +85,10 @@ class MarketRegime {
   readonly #dataMode: DataMode
   /** First snapshot to keep, epoch seconds. */
   readonly #since: number
-  #snapshots: Snapshots | null = null
+  #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
   #classifier: Classifier | null = null
   #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
+  readonly #lastReplies = new Map<OperationId, LastReply>()
   #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
 
   constructor(context: PluginContext) {
@@ -92,16 +102,34 @@ class MarketRegime {
   }
 
   /** The snapshot at `asOf`, for both current and sample: the catalog decides how old `asOf` is. */
-  async latest({ ask, asOf, operation }: Call): Promise<RegimeSnapshot> {
-    const at = seconds(asOf)
-    const found = await (await this.#open(ask)).latest(at)
+  latest(call: Call): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
+    const found = this.#snapshots?.remembered.recallLatest(seconds(call.asOf))
+    return found === undefined ? this.#readLatest(call) : this.#replyOf(found, call)
+  }
+
+  async #readLatest(call: Call): Promise<Reply<RegimeSnapshot>> {
+    const { remembered } = await this.#open(call.ask)
+    return this.#replyOf(await remembered.latest(seconds(call.asOf)), call)
+  }
+
+  /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
+  #replyOf(found: Snapshot | null, { asOf, operation }: Call): Reply<RegimeSnapshot> {
     if (!found) throw this.#waiting()
-    const age = at - found.as_of
+    const age = seconds(asOf) - found.as_of
     if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
     if (age > STALE_SECONDS)
       throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
+    const delay = operation.maxFreshnessSeconds
+    const last = this.#lastReplies.get(operation.id)
+    if (last && last.found === found && last.age === age && last.delay === delay) return last.reply
+    const reply = Reply.shared(new Reply(this.#shown(found, age, delay)))
+    this.#lastReplies.set(operation.id, { found, age, delay, reply })
+    return reply
+  }
+
+  #shown(found: Snapshot, age: number, delay: number): RegimeSnapshot {
     return {
-      ...itemOf(found, this.#symbol),
+      ...historyItem(found, this.#symbol),
       forecast_vol: found.forecast_vol,
       boundary_vol: found.boundary_vol,
       realized_vol_1h: found.realized_vol_1h,
@@ -112,30 +140,31 @@ class MarketRegime {
       data_age_seconds: age,
       model: MODEL,
       data_mode: this.#dataMode,
-      ...(operation.maxFreshnessSeconds > 0 ? { delayed_by_seconds: operation.maxFreshnessSeconds } : {}),
+      ...(delay > 0 ? { delayed_by_seconds: delay } : {}),
     }
   }
 
-  async history({ ask, asOf, input }: Call<{ query: RegimeHistoryQuery }>): Promise<RegimeHistory> {
+  async history({ ask, asOf, input }: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
     const { start, end, limit } = input.query
     const at = seconds(asOf)
     const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
     const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
     if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
-    const range = { from, to: until, asOf: at, limit: limit + 1 }
-    const stored = await this.#open(ask)
-    if (await stored.lacks(from, Math.min(until, from + (limit + 1) * 60))) throw this.#waiting()
-    const found = await stored.between(SOLD, range)
-    const page = found.slice(0, limit)
-    return {
+    const { remembered } = await this.#open(ask)
+    const { text, count, next, missing } = await remembered.page({ from, to: until, asOf: at, limit })
+    const readTo = next === null ? until : next + 1
+    if (missing && from < missing.to && readTo > missing.from) throw this.#waiting()
+    const head: RegimeHistory = {
       symbol: this.#symbol,
       start: formatSeconds(from),
       end: formatSeconds(until),
-      count: page.length,
-      next_start: found.length > limit ? formatSeconds(found[limit]!.as_of) : null,
+      count,
+      next_start: next === null ? null : formatSeconds(next),
       data_mode: this.#dataMode,
-      snapshots: page.map((snapshot) => itemOf(snapshot, this.#symbol)),
+      snapshots: [],
     }
+    // The rows are JSON already and belong between the last two brackets of the head.
+    return Reply.json(Buffer.concat([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS]))
   }
 
   async classify(ask: Ask, signal: AbortSignal): Promise<void> {
@@ -143,13 +172,14 @@ class MarketRegime {
       const status = await this.#statusOf(ask)
       const market = marketOf(status)
       if (!status.ready || !market) return
-      this.#classifier = createClassifier(this.#context, await this.#open(ask), market, this.#since)
+      const { stored } = await this.#open(ask)
+      this.#classifier = createClassifier(this.#context, stored, market, this.#since)
     }
     await this.#classifier.run(ask, signal)
   }
 
   async #grades(): Promise<Facts> {
-    const kept = this.#snapshots ?? this.#grader?.of ?? (await newestSnapshots(this.#context.db, this.#symbol))
+    const kept = this.#snapshots?.stored ?? this.#grader?.of ?? (await newestSnapshots(this.#context.db, this.#symbol))
     const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
     const extent = {
       snapshots: count,
@@ -182,8 +212,13 @@ class MarketRegime {
     return ask('getMarketStatus', { params: {}, query: { symbol: this.#symbol }, body: undefined })
   }
 
-  async #open(ask: Ask): Promise<Snapshots> {
-    this.#snapshots ??= await openSnapshots(this.#context.db, this.#symbol, (await this.#statusOf(ask)).origin)
+  async #open(ask: Ask): Promise<{ readonly stored: Snapshots; readonly remembered: RememberedSnapshots }> {
+    if (!this.#snapshots) {
+      const db = this.#context.db
+      const stored = await openSnapshots(db, this.#symbol, (await this.#statusOf(ask)).origin)
+      // Two calls may open at the same time; one memory is enough.
+      this.#snapshots ??= { stored, remembered: new RememberedSnapshots({ db, stored, symbol: this.#symbol }) }
+    }
     return this.#snapshots
   }
 
@@ -204,14 +239,4 @@ function marketOf({ symbol, series }: MarketStatus): Market | null {
     .filter(({ interval_seconds, first }) => first !== null && barsSupported(interval_seconds / 60))
     .toSorted((a, b) => a.interval_seconds - b.interval_seconds)[0]
   return fitting ? { symbol, interval: fitting.interval_seconds, first: fitting.first as number } : null
-}
-
-function itemOf(snapshot: Sold, symbol: string): RegimeHistoryItem {
-  return {
-    as_of: formatSeconds(snapshot.as_of),
-    symbol,
-    regime: snapshot.volatile === 1 ? 'VOLATILE' : 'STABLE',
-    confidence: snapshot.confidence,
-    position_scalar: snapshot.position_scalar,
-  }
 }

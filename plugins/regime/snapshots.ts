@@ -30,7 +30,8 @@ const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
   bars_used: 'integer',
   known_at: 'bigint',
 }
-const NAMES = Object.keys(COLUMNS) as (keyof Snapshot)[]
+/** The columns of a snapshot. */
+export const SNAPSHOT_COLUMNS = Object.keys(COLUMNS) as readonly (keyof Snapshot)[]
 const CHUNK = 10_000
 
 /** The tables of snapshots and of the state of the model. */
@@ -46,7 +47,7 @@ export const migrations: readonly Migration[] = [
     })
     await db.schema.createTable('regime_snapshots', (table) => {
       table.integer('series').notNullable()
-      for (const name of NAMES) {
+      for (const name of SNAPSHOT_COLUMNS) {
         const column = table.specificType(name, COLUMNS[name])
         if (name !== 'realized_vol_1h') column.notNullable()
       }
@@ -82,31 +83,68 @@ export function encodeSnapshots(snapshots: readonly Snapshot[]): EncodedSnapshot
   const chunks: string[] = []
   for (let start = 0; start < snapshots.length; start += CHUNK)
     chunks.push(
-      JSON.stringify(snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))),
+      JSON.stringify(
+        snapshots.slice(start, start + CHUNK).map((snapshot) => SNAPSHOT_COLUMNS.map((name) => snapshot[name])),
+      ),
     )
   return chunks
+}
+
+/** A stretch of minutes. */
+export interface Span {
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+}
+
+/** What changes whenever somebody writes. */
+export interface SeriesState {
+  /** Number of snapshots. Every insert adds to it, and nothing is ever deleted: with the same number, the same are stored. */
+  readonly count: number
+  /** The times of the snapshots that are still being computed; null if none are. */
+  readonly missing: Span | null
+}
+
+export interface SnapshotRange extends Span {
+  readonly asOf: number
+  readonly limit: number
 }
 
 export interface Snapshots {
   /** The newest snapshot known at `asOf`. */
   latest(asOf: number): Promise<Snapshot | null>
   /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first. */
-  between<Name extends keyof Snapshot>(
-    names: readonly Name[],
-    range: { readonly from: number; readonly to: number; readonly asOf: number; readonly limit: number },
-  ): Promise<Pick<Snapshot, Name>[]>
+  between<Name extends keyof Snapshot>(names: readonly Name[], range: SnapshotRange): Promise<Pick<Snapshot, Name>[]>
   /** Adds snapshots. Stored ones are never changed. */
   add(snapshots: EncodedSnapshots): Promise<void>
   /** Notes that snapshots before a time are still missing; null if none are. */
   fillBefore(time: number | null): Promise<void>
-  /** True if no snapshot is stored yet, or some of [from, to) are still being computed. */
-  lacks(from: number, to: number): Promise<boolean>
+  /** Reads the state: one statement that finds a row of the series by its key. */
+  state(): Promise<SeriesState>
+  /** The times of the snapshots that are still being computed; null if none are. */
+  missing(): Promise<Span | null>
   /** Number of snapshots, and the times of the first and the last. */
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
   /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
   keep(asOf: number, state: Buffer): Promise<void>
   /** The state stored last; null if there is none. */
   kept(): Promise<{ asOf: number; state: Buffer } | null>
+}
+
+/** Number of writes of this process by database. */
+const writes = new WeakMap<Database, number>()
+
+/** A number that rises with every write of this process to its snapshots in a database. */
+export function writesTo(db: Database): number {
+  return writes.get(db) ?? 0
+}
+
+async function noted<Result>(db: Database, write: Promise<Result>): Promise<Result> {
+  try {
+    return await write
+  } finally {
+    writes.set(db, writesTo(db) + 1)
+  }
 }
 
 /** The newest series of a market, or null, for readers that do not know the id of its bars. */
@@ -121,34 +159,41 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
   const key = { symbol, model: MODEL, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
   const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
-  const known = (names: readonly (keyof Snapshot)[], asOf: number) =>
+  /**
+   * The snapshots known at `asOf` that are earlier than `to`. There is one upper bound of their times: of two, SQLite takes
+   * the first for the search of the index, and reads all rows up to there.
+   */
+  const known = (names: readonly (keyof Snapshot)[], asOf: number, to = Infinity) =>
     db<Snapshot & { series: number }>('regime_snapshots')
       .select(names)
       .where('series', series)
-      .where('as_of', '<=', asOf)
+      .where('as_of', '<=', Math.min(asOf, to - 1))
       .where('known_at', '<=', asOf)
+
+  const checkpoint = db.raw('(select as_of from regime_checkpoints where series = regime_series.id) as kept')
+  const state = async (): Promise<SeriesState> => {
+    const row = (await db('regime_series').where('id', series).first('snapshots', 'filled_before', checkpoint)) as {
+      snapshots: number
+      filled_before: number | null
+      kept: number | null
+    }
+    return { count: row.snapshots, missing: missingOf(row) }
+  }
 
   return {
     async latest(asOf) {
-      return ((await known(NAMES, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
+      return ((await known(SNAPSHOT_COLUMNS, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
     },
     between: async (names, { from, to, asOf, limit }) =>
-      await known(names, asOf).where('as_of', '>=', from).where('as_of', '<', to).orderBy('as_of').limit(limit),
+      await known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit),
     async add(snapshots) {
-      for (const rows of snapshots) await insertAndCount(db, series, rows)
+      for (const rows of snapshots) await noted(db, insertAndCount(db, series, rows))
     },
     async fillBefore(time) {
-      await db('regime_series').where('id', series).update({ filled_before: time })
+      await noted(db, db('regime_series').where('id', series).update({ filled_before: time }))
     },
-    async lacks(from, to) {
-      const { snapshots, filled_before } = (await db('regime_series')
-        .where('id', series)
-        .first('snapshots', 'filled_before')) as { snapshots: number; filled_before: number | null }
-      if (snapshots === 0) return true
-      if (filled_before === null || from >= filled_before) return false
-      const kept = (await db('regime_checkpoints').where({ series }).first('as_of')) as { as_of: number } | undefined
-      return !kept || to > kept.as_of
-    },
+    state,
+    missing: async () => (await state()).missing,
     async extent() {
       // Each end in a query of its own: SQLite reads the whole series for a minimum and a maximum in one.
       const end = (of: 'min' | 'max') => `(select ${of}(as_of) from regime_snapshots where series = s.id)`
@@ -161,7 +206,8 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       }
     },
     async keep(asOf, state) {
-      await db('regime_checkpoints').insert({ series, as_of: asOf, state }).onConflict('series').merge()
+      const kept = { series, as_of: asOf, state }
+      await noted(db, db('regime_checkpoints').insert(kept).onConflict('series').merge())
     },
     async kept() {
       const row = (await db('regime_checkpoints').where({ series }).first()) as
@@ -169,6 +215,12 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       return row ? { asOf: row.as_of, state: row.state } : null
     },
   }
+}
+
+function missingOf(row: { snapshots: number; filled_before: number | null; kept: number | null }): Span | null {
+  if (row.snapshots === 0) return { from: -Infinity, to: Infinity }
+  if (row.filled_before === null) return null
+  return { from: row.kept === null ? -Infinity : row.kept + 1, to: row.filled_before }
 }
 
 /**

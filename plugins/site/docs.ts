@@ -1,5 +1,5 @@
 /** The documentation, made from the OpenAPI document: an index of all operations and a page for each. */
-import { type Call, type Catalog, NotFound } from 'tollgate/plugin'
+import { type Call, type Catalog, NotFound, Reply } from 'tollgate/plugin'
 import { type Article, articleOf, type Entry } from './docs-operation.ts'
 import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
 import type { OpenApi } from './openapi-types.ts'
@@ -22,18 +22,38 @@ const MAX_SEARCH_TEXT = 160
 /** The index, built once per OpenAPI document. */
 const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
 
+/** The pages by catalog: the index under "", and one of each operation under its id. */
+const pages = new WeakMap<Catalog, Map<string, Reply>>()
+
+async function oncePerCatalog(catalog: Catalog, name: string, make: () => Promise<object>): Promise<Reply> {
+  const ofCatalog = pages.get(catalog) ?? new Map<string, Reply>()
+  pages.set(catalog, ofCatalog)
+  const page = ofCatalog.get(name) ?? Reply.constant(await make())
+  ofCatalog.set(name, page)
+  return page
+}
+
 /** Returns the index, with one free operation to try. */
-export async function docs(call: Call) {
+export function docs(call: Call): Promise<Reply> {
+  return oncePerCatalog(call.catalog, '', () => indexPage(call))
+}
+
+/** Returns one operation with all fields of its response, and the operations of its product. Throws NotFound. */
+export function docsOf(call: Call): Promise<Reply> {
+  const id = call.input.params['operation'] as string
+  return oncePerCatalog(call.catalog, id, () => operationPage(call, id))
+}
+
+async function indexPage(call: Call) {
   const { groups, articles, version, basics } = await read(call)
   const lines = groups.flatMap(({ operations }) => operations)
   const first = lines.map(({ id }) => articles.get(id)).find((article) => article && isReady(article))
   return { groups, version, basics, tools: tools(call.catalog), retries: RETRIES, first: first ?? null }
 }
 
-/** Returns one operation with all fields of its response, and the operations of its product. Throws NotFound. */
-export async function docsOf(call: Call) {
+async function operationPage(call: Call, id: string) {
   const { groups, articles } = await read(call)
-  const operation = articles.get(call.input.params['operation'] as string)
+  const operation = articles.get(id)
   const group = groups.find(({ operations }) => operations.some(({ id }) => id === operation?.id))
   if (!operation || !group) throw new NotFound('This operation does not exist. /docs lists all operations.')
   return { group, operation, searchText: searchTextOf(operation) }

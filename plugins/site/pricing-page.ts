@@ -1,5 +1,5 @@
 /** The price page: every priced route and plan of the catalog, price changes, and how to pay. */
-import type { Call, Catalog, Operation } from 'tollgate/plugin'
+import { type Call, type Catalog, type Operation, Reply } from 'tollgate/plugin'
 import {
   anchorOf,
   ask,
@@ -41,13 +41,26 @@ interface WalletPurchase {
   readonly amount: string
 }
 
+/** The page without a notice. Prices change with the catalog only. */
+const plainPages = new WeakMap<Catalog, Reply>()
+
 /** Returns the priced routes and plans with their examples, the price changes, and how to pay. */
 export async function pricing(call: Call) {
+  const { catalog, input } = call
+  const isPlain = input.query['ok'] !== 1 && problemMessage(input.query['err']) === null
+  const known = isPlain ? plainPages.get(catalog) : undefined
+  if (known) return known
+  const history = await askIfAvailable<PriceHistory>(call, 'getPriceHistory')
+  const page = await pageOf(call, history)
+  if (!isPlain || history === null) return page
+  const reply = Reply.constant(page)
+  plainPages.set(catalog, reply)
+  return reply
+}
+
+async function pageOf(call: Call, history: PriceHistory | null) {
   const { catalog } = call
-  const [{ base_url: baseUrl, payment }, history] = await Promise.all([
-    ask<Discovery>(call, 'getDiscovery'),
-    askIfAvailable<PriceHistory>(call, 'getPriceHistory'),
-  ])
+  const { base_url: baseUrl, payment } = await ask<Discovery>(call, 'getDiscovery')
   const founding = listedOperations(catalog).find(({ route }) => route === 'POST /founding')
   return {
     linked: linkedOffers(catalog, baseUrl),

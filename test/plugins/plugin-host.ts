@@ -1,5 +1,15 @@
 /** Sets up plugins on a database of their own, without a gateway. */
-import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, Registration } from 'tollgate/plugin'
+import {
+  type Ask,
+  type Call,
+  type Logger,
+  type OperationId,
+  type OutputOf,
+  type Plugin,
+  type PluginContext,
+  type Registration,
+  Reply,
+} from 'tollgate/plugin'
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
@@ -60,7 +70,9 @@ export async function openPluginHost(
     const handler = handlers.find((candidate) => id in candidate)?.[id]
     if (!handler) throw new Error(`no handler ${id}`)
     const operation = { id, maxFreshnessSeconds: delaySeconds }
-    return handler({ id: 'test', operation, input, asOf, signal, ask: ask(asOf, signal) } as unknown as Call)
+    const call = { id: 'test', operation, input, asOf, signal, ask: ask(asOf, signal) } as unknown as Call
+    const answer = await handler(call)
+    return answer instanceof Reply ? answer.body : answer
   }
   for (const { plugin, settings } of plugins) {
     await migrate(db, plugin.name, plugin.migrations ?? [])

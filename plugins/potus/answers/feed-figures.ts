@@ -22,17 +22,30 @@ export interface EventFigures {
   readonly lastSeq: number
 }
 
-/** Something that is computed from the events that are visible at a moment. */
-export interface Derived {
+/** What a value is that is computed from the events that are visible at a moment. */
+export interface Derivation {
   /** Two values of the same name are computed alike. */
   readonly name: string
-  readonly asOf: number
   /** If it is computed from the last milliseconds only, how many; 0 if from all events. */
   readonly reach: number
 }
 
+export interface Derived extends Derivation {
+  readonly asOf: number
+}
+
+/** The figures as of a moment, as far as they are in memory. */
+export interface FiguresInMemory {
+  ofSources(sources: readonly Source[]): readonly SourceFigures[]
+  ofEvents(): EventFigures
+  /** What `remember` computed before; undefined if it has to be computed. */
+  recall(derivation: Derivation): { readonly value: unknown } | undefined
+}
+
 export interface FeedFigures {
-  /** The figures of each source, in order. */
+  /** Answers at once what the other functions would; null if something has to be read before. */
+  inMemory(asOf: number): FiguresInMemory | null
+  /** The figures of each source, in order. As long as all of them are the same, so may the array be. */
   ofSources(sources: readonly Source[], asOf: number): Promise<readonly SourceFigures[]>
   ofEvents(asOf: number): Promise<EventFigures>
   /** The value of `compute`, which may be one that was computed before if nothing that it is made of has changed since. */
@@ -42,6 +55,7 @@ export interface FeedFigures {
 /** Reads all figures from the database. */
 export function createStoredFigures(db: Database, reader: EventReader): FeedFigures {
   return {
+    inMemory: () => null,
     ofSources: (sources, asOf) =>
       readSourceFigures(
         db,

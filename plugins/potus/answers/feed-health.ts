@@ -3,9 +3,10 @@ import type { Database } from 'tollgate/plugin'
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import { DAY, formatOrNull } from '../time-range.ts'
 import type { Source } from '../sources/source.ts'
+import type { Held } from '../store/held-values.ts'
 import type { Outcome } from '../store/tables.ts'
 
-type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+export type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 
 /** Days that polls without a body are kept. */
 export const LOG_DAYS = 8
@@ -90,8 +91,8 @@ export async function readSourceFigures(
   )
 }
 
-/** The health of a source at `asOf`: last polls, failures, latencies and status. */
-export function feedHealth(source: Source, figures: SourceFigures, asOf: number, dataMode: DataMode) {
+/** The health of a source: last polls, failures and latencies. Its status, which follows, also depends on the moment. */
+export function feedHealth(source: Source, figures: SourceFigures) {
   const { last, failures, polls, notModified, latencies, newest, items } = figures
   return {
     id: source.id,
@@ -115,22 +116,26 @@ export function feedHealth(source: Source, figures: SourceFigures, asOf: number,
     consecutive_failures: failures.count,
     last_failure: failures.detail,
     http_304_share: polls === 0 ? null : Math.round((notModified / polls) * 1000) / 1000,
-    status: feedStatus(source, figures, asOf, dataMode),
   }
 }
 
-/** The status of a source at `asOf`. */
-export function feedStatus(
+/** The status of a source at `asOf`, and at which moments it is that as long as the figures are the same. */
+export function statusAround(
   source: Source,
   { last, failures }: Pick<SourceFigures, 'last' | 'failures'>,
   asOf: number,
   dataMode: DataMode,
-): FeedStatus {
-  if (!source.enabled) return 'disabled'
-  if (failures.count > 0) return 'failing'
-  if (dataMode !== 'online') return dataMode
+): Held<FeedStatus> {
+  const always = (value: FeedStatus) => ({ value, from: -Infinity, until: Infinity })
+  if (!source.enabled) return always('disabled')
+  if (failures.count > 0) return always('failing')
+  if (dataMode !== 'online') return always(dataMode)
   const lastSuccess = latestOf(last, GOOD)
-  return lastSuccess === null || asOf - lastSuccess > source.lateSeconds * 1000 ? 'late' : 'ok'
+  if (lastSuccess === null) return always('late')
+  const lateFrom = lastSuccess + source.lateSeconds * 1000 + 1
+  return asOf < lateFrom
+    ? { value: 'ok', from: -Infinity, until: lateFrom }
+    : { value: 'late', from: lateFrom, until: Infinity }
 }
 
 async function failuresSince(db: Database, source: string, since: number, asOf: number) {

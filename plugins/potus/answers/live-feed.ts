@@ -1,16 +1,18 @@
 /** The live feed: its newest page, its state in figures, and server-sent events for token holders. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Call, type Database, Reply, type ServerEvent } from 'tollgate/plugin'
-import type { PotusLiveQuery } from '../../../schemas/types.d.ts'
+import type { PotusLive, PotusLiveQuery } from '../../../schemas/types.d.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import type { Source } from '../sources/source.ts'
 import type { EventAtMoment } from '../store/event-reader.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
-import { type Filter, type FilterQuery, parseFilter, readPage } from './event-filters.ts'
-import { BASELINE_DAYS } from './feed-figures.ts'
+import { type Filter, parseFilter, readPage } from './event-filters.ts'
+import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
+import type { SourceFigures } from './feed-health.ts'
 import { eventRecord, type KnownEvent, knownEvents } from './event-record.ts'
 import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
-import { feedStatus, type SourceFigures } from './feed-health.ts'
+import { SourceStatuses } from './health-rows.ts'
 
 const TOP_TOPICS = 5
 const MATCH_ALL: Filter = { isOpen: true, term: undefined, source: undefined, matches: () => true }
@@ -25,44 +27,120 @@ const BATCH = 100
 /** Answers `getPotusLive`: a page, or a stream for a token holder who asks for server-sent events. */
 export function createLiveHandler(parts: FeedParts) {
   const sourceIds = parts.sources.map(({ id }) => id)
+  const health = enabledHealth(parts)
   const tail = createTail(async () => {
     const row = (await parts.db('potus_events').max('seq as seq').first()) as { seq: number | null }
     return row.seq ?? 0
   })
-  return async (call: QueryCall<PotusLiveQuery>) => {
-    const { limit, since_seq: since, ...filters } = call.input.query
-    const filter = parseFilter(filters, sourceIds)
+  return (call: QueryCall<PotusLiveQuery>) => {
+    const filter = parseFilter(call.input.query, sourceIds)
     return call.stream && call.access.kind === 'token'
-      ? Reply.events(await followLive(parts, tail, call, filter))
-      : livePage(parts, call, filter, { limit, since, filters })
+      ? followLive(parts, tail, call, filter).then((events) => Reply.events(events))
+      : livePage(parts, health, call, filter)
   }
 }
+
+/** What a page is written of, as of one moment. */
+interface LiveFigures {
+  readonly sources: readonly SourceFigures[]
+  readonly events: EventFigures
+  /** Highest relevance of the last hour; null without events. */
+  readonly highest: number | null
+  readonly topics: PotusLive['state']['top_topics_24h']
+  readonly items: LiveItems
+}
+
+/** The records of a page as a JSON array, and the number that the next call continues from, if that is not the newest. */
+interface LiveItems {
+  readonly count: number
+  readonly text: Buffer
+  readonly next: number | null
+}
+
+const RELEVANCE: Derivation = { name: 'relevance', reach: HOUR }
+const TOPICS: Derivation = { name: 'topics', reach: DAY }
 
 /**
  * Without `since` the newest matching events; with it the oldest matching events after that number, so that a client
  * that polls misses none.
  */
-async function livePage(
+function livePage(
   parts: FeedParts,
+  health: EnabledHealth,
   call: QueryCall<PotusLiveQuery>,
   filter: Filter,
-  {
-    limit,
-    since,
-    filters,
-  }: { readonly limit: number; readonly since: number | undefined; readonly filters: FilterQuery },
-) {
+): Reply<PotusLive> | Promise<Reply<PotusLive>> {
+  const { limit, since_seq: since, ...filters } = call.input.query
+  const items: Derivation = { name: JSON.stringify(['live', limit, since, filters]), reach: 0 }
+  const known = recallFigures(parts, health, call, items)
+  return known
+    ? liveReply(parts, health, call, known)
+    : readFigures(parts, health, call, filter, items).then((figures) => liveReply(parts, health, call, figures))
+}
+
+/** The figures of a page if all of them are in memory, as `readFigures` computed them; otherwise null. */
+function recallFigures(
+  { figures }: FeedParts,
+  { enabled }: EnabledHealth,
+  { asOf }: QueryCall<PotusLiveQuery>,
+  itemsOfPage: Derivation,
+): LiveFigures | null {
+  const memory = figures.inMemory(asOf.getTime())
+  const highest = memory?.recall(RELEVANCE)
+  const topics = memory?.recall(TOPICS)
+  const items = memory?.recall(itemsOfPage)
+  if (!memory || !highest || !topics || !items) return null
+  return {
+    sources: memory.ofSources(enabled),
+    events: memory.ofEvents(),
+    highest: highest.value as LiveFigures['highest'],
+    topics: topics.value as LiveFigures['topics'],
+    items: items.value as LiveItems,
+  }
+}
+
+async function readFigures(
+  parts: FeedParts,
+  { enabled }: EnabledHealth,
+  call: QueryCall<PotusLiveQuery>,
+  filter: Filter,
+  itemsOfPage: Derivation,
+): Promise<LiveFigures> {
+  const { figures, db } = parts
   const asOf = call.asOf.getTime()
-  const state = await liveState(parts, asOf)
-  const name = JSON.stringify(['live', limit, since, filters])
-  const { items, next } = await parts.figures.remember({ name, asOf, reach: 0 }, async () => {
-    const page =
-      since === undefined
-        ? { events: await newestEvents(parts, { asOf: call.asOf, signal: NEVER }, filter, limit), next: null }
-        : await eventsAfter(parts, filter, asOf, since, limit)
-    return { items: page.events.map((event) => eventRecord(event, parts.context)), next: page.next }
-  })
-  return { ...envelope(parts, call), count: items.length, items, next_since_seq: next ?? state.last_seq, state }
+  return {
+    sources: await figures.ofSources(enabled, asOf),
+    events: await figures.ofEvents(asOf),
+    highest: await figures.remember({ ...RELEVANCE, asOf }, () => highestRelevance(parts, asOf)),
+    topics: await figures.remember({ ...TOPICS, asOf }, () => topTopics(db, asOf)),
+    items: await figures.remember({ ...itemsOfPage, asOf }, () => readItems(parts, call, filter)),
+  }
+}
+
+async function readItems(parts: FeedParts, call: QueryCall<PotusLiveQuery>, filter: Filter): Promise<LiveItems> {
+  const { limit, since_seq: since } = call.input.query
+  const page =
+    since === undefined
+      ? { events: await newestEvents(parts, { asOf: call.asOf, signal: NEVER }, filter, limit), next: null }
+      : await eventsAfter(parts, filter, call.asOf.getTime(), since, limit)
+  const items: PotusLive['items'] = page.events.map((event) => eventRecord(event, parts.context))
+  return { count: items.length, text: Buffer.from(JSON.stringify(items)), next: page.next }
+}
+
+function liveReply(
+  parts: FeedParts,
+  health: EnabledHealth,
+  call: QueryCall<PotusLiveQuery>,
+  figures: LiveFigures,
+): Reply<PotusLive> {
+  const state = liveState(health, figures, call.asOf.getTime())
+  const { count, text, next } = figures.items
+  // The records are the most of an answer and rarely change, so they are written once. The rest is of the call's moment.
+  const before: Omit<PotusLive, 'items' | 'next_since_seq' | 'state'> = { ...envelope(parts, call), count }
+  const after: Pick<PotusLive, 'next_since_seq' | 'state'> = { next_since_seq: next ?? state.last_seq, state }
+  const opening = `${JSON.stringify(before).slice(0, -1)},"items":`
+  const ending = `,${JSON.stringify(after).slice(1)}`
+  return Reply.json([Buffer.from(opening), text, Buffer.from(ending)])
 }
 
 async function newestEvents(
@@ -132,23 +210,28 @@ async function seqBeforeNewest(
   return Math.min(...newest.map(({ row }) => row.seq)) - 1
 }
 
-/** The state of the feed as of a moment: open windows, how many events came, whether that is many, source health. */
-async function liveState({ reader, db, context, sources, figures }: FeedParts, asOf: number) {
+/** The sources that are polled, and their statuses. */
+interface EnabledHealth {
+  readonly enabled: readonly Source[]
+  readonly statusesOf: SourceStatuses
+}
+
+function enabledHealth({ sources, context }: FeedParts): EnabledHealth {
   const enabled = sources.filter((source) => source.enabled)
-  const known = await figures.ofSources(enabled, asOf)
-  const statuses = enabled.map((source, at) => feedStatus(source, known[at] as SourceFigures, asOf, context.dataMode))
+  return { enabled, statusesOf: new SourceStatuses(enabled, context.dataMode) }
+}
+
+/** The state of the feed as of a moment: open windows, how many events came, whether that is many, source health. */
+function liveState(
+  { statusesOf }: EnabledHealth,
+  { sources, events, highest, topics }: LiveFigures,
+  asOf: number,
+): PotusLive['state'] {
+  const statuses = statusesOf.of(sources, asOf)
   const late = statuses.filter((status) => status === 'late' || status === 'failing').length
-  const { hour, day, month, firstOfMonth, newest, lastSeq } = await figures.ofEvents(asOf)
+  const { hour, day, month, firstOfMonth, newest, lastSeq } = events
   // Events per day over the last 30 days, or over the days that a younger store has.
   const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))
-  const highest = await figures.remember({ name: 'relevance', asOf, reach: HOUR }, async () => {
-    const range = { asOf, order: 'desc', from: asOf - HOUR + 1, to: asOf + 1, after: null } as const
-    const { events } = await readPage(reader, context, MATCH_ALL, range, MAX_EVENTS_IN_AN_HOUR, NEVER)
-    return events.length === 0 ? null : Math.max(...events.map(({ relevance }) => relevance.score))
-  })
-  const topics = await figures.remember({ name: 'topics', asOf, reach: DAY }, async () =>
-    (await topicCounts(db, asOf)).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, TOP_TOPICS),
-  )
   return {
     window_open: {
       '1m': formatMilliseconds(lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)),
@@ -165,6 +248,17 @@ async function liveState({ reader, db, context, sources, figures }: FeedParts, a
     last_seq: lastSeq,
     seconds_since_last: newest === null ? null : Math.floor((asOf - newest) / 1000),
   }
+}
+
+async function highestRelevance({ reader, context }: FeedParts, asOf: number): Promise<number | null> {
+  const range = { asOf, order: 'desc', from: asOf - HOUR + 1, to: asOf + 1, after: null } as const
+  const { events } = await readPage(reader, context, MATCH_ALL, range, MAX_EVENTS_IN_AN_HOUR, NEVER)
+  return events.length === 0 ? null : Math.max(...events.map(({ relevance }) => relevance.score))
+}
+
+async function topTopics(db: Database, asOf: number): Promise<[string, number][]> {
+  const counts = await topicCounts(db, asOf)
+  return counts.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, TOP_TOPICS)
 }
 
 /** How many versions that stood at the moment name each topic, over the last 24 hours. */

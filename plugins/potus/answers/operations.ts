@@ -1,8 +1,9 @@
 /** Handlers of the feed's operations. Each answers with what was known at `asOf` and nothing newer. */
-import type { Call, Handlers, Database } from 'tollgate/plugin'
+import { type Call, type Database, type Handlers, Reply } from 'tollgate/plugin'
 import type {
   PotusArchiveQuery,
   PotusEntitiesQuery,
+  PotusFeeds,
   PotusFeedsQuery,
   PotusMinutesQuery,
   PotusQuartersQuery,
@@ -28,11 +29,13 @@ import {
   readWindows,
   type Window,
 } from './event-windows.ts'
-import { feedHealth, type SourceFigures } from './feed-health.ts'
+import type { SourceFigures } from './feed-health.ts'
+import { HealthRows, type RowsText } from './health-rows.ts'
 import { createLiveHandler } from './live-feed.ts'
 
 /** The handlers of the product, by the operation ids of the catalog. */
 export function createHandlers(parts: FeedParts): Handlers<'potus'> {
+  const health = new HealthRows(parts.sources, parts.context.dataMode)
   return {
     getPotus: (call) => productIndex(parts, call),
     getPotusLive: createLiveHandler(parts),
@@ -42,7 +45,7 @@ export function createHandlers(parts: FeedParts): Handlers<'potus'> {
     getPotusEvent: (call) => singleEvent(parts, call),
     getPotusEntities: (call) => entityCounts(parts, call),
     getPotusMethod: feedMethod,
-    getPotusFeeds: (call) => sourceHealth(parts, call),
+    getPotusFeeds: (call) => sourceHealth(parts, health, call),
   }
 }
 
@@ -174,12 +177,23 @@ async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery
   }
 }
 
-async function sourceHealth(parts: FeedParts, call: QueryCall<PotusFeedsQuery>) {
-  const { status } = call.input.query
-  const { sources, figures, context } = parts
+function sourceHealth(
+  parts: FeedParts,
+  health: HealthRows,
+  call: QueryCall<PotusFeedsQuery>,
+): Reply<PotusFeeds> | Promise<Reply<PotusFeeds>> {
+  const { figures, sources } = parts
   const asOf = call.asOf.getTime()
-  const known = await figures.ofSources(sources, asOf)
-  const all = sources.map((source, at) => feedHealth(source, known[at] as SourceFigures, asOf, context.dataMode))
-  const feeds = all.filter((feed) => status === undefined || feed.status === status)
-  return { ...envelope(parts, call), count: feeds.length, feeds }
+  const reply = (known: readonly SourceFigures[]): Reply<PotusFeeds> =>
+    healthReply(parts, call, health.of(known, asOf, call.input.query.status))
+  const memory = figures.inMemory(asOf)
+  return memory ? reply(memory.ofSources(sources)) : figures.ofSources(sources, asOf).then(reply)
 }
+
+function healthReply(parts: FeedParts, call: QueryCall<PotusFeedsQuery>, { count, text }: RowsText): Reply<PotusFeeds> {
+  const head: PotusFeeds = { ...envelope(parts, call), count, feeds: [] }
+  // The rows are JSON already and belong between the last two brackets of the head.
+  return Reply.json([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS])
+}
+
+const END_OF_ROWS = Buffer.from(']}')

@@ -5,17 +5,22 @@
  */
 import type { Database } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
+import { ChangeCheck } from '../../lib/change-check.ts'
 import { type Counters, readCounters } from '../store/change-counters.ts'
+import type { Source } from '../sources/source.ts'
 import type { EventReader } from '../store/event-reader.ts'
+import { type Held, HeldValues, overlapOf, type Span } from '../store/held-values.ts'
 import { countUntil, SortedTimes } from '../store/sorted-times.ts'
 import type { Outcome } from '../store/tables.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import {
   BASELINE_DAYS,
   createStoredFigures,
+  type Derivation,
   type Derived,
   type EventFigures,
   type FeedFigures,
+  type FiguresInMemory,
 } from './feed-figures.ts'
 import {
   BAD,
@@ -46,7 +51,6 @@ export interface RecentFigures extends FeedFigures {
   expire(): void
 }
 
-const CHECK_MS = 1_000
 /** Moments up to this long ago are answered from memory: more than the longest delay. Earlier ones are read. */
 const REMEMBERED_MS = 2 * DAY
 /** After this time everything is read again, so that old rows do not pile up. */
@@ -75,30 +79,34 @@ interface EventEntry {
   readonly ingest: string
 }
 
+type RememberedValues = LRUCache<string, { readonly value: unknown }>
+
 class MemoryFigures implements RecentFigures {
   readonly #options: RecentFiguresOptions
   readonly #stored: FeedFigures
-  readonly #checkMs: number
+  readonly #check: ChangeCheck
   #recent: RecentRows | null = null
-  #checkedAt = -Infinity
-  #refreshing: Promise<void> | null = null
-  readonly #values = new LRUCache<string, { readonly value: unknown }>({ max: MAX_VALUES })
+  readonly #values: RememberedValues = new LRUCache({ max: MAX_VALUES })
   readonly #pending = new Map<string, Promise<{ readonly value: unknown; readonly isCurrent: boolean }>>()
 
   constructor(options: RecentFiguresOptions) {
     this.#options = options
     this.#stored = createStoredFigures(options.db, options.reader)
-    this.#checkMs = options.checkMs ?? CHECK_MS
+    this.#check = new ChangeCheck(() => this.#refresh(), options.checkMs)
   }
 
   expire(): void {
-    this.#checkedAt = -Infinity
+    this.#check.expire()
   }
 
-  async ofSources(sources: readonly { readonly id: string }[], asOf: number): Promise<readonly SourceFigures[]> {
+  inMemory(asOf: number): FiguresInMemory | null {
+    const recent = this.#check.isCurrent ? this.#reaching(asOf) : null
+    return recent && new RecalledFigures(recent, asOf, this.#values)
+  }
+
+  async ofSources(sources: readonly Source[], asOf: number): Promise<readonly SourceFigures[]> {
     const recent = await this.#at(asOf)
-    if (!recent) return this.#stored.ofSources(sources as Parameters<FeedFigures['ofSources']>[0], asOf)
-    return sources.map(({ id }) => recent.ofSource(id, asOf))
+    return recent ? recent.ofSources(sources, asOf) : this.#stored.ofSources(sources, asOf)
   }
 
   async ofEvents(asOf: number): Promise<EventFigures> {
@@ -109,7 +117,7 @@ class MemoryFigures implements RecentFigures {
   async remember<Value>(derived: Derived, compute: () => Promise<Value>): Promise<Value> {
     const recent = await this.#at(derived.asOf)
     if (!recent) return compute()
-    const key = `${recent.lastVersion} ${recent.unchangedSince(derived)} ${derived.reach} ${derived.name}`
+    const key = recent.keyOf(derived, derived.asOf)
     const known = this.#values.get(key)
     if (known) return known.value as Value
     const shared = this.#pending.get(key)
@@ -139,32 +147,49 @@ class MemoryFigures implements RecentFigures {
 
   /** The rows in memory, at most `checkMs` old; null if they do not reach back to `asOf`. */
   async #at(asOf: number): Promise<RecentRows | null> {
-    if (performance.now() - this.#checkedAt >= this.#checkMs) {
-      this.#refreshing ??= this.#refresh().finally(() => {
-        this.#refreshing = null
-      })
-      await this.#refreshing
-    }
+    await this.#check.run()
+    return this.#reaching(asOf)
+  }
+
+  #reaching(asOf: number): RecentRows | null {
     return this.#recent && asOf >= this.#recent.from ? this.#recent : null
   }
 
   async #refresh(): Promise<void> {
     const { db, now } = this.#options
-    this.#checkedAt = performance.now()
-    try {
-      const counters = await readCounters(db)
-      const isWhole = this.#recent?.counters.removals === counters.removals
-      if (this.#recent && isWhole && now() < this.#recent.from + REMEMBERED_MS + RELOAD_MS)
-        await this.#recent.update(db, counters)
-      else {
-        const rows = new RecentRows(now() - REMEMBERED_MS, counters)
-        await rows.load(this.#options)
-        this.#recent = rows
-      }
-    } catch (error) {
-      this.expire()
-      throw error
+    const counters = await readCounters(db)
+    const isWhole = this.#recent?.counters.removals === counters.removals
+    if (this.#recent && isWhole && now() < this.#recent.from + REMEMBERED_MS + RELOAD_MS) {
+      await this.#recent.update(db, counters)
+      return
     }
+    const rows = new RecentRows(now() - REMEMBERED_MS, counters)
+    await rows.load(this.#options)
+    this.#recent = rows
+  }
+}
+
+class RecalledFigures implements FiguresInMemory {
+  readonly #recent: RecentRows
+  readonly #asOf: number
+  readonly #values: RememberedValues
+
+  constructor(recent: RecentRows, asOf: number, values: RememberedValues) {
+    this.#recent = recent
+    this.#asOf = asOf
+    this.#values = values
+  }
+
+  ofSources(sources: readonly Source[]): readonly SourceFigures[] {
+    return this.#recent.ofSources(sources, this.#asOf)
+  }
+
+  ofEvents(): EventFigures {
+    return this.#recent.ofEvents(this.#asOf)
+  }
+
+  recall(derivation: Derivation): { readonly value: unknown } | undefined {
+    return this.#values.get(this.#recent.keyOf(derivation, this.#asOf))
   }
 }
 
@@ -183,6 +208,8 @@ class SourceRows {
   latencies: { readonly at: number; readonly seq: number; readonly ms: number }[] = []
   /** The newest latencies among the first `until`, sorted by length. */
   sorted: { readonly until: number; readonly latencies: readonly number[] } | null = null
+  /** The figures of the rows that are there. */
+  readonly figures = new HeldValues<SourceFigures>()
 
   timesOf(outcome: Outcome): SortedTimes {
     const times = this.polls.get(outcome) ?? new SortedTimes()
@@ -204,6 +231,8 @@ class RecentRows {
   /** When a version became known: between two of these moments the same events are visible. */
   readonly #changes = new SortedTimes()
   #live: { readonly at: number; readonly seq: number }[] = []
+  /** The figures of lists of sources, until a row is added. */
+  #figures = new WeakMap<readonly Source[], HeldValues<readonly SourceFigures[]>>()
 
   constructor(from: number, counters: Counters) {
     this.from = from
@@ -267,8 +296,13 @@ class RecentRows {
     this.counters = counters
   }
 
+  /** The same for two moments if the value is: it names the rows that the value is computed from. */
+  keyOf({ name, reach }: Derivation, asOf: number): string {
+    return `${this.lastVersion} ${this.#unchangedSince(asOf, reach)} ${reach} ${name}`
+  }
+
   /** Since when the visible events, and those of the last `reach` milliseconds, are the same as at the moment. */
-  unchangedSince({ asOf, reach }: Pick<Derived, 'asOf' | 'reach'>): number {
+  #unchangedSince(asOf: number, reach: number): number {
     const changed = this.#changes.last(asOf) ?? -Infinity
     if (reach === 0) return changed
     const left = this.#available.last(asOf - reach) ?? -Infinity
@@ -288,8 +322,22 @@ class RecentRows {
     }
   }
 
-  ofSource(id: string, asOf: number): SourceFigures {
+  /** The figures of the sources: the same array while the figures of none of them change. */
+  ofSources(sources: readonly Source[], asOf: number): readonly SourceFigures[] {
+    const known = this.#figures.get(sources) ?? new HeldValues()
+    this.#figures.set(sources, known)
+    return known.at(asOf, () => {
+      const held = sources.map(({ id }) => this.#ofSource(id, asOf))
+      return { ...overlapOf(held), value: held.map(({ value }) => value) }
+    }).value
+  }
+
+  #ofSource(id: string, asOf: number): Held<SourceFigures> {
     const rows = this.#rowsOf(id)
+    return rows.figures.at(asOf, () => ({ ...unchangedAround(rows, asOf), value: this.#figuresOf(rows, asOf) }))
+  }
+
+  #figuresOf(rows: SourceRows, asOf: number): SourceFigures {
     const last = lastPolls(rows, asOf)
     const failed = countUntil(rows.failures, asOf, ({ at }) => at)
     const before = countUntil(rows.failures, (latestOf(last, GOOD) ?? 0) - 1, ({ at }) => at)
@@ -345,8 +393,10 @@ class RecentRows {
   }
 
   #addPolls(polls: readonly PollEntry[]): void {
+    if (polls.length > 0) this.#figures = new WeakMap()
     for (const [source, own] of bySource(polls)) {
       const rows = this.#rowsOf(source)
+      rows.figures.clear()
       for (const [outcome, same] of grouped(own, (poll) => poll.outcome))
         rows.timesOf(outcome).add(same.map(({ at }) => at))
       const failures = own.filter(({ outcome }) => BAD.includes(outcome))
@@ -357,11 +407,13 @@ class RecentRows {
   }
 
   #addEvents(events: readonly EventEntry[]): void {
+    if (events.length > 0) this.#figures = new WeakMap()
     this.#available.add(events.map(({ at }) => at))
     this.#live.push(...events.filter(({ ingest }) => ingest === 'live').map(({ at, seq }) => ({ at, seq })))
     this.#live.sort((a, b) => a.at - b.at || a.seq - b.seq)
     for (const [source, own] of bySource(events)) {
       const rows = this.#rowsOf(source)
+      rows.figures.clear()
       rows.events.add(own.map(({ at }) => at))
       // An old event that is stored while the figures are being read may be among the first latencies already.
       const present = new Set(rows.latencies.map(({ seq }) => seq))
@@ -390,6 +442,20 @@ function lastPolls({ polls }: SourceRows, asOf: number): ReadonlyMap<Outcome, nu
   const since = asOf - LOG_DAYS * DAY
   const recent = [...last].filter(([, at]) => at >= since)
   return recent.length === 0 || recent.length === last.size ? last : new Map(recent)
+}
+
+/** The moments around `asOf` at which the figures of the source are the same. */
+function unchangedAround({ polls, events }: SourceRows, asOf: number): Span {
+  const spans = [events.unchangedAround(asOf, DAY)]
+  for (const times of polls.values()) {
+    spans.push(times.unchangedAround(asOf, DAY))
+    // The last poll with an outcome is forgotten after LOG_DAYS if there were others since.
+    const last = times.last(asOf)
+    if (last === null) continue
+    const forgotten = last + LOG_DAYS * DAY + 1
+    spans.push(asOf < forgotten ? { from: last, until: forgotten } : { from: forgotten, until: Infinity })
+  }
+  return overlapOf(spans)
 }
 
 function sortedLatencies(rows: SourceRows, asOf: number): readonly number[] {

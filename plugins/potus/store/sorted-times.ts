@@ -1,3 +1,5 @@
+import type { Span } from './held-values.ts'
+
 /** Times in ascending order, for counts within a range and for the neighbours of a time. */
 export class SortedTimes {
   readonly #times: number[] = []
@@ -29,6 +31,15 @@ export class SortedTimes {
   /** The earliest time after `time`; null if there is none. */
   next(time: number): number | null {
     return this.#times[this.#countUntil(time)] ?? null
+  }
+
+  /** The moments around `asOf` at which the same times are in the past, and the same in the last `reach` milliseconds. */
+  unchangedAround(asOf: number, reach: number): Span {
+    const [entered, left] = [this.#countUntil(asOf), this.#countUntil(asOf - reach)]
+    return {
+      from: Math.max(this.#times[entered - 1] ?? -Infinity, (this.#times[left - 1] ?? -Infinity) + reach),
+      until: Math.min(this.#times[entered] ?? Infinity, (this.#times[left] ?? Infinity) + reach),
+    }
   }
 
   /** Number of times until `time`, inclusive. Times are whole numbers. */

@@ -11,9 +11,10 @@ describe('an audit in a worker thread', () => {
   after(() => pool.close())
 
   function auditInThread(file: string, bars?: string): Promise<Audit> {
-    const assumed = { preset: 'large_cap', trials: 10, extraBps: 0, symbol: undefined } as const
-    const request = { ...assumed, file: Buffer.from(file), bars: bars === undefined ? undefined : Buffer.from(bars) }
-    const input: WorkInput = { request, asOf: NOW, unusableReason: null }
+    const assumed = { preset: 'large_cap', n_trials: 10, extra_bps: 0 } as const
+    const upload = (text: string) => ({ filename: 'file.csv', mediaType: 'text/csv', bytes: Buffer.from(text) })
+    const body = { ...assumed, file: upload(file), ...(bars === undefined ? {} : { bars: upload(bars) }) }
+    const input: WorkInput = { input: { body }, asOf: NOW, unusableReason: null }
     const call = { id: 'call', signal: new AbortController().signal, ask }
     return pool.work<Audit>(new URL('../../../plugins/audit/audit-work.ts', import.meta.url), input, { call })
   }

@@ -1,7 +1,7 @@
 /** The feed on a database of its own: the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Access, Handler } from 'tollgate/plugin'
+import { type Access, type Handler, JsonReply } from 'tollgate/plugin'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
@@ -56,6 +56,8 @@ export interface TestFeed {
   readonly add: Writer['add']
   /** Calls an operation and checks the answer against its schema. */
   ask<Answer = Record<string, never>>(operation: string, options?: AskOptions): Promise<Answer>
+  /** Calls an operation and returns the JSON that a caller receives. */
+  askText(operation: string, options?: AskOptions): Promise<string>
   close(): Promise<void>
 }
 
@@ -109,6 +111,29 @@ export async function openTestFeed({
     assertReady: () => {},
   }) as unknown as Record<string, Handler>
 
+  const call = async (
+    id: string,
+    { params = {}, query = {}, asOf, access = PAID, unchecked }: AskOptions = {},
+  ): Promise<unknown> => {
+    const operation = catalog.operations.get(id)
+    if (!operation) throw new Error(`the catalog has no ${id}`)
+    const validators = validatorsOf(operation)
+    const time = asOf ?? feed.time - (access.kind === 'token' ? 0 : operation.maxFreshnessSeconds) * 1000
+    const answer = await (handlers[id] as Handler)({
+      id: 'test',
+      operation,
+      catalog,
+      input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
+      access,
+      asOf: new Date(time),
+      signal: new AbortController().signal,
+      ask: async () => ({ count: 0 }) as never,
+    })
+    const violation = unchecked ? null : validators.answer(valueOf(answer))
+    if (violation !== null) throw new Error(`${id} breaks its schema: ${violation}`)
+    return answer
+  }
+
   return Object.assign(feed, {
     db: store,
     sources,
@@ -119,33 +144,20 @@ export async function openTestFeed({
       const bytes = body === null ? null : Buffer.from(body)
       return writer.write({ source, at: feed.time, url: source.url, status: 200, headers: {}, body: bytes, ...fields })
     },
-    async ask<Answer>(
-      id: string,
-      { params = {}, query = {}, asOf, access = PAID, unchecked }: AskOptions = {},
-    ): Promise<Answer> {
-      const operation = catalog.operations.get(id)
-      if (!operation) throw new Error(`the catalog has no ${id}`)
-      const validators = validatorsOf(operation)
-      const time = asOf ?? feed.time - (access.kind === 'token' ? 0 : operation.maxFreshnessSeconds) * 1000
-      const answer = await (handlers[id] as Handler)({
-        id: 'test',
-        operation,
-        catalog,
-        input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
-        access,
-        asOf: new Date(time),
-        signal: new AbortController().signal,
-        ask: async () => ({ count: 0 }) as never,
-      })
-      const violation = unchecked ? null : validators.answer(answer)
-      if (violation !== null) throw new Error(`${id} breaks its schema: ${violation}`)
-      return answer as Answer
+    async ask<Answer>(id: string, options?: AskOptions): Promise<Answer> {
+      return valueOf(await call(id, options)) as Answer
+    },
+    async askText(id: string, options?: AskOptions): Promise<string> {
+      const answer = await call(id, options)
+      return answer instanceof JsonReply ? answer.bytes.toString('utf8') : JSON.stringify(answer)
     },
     close: async () => {
       if (!db) await store.destroy()
     },
   })
 }
+
+const valueOf = (answer: unknown): unknown => (answer instanceof JsonReply ? answer.body : answer)
 
 /** What a source already has at its first poll, which counts as backfill. */
 export const OLD_RELEASE = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }

@@ -4,6 +4,8 @@ import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { encodeSnapshots, newestSnapshots } from '../../../plugins/regime/snapshots.ts'
+import { snapshotAt } from './snapshot.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
 
 const SYMBOL = {
@@ -16,6 +18,7 @@ const SYMBOL = {
   turnover: 2e9,
   tick: 0.01,
 }
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, nth) => from + nth)
 const SINCE = '2025-08-20T00:00:00Z'
 
 const plugins = [
@@ -166,9 +169,24 @@ for (const [name, options] of [
       expect(await begun.call('getRegimeCurrent')).to.deep.include({ as_of: '2025-09-05T00:00:00Z' })
       expect(await begun.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })).to.have.property('as_of')
       expect(await begun.call('getRegimeHistory', { limit: 1440 })).to.have.property('count', 1440)
-      const old = begun.call('getRegimeHistory', { start: '2025-08-21', limit: 10 })
-      expect(await old.catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+      const outcomeOf = (query: object): Promise<unknown> =>
+        begun.call('getRegimeHistory', { limit: 10, ...query }).catch((error: unknown) => error)
+      expect(await outcomeOf({ start: '2025-08-21' })).to.be.instanceOf(Unavailable)
       expect(await rowsOf(begun)).to.have.length(2 * 1440)
+
+      // The model has come to a day before the first snapshot, then to one after it.
+      const stored = (await newestSnapshots(begun.db, 'BTC-USD'))!
+      await stored.keep(Date.parse('2025-08-19T00:00:00Z') / 1000, Buffer.alloc(0))
+      expect(await outcomeOf({ start: '2025-08-10' })).to.be.instanceOf(Unavailable)
+      const last = Date.parse('2025-08-20T00:05:00Z') / 1000
+      await stored.add(encodeSnapshots(range(0, 6).map((minute) => snapshotAt(last - minute * 60))))
+      await stored.keep(last, Buffer.alloc(0))
+      expect(await outcomeOf({ start: '2025-08-10', limit: 5 })).to.have.property('count', 5)
+      for (const query of [{ limit: 6 }, { limit: 10 }, { end: '2025-08-20T00:10:00Z' }])
+        expect(await outcomeOf({ start: '2025-08-10', ...query })).to.be.instanceOf(Unavailable)
+      expect(await outcomeOf({ start: '2025-08-10', end: '2025-08-20T00:05:01Z' })).to.have.property('count', 6)
+      await begun.db('regime_snapshots').where('as_of', '<=', last).delete()
+      await begun.db('regime_checkpoints').delete()
 
       const restarted = await openPluginHost(plugins, { now: () => new Date(clock), db: begun.db })
       await restarted.run('classify')

@@ -8,6 +8,8 @@ import { follow, listEvents, newestEvent, untilSampleWritten } from './stream-cl
 import { feedCatalog, openFeedGateway, type FeedGateway } from '../feed-gateway.ts'
 
 const HOUR = 3600
+/** The sample has few posts at night, so only a whole day is sure to have several. */
+const DAY_HOURS = 24
 
 describe('a follower of the live feed', function () {
   this.timeout(90_000)
@@ -39,7 +41,7 @@ describe('a follower of the live feed', function () {
     for (let round = 0; round < 2; round += 1) {
       const follower = await follow({ url, token, after: ids.at(-1) ?? start })
       expect(follower.status).to.equal(200)
-      advanceHours(10)
+      advanceHours(DAY_HOURS)
       await follower.until(2)
       await (gateway as unknown as FeedGateway).close()
       await follower.ended
@@ -49,7 +51,7 @@ describe('a follower of the live feed', function () {
       await open()
     }
     const last = await follow({ url, token, after: ids.at(-1) })
-    advanceHours(10)
+    advanceHours(DAY_HOURS)
     await last.until(2)
     await untilSampleWritten({ url, token })
     const all = await listEvents({ url, token }, start)

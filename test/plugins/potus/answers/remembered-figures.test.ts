@@ -86,13 +86,62 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
           for (const delay of delays) {
             const options: AskOptions = { query, access: LIVE, asOf: first.time - delay }
             const [wanted, ...found] = await Promise.all(
-              [stored, first, second].map((feed) => feed.ask(operation, options)),
+              [stored, first, second].map((feed) => feed.askText(operation, options)),
             )
-            for (const answer of found)
-              expect(JSON.stringify(answer), `step ${step}, ${delay} ms ago`).to.equal(JSON.stringify(wanted))
+            for (const answer of found) expect(answer, `step ${step}, ${delay} ms ago`).to.equal(wanted)
+            // Parts of these answers are written at different times, but as one value would be.
+            expect(wanted).to.equal(JSON.stringify(JSON.parse(wanted!)))
           }
         }
       })
+
+    it('change at exactly the moments at which the answers of the database do', async () => {
+      const random = randomFrom(4)
+      const remembering = await openTestFeed({ time: START - 2 * DAY, db: store!.db })
+      const stored = await openTestFeed({ time: START - 2 * DAY, db: store!.db, remembersNothing: true })
+      for (let step = 0; step < 30; step += 1) {
+        remembering.time += Math.floor(random() * 20 * MINUTE)
+        await write(remembering, random)
+      }
+      const polls = (await store!.db('potus_polls').select('source', 'at')) as { source: string; at: number }[]
+      const lateAfter = ({ source }: { source: string }): number => remembering.sources.get(source)!.lateSeconds * 1000
+      // What was polled or published enters an answer, and leaves its last hour or day, or what counts as recent. A source
+      // becomes late. Each happens from one millisecond to the next; the others are moments in between.
+      const moments = polls.flatMap((poll) =>
+        [0, lateAfter(poll), HOUR, DAY, 8 * DAY, Math.floor(random() * 9 * DAY)].flatMap((after) =>
+          [-1, 0, 1].map((edge) => poll.at + after + edge),
+        ),
+      )
+      for (let asked = 0; asked < 80; asked += 1) {
+        const around = Math.floor(random() * (moments.length / 3)) * 3
+        // In any order, so that what is kept was computed before the edge as often as after it.
+        for (const edge of [0, 1, 2].toSorted(() => random() - 0.5)) {
+          const asOf = moments[around + edge]!
+          for (const [operation, query] of [QUESTIONS[1]!, QUESTIONS[2]!]) {
+            const options: AskOptions = { query, access: LIVE, asOf, unchecked: true }
+            const wanted = await stored.askText(operation, options)
+            expect(await remembering.askText(operation, options), new Date(asOf).toISOString()).to.equal(wanted)
+          }
+        }
+      }
+    })
+
+    it('keep the rows of a status apart', async () => {
+      const feed = await openTestFeed({ time: START, db: store!.db, settings: { 'wh.actions': { enabled: true } } })
+      await feed.poll('wh.news', rssOf([{ key: 'k', text: 'A release.', at: START - HOUR }]))
+      await feed.poll('wh.actions', null, { status: 503, failure: 'The source answered 503.' })
+      const { feeds: all } = await feed.ask<{ feeds: { id: string; status: string }[] }>('getPotusFeeds', {
+        access: LIVE,
+      })
+      for (const status of ['late', 'ok', 'failing', 'disabled', 'replay', 'ok']) {
+        const answer = await feed.ask<{ count: number; feeds: { id: string }[] }>('getPotusFeeds', {
+          query: { status },
+        })
+        expect(answer.feeds, status).to.deep.equal(all.filter((row) => row.status === status))
+        expect(answer.count).to.equal(answer.feeds.length)
+      }
+      expect(all.filter(({ status }) => status === 'failing').map(({ id }) => id)).to.deep.equal(['wh.actions'])
+    })
 
     it('show what another process wrote once the feed looks for changes again', async () => {
       const [reading, writing] = [
@@ -109,6 +158,21 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
   })
 
 describe('calls for the live feed and the health of the sources', () => {
+  it('show a source as late from the first millisecond on, in whatever order the moments are asked for', async () => {
+    const feed = await openTestFeed({ time: START })
+    await feed.poll('wh.news', rssOf([{ key: 'k', text: 'A release.', at: START - HOUR }]))
+    const late = START + feed.sources.get('wh.news')!.lateSeconds * 1000 + 1
+    const seen = async (asOf: number): Promise<[string | undefined, number]> => {
+      const options: AskOptions = { access: LIVE, asOf }
+      const { feeds } = await feed.ask<{ feeds: { id: string; status: string }[] }>('getPotusFeeds', options)
+      const { state } = await feed.ask<{ state: { sources_ok: number } }>('getPotusLive', options)
+      return [feeds.find(({ id }) => id === 'wh.news')?.status, state.sources_ok]
+    }
+    for (const asOf of [START, late, late - 1, late + DAY, late, START, late - 1])
+      expect(await seen(asOf), `${asOf - late} ms`).to.deep.equal(asOf < late ? ['ok', 1] : ['late', 0])
+    await feed.close()
+  })
+
   it('run not one statement while nothing has changed', async () => {
     const feed = await openTestFeed({ time: START, checkMs: HOUR })
     await feed.poll('truth.mirror', postsOf([{ id: postId(START), text: 'Tariffs on copper.', at: START }]))

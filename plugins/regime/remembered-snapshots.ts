@@ -1,0 +1,247 @@
+/**
+ * Keeps in memory what most calls need of the snapshots, so that they cost no query. A stored snapshot never changes, and
+ * the number of stored ones tells whether there are more of them now; it is read at most once a second.
+ */
+import { LRUCache } from 'lru-cache'
+import type { Database } from 'tollgate/plugin'
+import { ChangeCheck } from '../lib/change-check.ts'
+import { lowerBound } from '../lib/quant/sorted-window.ts'
+import {
+  type Block,
+  BLOCK_SECONDS,
+  blockOf,
+  extendBlock,
+  type HistoryRows,
+  RowCollector,
+  sizeOf,
+  SOLD_COLUMNS,
+  type SoldSnapshot,
+} from './history-blocks.ts'
+import {
+  type SeriesState,
+  type Snapshot,
+  SNAPSHOT_COLUMNS,
+  type SnapshotRange,
+  type Snapshots,
+  type Span,
+  writesTo,
+} from './snapshots.ts'
+
+export interface RememberedOptions {
+  readonly db: Database
+  readonly stored: Snapshots
+  /** The market, which every row of the history names. */
+  readonly symbol: string
+  /** How long a process may serve what it remembers before it looks for changes. */
+  readonly checkMs?: number
+}
+
+/** Moments up to this long before the newest snapshot are answered from memory: more than the delay of the sample. */
+const REMEMBERED_SECONDS = 26 * 3600
+/** More new snapshots than this are read as if they were the first. */
+const MAX_ADDED = 600
+const EVER = Number.MAX_SAFE_INTEGER
+/** How often a read is repeated because somebody wrote meanwhile. */
+const MAX_READS = 3
+
+/** Memory for the history: about half a year of minutes. */
+const MAX_BLOCK_BYTES = 32 * 2 ** 20
+
+/** What was stored when there were `state.count` snapshots. */
+interface Memory {
+  readonly state: SeriesState
+  /** Time of the first snapshot; null if there are none. */
+  readonly first: number | null
+  /** The newest snapshots, ascending. */
+  readonly newest: readonly Snapshot[]
+  /** Their times. */
+  readonly times: Float64Array
+}
+
+/** Rows of the history, and the minutes that were still being computed when they were read. */
+export interface HistoryPage extends HistoryRows {
+  readonly missing: Span | null
+}
+
+/** The snapshots of one series. Its answers equal those of the database, at every moment and for every delay. */
+export class RememberedSnapshots {
+  readonly #db: Database
+  readonly #stored: Snapshots
+  readonly #symbol: string
+  readonly #check: ChangeCheck
+  #memory: Memory | null = null
+  /** Blocks of the history by number, with all the rows that are stored according to `#memory`. */
+  readonly #blocks = new LRUCache<number, Block>({ maxSize: MAX_BLOCK_BYTES, sizeCalculation: sizeOf })
+  #writes = -1
+
+  constructor({ db, stored, symbol, checkMs }: RememberedOptions) {
+    this.#db = db
+    this.#stored = stored
+    this.#symbol = symbol
+    this.#check = new ChangeCheck(() => this.#refresh(), checkMs)
+  }
+
+  /** The newest snapshot known at `asOf`. */
+  async latest(asOf: number): Promise<Snapshot | null> {
+    await this.#refreshIfDue()
+    const known = this.#latestInMemory(asOf)
+    return known === undefined ? this.#stored.latest(asOf) : known
+  }
+
+  /** What `latest` resolves with, at once; undefined if it has to be read. */
+  recallLatest(asOf: number): Snapshot | null | undefined {
+    return this.#isCurrent() ? this.#latestInMemory(asOf) : undefined
+  }
+
+  #latestInMemory(asOf: number): Snapshot | null | undefined {
+    if (!this.#memory) return undefined
+    const { newest, times } = this.#memory
+    if (newest.length === 0) return null
+    for (let i = lowerBound(times, times.length, asOf + 1) - 1; i >= 0; i -= 1) {
+      const snapshot = newest[i]!
+      if (snapshot.known_at <= asOf) return snapshot
+    }
+    return undefined
+  }
+
+  /** The rows of the history in a range, oldest first. */
+  async page(range: SnapshotRange): Promise<HistoryPage> {
+    await this.#refreshIfDue()
+    const memory = this.#memory
+    return (memory && (await this.#pageOf(memory, range))) ?? this.#storedPage(range)
+  }
+
+  async #storedPage(range: SnapshotRange): Promise<HistoryPage> {
+    // Read first: what is missing now may be stored while the page is read, but not the other way round.
+    const missing = await this.#stored.missing()
+    const found = await this.#stored.between(SOLD_COLUMNS, { ...range, limit: range.limit + 1 })
+    const collector = new RowCollector(range)
+    collector.add(blockOf(found, this.#symbol))
+    return { ...collector.rows(), missing }
+  }
+
+  /** A page from blocks; null if somebody wrote meanwhile, or if the rows lie further apart than the newest. */
+  async #pageOf(memory: Memory, range: SnapshotRange): Promise<HistoryPage | null> {
+    const { state, first, times } = memory
+    const last = times.at(-1)
+    const from = Math.max(range.from, first ?? Infinity)
+    const until = Math.min(range.to, range.asOf + 1, (last ?? -Infinity) + 1)
+    const collector = new RowCollector(range)
+    if (from >= until) return { ...collector.rows(), missing: state.missing }
+    const end = blockAt(until - 1) + 1
+    const spacing = times.length > 1 ? last! - times.at(-2)! : BLOCK_SECONDS
+    let number = blockAt(from)
+    /** The end of the blocks that have the wanted rows, if they follow each other like the newest. */
+    const reach = (): number => {
+      const next = Math.max(from, number * BLOCK_SECONDS)
+      return Math.min(end, blockAt(next + collector.wanted * spacing) + 1)
+    }
+    for (const to = reach(); number < to && collector.wanted > 0; number += 1) {
+      const block = this.#blocks.get(number)
+      if (!block) {
+        const blocks = await this.#readBlocks(number, reach(), state.count)
+        if (!blocks) return null
+        for (const read of blocks) collector.add(read)
+        number += blocks.length
+        break
+      }
+      collector.add(block)
+    }
+    return number < end && collector.wanted > 0 ? null : { ...collector.rows(), missing: state.missing }
+  }
+
+  /** Reads blocks [from, to) and remembers them; null if somebody wrote since there were `count` snapshots. */
+  async #readBlocks(from: number, to: number, count: number): Promise<readonly Block[] | null> {
+    const range = { from: from * BLOCK_SECONDS, to: to * BLOCK_SECONDS, asOf: EVER, limit: EVER }
+    const rows = rowsByBlock(await this.#stored.between(SOLD_COLUMNS, range))
+    if ((await this.#stored.state()).count !== count) return null
+    const blocks: Block[] = []
+    for (let number = from; number < to; number += 1) blocks.push(blockOf(rows.get(number) ?? [], this.#symbol))
+    if (this.#memory?.state.count === count)
+      for (const [i, block] of blocks.entries()) this.#blocks.set(from + i, block)
+    return blocks
+  }
+
+  #isCurrent(): boolean {
+    const writes = writesTo(this.#db)
+    if (writes !== this.#writes) this.#check.expire()
+    this.#writes = writes
+    return this.#check.isCurrent
+  }
+
+  async #refreshIfDue(): Promise<void> {
+    if (!this.#isCurrent()) await this.#check.run()
+  }
+
+  async #refresh(): Promise<void> {
+    for (let reads = 0; reads < MAX_READS; reads += 1) {
+      const state = await this.#stored.state()
+      if (this.#memory?.state.count === state.count) {
+        this.#memory = { ...this.#memory, state }
+        return
+      }
+      const newer = this.#memory && (await this.#newer(this.#memory, state.count))
+      const loaded = newer ? null : await this.#load(state)
+      // What was read is all that is stored with this number of snapshots only if nobody wrote meanwhile.
+      if ((await this.#stored.state()).count !== state.count) continue
+      if (newer) this.#extend(newer, state)
+      else this.#replace(loaded)
+      return
+    }
+    this.#replace(null)
+  }
+
+  /** The snapshots after the last one in memory; null if others were added before that, or too many. */
+  async #newer({ state, times }: Memory, count: number): Promise<readonly Snapshot[] | null> {
+    const last = times.at(-1)
+    const added = count - state.count
+    if (last === undefined || added < 0 || added > MAX_ADDED) return null
+    const range = { from: last + 1, to: EVER, asOf: EVER, limit: added + 1 }
+    const newer = await this.#stored.between(SNAPSHOT_COLUMNS, range)
+    return newer.length === added ? newer : null
+  }
+
+  #extend(newer: readonly Snapshot[], state: SeriesState): void {
+    const { first, newest } = this.#memory!
+    this.#memory = { state, first, ...withTimes([...newest, ...newer]) }
+    for (const [number, rows] of rowsByBlock(newer)) {
+      const block = this.#blocks.peek(number)
+      if (block) this.#blocks.set(number, extendBlock(block, rows, this.#symbol))
+    }
+  }
+
+  #replace(memory: Memory | null): void {
+    this.#memory = memory
+    this.#blocks.clear()
+  }
+
+  async #load(state: SeriesState): Promise<Memory> {
+    const all = { from: 0, to: EVER, asOf: EVER }
+    const [first] = await this.#stored.between(['as_of'], { ...all, limit: 1 })
+    const last = await this.#stored.latest(EVER)
+    if (!first || !last) return { state, first: null, newest: [], times: new Float64Array() }
+    const from = last.as_of - REMEMBERED_SECONDS
+    const newest = await this.#stored.between(SNAPSHOT_COLUMNS, { ...all, from, limit: EVER })
+    return { state, first: first.as_of, ...withTimes(newest) }
+  }
+}
+
+/** The snapshots that are kept in memory of these, with their times. */
+function withTimes(snapshots: readonly Snapshot[]): Pick<Memory, 'newest' | 'times'> {
+  const from = snapshots.at(-1)!.as_of - REMEMBERED_SECONDS
+  const newest = snapshots.filter(({ as_of }) => as_of >= from)
+  return { newest, times: Float64Array.from(newest, ({ as_of }) => as_of) }
+}
+
+const blockAt = (time: number): number => Math.floor(time / BLOCK_SECONDS)
+
+function rowsByBlock<Row extends SoldSnapshot>(rows: readonly Row[]): ReadonlyMap<number, Row[]> {
+  const blocks = new Map<number, Row[]>()
+  for (const row of rows) {
+    const number = blockAt(row.as_of)
+    const block = blocks.get(number)
+    if (block) block.push(row)
+    else blocks.set(number, [row])
+  }
+  return blocks
+}

@@ -1,0 +1,486 @@
+/** What a process remembers of the snapshots is what the database would answer, at every moment and whoever writes. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { type Call, type Handlers, InvalidInput, JsonReply, type Plugin, Reply, Unavailable } from 'tollgate/plugin'
+import type { OpenDatabase } from '../../../gateway/stores/database.ts'
+import { formatSeconds, requireEpochSeconds } from '../../../plugins/lib/time/timestamps.ts'
+import regime from '../../../plugins/regime/index.ts'
+import { encodeSnapshots, openSnapshots, type Snapshot, type Snapshots } from '../../../plugins/regime/snapshots.ts'
+import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
+import { openPluginHost } from '../plugin-host.ts'
+import { snapshotAt } from './snapshot.ts'
+
+const SYMBOL = 'BTC-USD'
+const ORIGIN = 'recorded'
+const MINUTE = 60
+const HOUR = 3600
+const DAY = 24 * HOUR
+/** The first snapshot. */
+const START = Date.UTC(2026, 4, 1, 12) / 1000
+const BASE_HOURS = 40
+/** Holes in the data: an early one, and one among the newest snapshots. */
+const HOLES = [
+  { from: START + 3 * HOUR + 25 * MINUTE, to: START + 6 * HOUR + 10 * MINUTE },
+  { from: START + 37 * HOUR + 50 * MINUTE, to: START + 39 * HOUR + 5 * MINUTE },
+] as const
+
+interface Question {
+  readonly operation: 'getRegimeCurrent' | 'getRegimeSample' | 'getRegimeHistory'
+  readonly query: { readonly start?: string; readonly end?: string; readonly limit?: number }
+  /** Epoch milliseconds. */
+  readonly asOf: number
+}
+
+/** A moment in seconds after the first snapshot of all, or after the newest one. */
+interface Moment {
+  readonly of: 'first' | 'newest'
+  readonly after: number
+}
+
+interface DrawnQuestion {
+  readonly operation: Question['operation']
+  readonly start?: Moment
+  readonly end?: Moment
+  readonly limit: number
+  readonly asOf: Moment
+}
+
+type Handler = (call: Call) => unknown
+
+const range = (from: number, to: number, step: number): number[] =>
+  Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_, nth) => from + nth * step)
+
+/** Minutes that are stored late, long after those that follow them. */
+const LATE = [
+  ...range(START + 8 * HOUR, START + 9.5 * HOUR, 3 * MINUTE),
+  ...range(START + 33 * HOUR, START + 34 * HOUR, 4 * MINUTE),
+]
+
+/** A snapshot with figures of its own. Those within a hole became known when it ended. */
+function snapshotOf(time: number): Snapshot {
+  const drawn = (time / MINUTE) * 7919
+  return {
+    ...snapshotAt(time),
+    volatile: drawn % 3 === 0 ? 1 : 0,
+    confidence: (drawn % 10_000) / 10_000,
+    position_scalar: 0.25 + (drawn % 12_500) / 10_000,
+    realized_vol_1h: drawn % 5 === 0 ? null : (drawn % 777) / 1000,
+    since: time - (drawn % 90) * MINUTE,
+    bars_used: 1 + (drawn % 1000),
+    known_at: HOLES.find(({ from, to }) => time >= from && time < to)?.to ?? time,
+  }
+}
+
+const encoded = (times: readonly number[]) => encodeSnapshots(times.map(snapshotOf))
+
+/** What a handler answered, as it is sent, or its refusal. */
+async function sent(answer: Promise<unknown>): Promise<string> {
+  try {
+    const value = await answer
+    if (value instanceof JsonReply) return value.bytes.toString('utf8')
+    return JSON.stringify(value instanceof Reply ? value.body : value)
+  } catch (error) {
+    if (error instanceof Unavailable || error instanceof InvalidInput) return `${error.code}: ${error.message}`
+    throw error
+  }
+}
+
+const market: Plugin = {
+  name: 'market',
+  setup: () => ({
+    handlers: { getMarketStatus: () => ({ symbol: SYMBOL, origin: ORIGIN, ready: false, series: [] }) },
+  }),
+}
+
+/** A process that answers from memory. */
+async function openProcess(db: OpenDatabase): Promise<(question: Question) => Promise<string>> {
+  const settings = { symbol: SYMBOL, since: formatSeconds(START) }
+  const hosted = [
+    { plugin: market, settings: {} },
+    { plugin: regime, settings },
+  ]
+  const { registrations } = await openPluginHost(hosted, { db, now: () => new Date(START * 1000) })
+  const [{ handlers: ofMarket }, { handlers }] = registrations as { handlers: Handlers<string> }[] as [
+    { handlers: Record<string, Handler> },
+    { handlers: Record<string, Handler> },
+  ]
+  return ({ operation, query, asOf }) => {
+    const call = {
+      input: { params: {}, query, body: undefined },
+      asOf: new Date(asOf),
+      operation: { id: operation, maxFreshnessSeconds: operation === 'getRegimeSample' ? DAY : 0 },
+      ask: async (id: string) => ofMarket[id]!({} as Call),
+    } as unknown as Call
+    return sent((async () => handlers[operation]!(call))())
+  }
+}
+
+/** The answer of a process that remembers nothing. */
+function storedAnswer(stored: Snapshots, { operation, query, asOf }: Question): Promise<string> {
+  const at = Math.floor(asOf / 1000)
+  return sent(
+    operation === 'getRegimeHistory' ? storedHistory(stored, query, at) : storedSnapshot(stored, operation, at),
+  )
+}
+
+const WAITING = new Unavailable('0% of the history is computed. Nothing was charged; ask again in a few seconds.', 10)
+
+const itemOf = (snapshot: Pick<Snapshot, 'as_of' | 'volatile' | 'confidence' | 'position_scalar'>) => ({
+  as_of: formatSeconds(snapshot.as_of),
+  symbol: SYMBOL,
+  regime: snapshot.volatile === 1 ? 'VOLATILE' : 'STABLE',
+  confidence: snapshot.confidence,
+  position_scalar: snapshot.position_scalar,
+})
+
+async function storedSnapshot(stored: Snapshots, operation: string, at: number): Promise<object> {
+  const found = await stored.latest(at)
+  if (!found) throw WAITING
+  const age = at - found.as_of
+  if (age > 300) throw new Unavailable(`The last bar is ${age} seconds old, more than 300. Nothing was charged.`)
+  return {
+    ...itemOf(found),
+    forecast_vol: found.forecast_vol,
+    boundary_vol: found.boundary_vol,
+    realized_vol_1h: found.realized_vol_1h,
+    horizon_minutes: 60,
+    since: formatSeconds(found.since),
+    annualisation: 365,
+    bars_used: found.bars_used,
+    data_age_seconds: age,
+    model: 'har-schmitt/1',
+    data_mode: 'sample',
+    ...(operation === 'getRegimeSample' ? { delayed_by_seconds: DAY } : {}),
+  }
+}
+
+async function storedHistory(stored: Snapshots, query: Question['query'], at: number): Promise<object> {
+  const limit = query.limit!
+  const until = query.end === undefined ? at + 1 : requireEpochSeconds(query.end, 'end')
+  const from = query.start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(query.start, 'start')
+  if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
+  const missing = await stored.missing()
+  const columns = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
+  const found = await stored.between(columns, { from, to: until, asOf: at, limit: limit + 1 })
+  const next = found[limit]?.as_of ?? null
+  if (missing && from < missing.to && (next === null ? until : next + 1) > missing.from) throw WAITING
+  const page = found.slice(0, limit)
+  return {
+    symbol: SYMBOL,
+    start: formatSeconds(from),
+    end: formatSeconds(until),
+    count: page.length,
+    next_start: next === null ? null : formatSeconds(next),
+    data_mode: 'sample',
+    snapshots: page.map(itemOf),
+  }
+}
+
+/** Moments are often at the edge of an hour, within a hole, or near the newest snapshots. */
+const moment: fc.Arbitrary<Moment> = fc.oneof(
+  fc.record({
+    of: fc.constant('first' as const),
+    after: fc.oneof(
+      fc.integer({ min: -2 * HOUR, max: (BASE_HOURS + 6) * HOUR }),
+      fc.integer({ min: -2, max: BASE_HOURS + 2 }).map((hour) => hour * HOUR),
+      ...HOLES.map(({ from, to }) => fc.integer({ min: from - START - 70, max: to - START + 70 })),
+    ),
+  }),
+  fc.record({ of: fc.constant('newest' as const), after: fc.integer({ min: -5000, max: 400 }) }),
+)
+const limit = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.constantFrom(1, 59, 60, 61, 1000, 10_000))
+const question: fc.Arbitrary<DrawnQuestion> = fc.record(
+  {
+    operation: fc.constantFrom('getRegimeHistory', 'getRegimeHistory', 'getRegimeCurrent', 'getRegimeSample'),
+    start: moment,
+    end: moment,
+    limit,
+    asOf: fc.oneof(moment, fc.constant({ of: 'newest' as const, after: 30 })),
+  },
+  { requiredKeys: ['operation', 'limit', 'asOf'] },
+)
+
+/**
+ * Something that a process stores: minutes after the last one, ones that come late, both, the next of those before the
+ * first pass, or only the note of how far that has come.
+ */
+const write = fc.record({
+  by: fc.constantFrom(0, 1),
+  kind: fc.constantFrom('newer', 'newer', 'late', 'both', 'fill', 'note'),
+  minutes: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 30, max: 90 }), fc.constant(800)),
+})
+
+for (const name of ['a SQLite file', 'PostgreSQL'])
+  describe(`the remembered snapshots on ${name}`, function () {
+    this.timeout(240_000)
+    let store: TestDatabase | null
+    let databases: readonly [OpenDatabase, OpenDatabase]
+    let stored: readonly [Snapshots, Snapshots]
+    /** Times of the first snapshot of the first pass, after the last one, and until when earlier ones are filled in. */
+    let [first, next, filled] = [0, 0, 0]
+    /** How many of LATE are stored. */
+    let arrived = 0
+    const realNow = performance.now
+    let passed = 0
+
+    beforeEach(async function () {
+      store = await DATABASES[name]!()
+      if (!store) return this.skip()
+      databases = [store.db, store.open!()]
+      await openProcess(databases[0])
+      stored = [await openSnapshots(databases[0], SYMBOL, ORIGIN), await openSnapshots(databases[1], SYMBOL, ORIGIN)]
+      // Time passes as the test says.
+      passed = 0
+      performance.now = () => 1e6 + passed
+    })
+    afterEach(async () => {
+      performance.now = realNow
+      await store?.drop()
+    })
+
+    /** As after the first pass of a first start: the newest snapshots are stored, and earlier ones are being computed. */
+    async function begin(): Promise<void> {
+      for (const table of ['regime_snapshots', 'regime_checkpoints']) await databases[0](table).delete()
+      await databases[0]('regime_series').update({ snapshots: 0, filled_before: null })
+      ;[first, next, filled, arrived] = [START + 2 * HOUR, START + BASE_HOURS * HOUR, START, 0]
+      await stored[0].fillBefore(first)
+      await stored[0].add(encoded(range(first, next, MINUTE).filter((time) => !LATE.includes(time))))
+    }
+
+    /** Stores everything that is missing. */
+    async function finish(): Promise<void> {
+      await stored[0].add(encoded([...LATE, ...range(filled, first, MINUTE)]))
+      await stored[0].fillBefore(null)
+    }
+
+    async function keepMore(snapshots: Snapshots, kind: string, minutes: number): Promise<void> {
+      if (kind === 'note') {
+        await snapshots.keep(filled - MINUTE, Buffer.alloc(0))
+        if (filled === first) await snapshots.fillBefore(null)
+        return
+      }
+      const times: number[] = []
+      if (kind === 'fill') {
+        const until = Math.min(first, filled + minutes * MINUTE)
+        times.push(...range(filled, until, MINUTE))
+        filled = until
+      }
+      if (kind === 'late' || kind === 'both') {
+        times.push(...LATE.slice(arrived, arrived + minutes))
+        arrived += minutes
+      }
+      if (kind === 'newer' || kind === 'both') {
+        times.push(...range(next, next + minutes * MINUTE, MINUTE))
+        next += minutes * MINUTE
+      }
+      await snapshots.add(encoded(times))
+    }
+
+    function asked({ operation, start, end, limit, asOf }: DrawnQuestion): Question {
+      const at = ({ of, after }: Moment): number => after + (of === 'first' ? START : next - MINUTE)
+      return {
+        operation,
+        query: {
+          ...(start ? { start: formatSeconds(at(start)) } : {}),
+          ...(end ? { end: formatSeconds(at(end)) } : {}),
+          limit,
+        },
+        asOf: at(asOf) * 1000 + 321,
+      }
+    }
+
+    it('are answered as the database would, whoever writes and whatever is asked', () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.tuple(write, fc.array(question, { minLength: 1, maxLength: 6 })), {
+            minLength: 2,
+            maxLength: 10,
+          }),
+          async (steps) => {
+            await begin()
+            const processes = [await openProcess(databases[0]), await openProcess(databases[1])]
+            for (const [{ by, kind, minutes }, questions] of steps) {
+              await keepMore(stored[by], kind, minutes)
+              passed += 1_000
+              for (const drawn of [...questions, ...questions]) {
+                const wanted = await storedAnswer(stored[0], asked(drawn))
+                for (const ask of processes) expect(await ask(asked(drawn))).to.equal(wanted)
+              }
+            }
+          },
+        ),
+        { numRuns: 25 },
+      ))
+
+    it('are answered as they were before a write or after it while another process writes', () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.tuple(fc.constantFrom('newer', 'late', 'both'), fc.integer({ min: 1, max: 120 }), question), {
+            minLength: 1,
+            maxLength: 6,
+          }),
+          async (steps) => {
+            await begin()
+            const ask = await openProcess(databases[1])
+            for (const [kind, minutes, drawn] of steps) {
+              const question = asked(drawn)
+              const before = await storedAnswer(stored[0], question)
+              passed += 1_000
+              const [answer] = await Promise.all([ask(question), keepMore(stored[0], kind, minutes)])
+              expect([before, await storedAnswer(stored[0], question)]).to.include(answer)
+              passed += 1_000
+              expect(await ask(question)).to.equal(await storedAnswer(stored[0], question))
+            }
+          },
+        ),
+        { numRuns: 25 },
+      ))
+
+    it('make up the whole history page by page', async () => {
+      await begin()
+      await finish()
+      const ask = await openProcess(databases[1])
+      const asOf = next * 1000
+      const history = async (start: string, limit: number) =>
+        JSON.parse(await ask({ operation: 'getRegimeHistory', query: { start, limit }, asOf })) as {
+          next_start: string | null
+          snapshots: readonly object[]
+        }
+      for (const limit of [37, 60, 1000, 10_000]) {
+        const pages: object[] = []
+        for (let start: string | null = formatSeconds(0); start !== null;) {
+          const page = await history(start, limit)
+          pages.push(...page.snapshots)
+          start = page.next_start
+        }
+        expect(pages).to.deep.equal(range(START, next, MINUTE).map((at) => itemOf(snapshotOf(at))))
+      }
+    })
+
+    it('are shown as of every moment of a hole in the data', async () => {
+      await begin()
+      await finish()
+      const ask = await openProcess(databases[1])
+      for (const hole of HOLES)
+        for (const at of range(hole.from - 2 * HOUR, hole.to + HOUR, 13 * MINUTE))
+          for (const limit of [20, 100, 300]) {
+            const question = { operation: 'getRegimeHistory', query: { limit }, asOf: at * 1000 } as const
+            expect(await ask(question)).to.equal(await storedAnswer(stored[0], question))
+          }
+    })
+
+    it('are sold from the minute on up to which the first pass is noted to have come', async () => {
+      await begin()
+      const ask = await openProcess(databases[1])
+      const page = async (from: number): Promise<string> => {
+        passed += 1_000
+        const query = { start: formatSeconds(from), limit: 10 }
+        return (await ask({ operation: 'getRegimeHistory', query, asOf: next * 1000 })).slice(0, 17)
+      }
+      const [refused, sold] = ['product_suspended', '{"symbol":"BTC-US']
+      await keepMore(stored[0], 'fill', 60)
+      expect(await page(START)).to.equal(refused)
+      await keepMore(stored[0], 'note', 0)
+      expect([await page(START), await page(START + HOUR)]).to.deep.equal([sold, refused])
+      await keepMore(stored[0], 'fill', 60)
+      expect(await page(START + HOUR)).to.equal(refused)
+      await keepMore(stored[0], 'note', 0)
+      expect(await page(START + HOUR)).to.equal(sold)
+      expect(await page(first - 5 * MINUTE)).to.equal(sold)
+    })
+
+    it('are read again when minutes come late, also together with new ones', async () => {
+      await begin()
+      const ask = await openProcess(databases[1])
+      const questions = [LATE[0]!, LATE.at(-1)! - HOUR, next - 5 * MINUTE].map((from) => ({
+        operation: 'getRegimeHistory' as const,
+        query: { start: formatSeconds(from), limit: 120 },
+        asOf: (next + HOUR) * 1000,
+      }))
+      for (const kind of ['newer', 'late', 'both', 'late', 'both'])
+        for (const question of [...questions, ...questions]) {
+          expect(await ask(question)).to.equal(await storedAnswer(stored[0], question))
+          await keepMore(stored[0], kind, 4)
+          passed += 1_000
+        }
+    })
+
+    it('may lie further apart than the newest, and may be few', async () => {
+      await begin()
+      await finish()
+      // Half a year without any, then one an hour, then one a minute.
+      const later = [
+        ...range(next + 180 * DAY, next + 182 * DAY, HOUR),
+        ...range(next + 183 * DAY, next + 184 * DAY, 60),
+      ]
+      await stored[0].add(encoded(later))
+      const ask = await openProcess(databases[1])
+      const starts = [0, START, next - HOUR, next + 10, next + 100 * DAY, ...later.filter((_, nth) => nth % 40 === 7)]
+      for (const round of [1, 2, 3])
+        for (const start of starts)
+          for (const limit of [1, 7, 300, 3000]) {
+            const query = { start: formatSeconds(start), limit }
+            const question = { operation: 'getRegimeHistory', query, asOf: later.at(-1)! * 1000 } as const
+            expect(await ask(question), `round ${round}`).to.equal(await storedAnswer(stored[0], question))
+          }
+    })
+
+    it('show what another process wrote once a second has passed, and what this one wrote at once', async () => {
+      await begin()
+      const ask = await openProcess(databases[1])
+      const current = async (): Promise<string> => {
+        const asked = { operation: 'getRegimeCurrent', query: {}, asOf: next * 1000 } as const
+        return (JSON.parse(await ask(asked)) as { as_of: string }).as_of
+      }
+      const newest = formatSeconds(next - MINUTE)
+      expect(await current()).to.equal(newest)
+      passed += 400
+      await keepMore(stored[0], 'newer', 1)
+      passed += 599
+      expect(await current()).to.equal(newest)
+      passed += 1
+      expect(await current()).to.equal(formatSeconds(next - MINUTE))
+      await keepMore(stored[1], 'newer', 1)
+      expect(await current()).to.equal(formatSeconds(next - MINUTE))
+    })
+
+    it('cost no statement within a second, and one of the state after that, until there are more', async () => {
+      await begin()
+      await finish()
+      const ask = await openProcess(databases[1])
+      let statements = 0
+      databases[1].on('query', () => (statements += 1))
+      const spent = (): number => {
+        const counted = statements
+        statements = 0
+        return counted
+      }
+      const now = (next - MINUTE) * 1000
+      const current = (): Promise<string> => ask({ operation: 'getRegimeCurrent', query: {}, asOf: now })
+      const sample = (): Promise<string> => ask({ operation: 'getRegimeSample', query: {}, asOf: now - DAY * 1000 })
+      const page = (query: Question['query']): Promise<string> =>
+        ask({ operation: 'getRegimeHistory', query, asOf: now })
+      const pages = [{ limit: 1000 }, { start: formatSeconds(HOLES[0].from), limit: 600 }]
+      await current()
+      spent()
+      for (const query of pages) {
+        await page(query)
+        // The blocks, and whether somebody wrote meanwhile.
+        expect(spent()).to.equal(2)
+      }
+      for (let call = 0; call < 10; call += 1) {
+        for (const answer of [await current(), await sample(), ...(await Promise.all(pages.map(page)))])
+          expect(answer).not.to.match(/^product_suspended/)
+      }
+      expect(spent()).to.equal(0)
+      passed += 1_000
+      await Promise.all([current(), sample(), ...pages.map(page)])
+      expect(spent()).to.equal(1)
+      // A new minute is added to what is remembered.
+      await keepMore(stored[0], 'newer', 1)
+      passed += 1_000
+      for (const query of pages) await page(query)
+      await page({ end: formatSeconds(next), limit: 100 })
+      expect(spent()).to.equal(3)
+    })
+  })
