@@ -212,6 +212,12 @@ const { values } = readFlags(USAGE, {
 const loadBefore = loadavg()
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const servers = new Servers(folder)
+const close = async (): Promise<void> => {
+  await servers.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => void close().finally(() => process.exit(1)))
 try {
   const lines = JSON.parse(readFileSync(BUDGET, 'utf8')) as readonly BudgetLine[]
   const cases = await openCases(servers, folder, values.only)
@@ -243,6 +249,5 @@ try {
     process.exitCode = 1
   }
 } finally {
-  await servers.stop()
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 }

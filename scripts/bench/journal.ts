@@ -19,7 +19,7 @@ import { cpuMicros } from './cpu-time.ts'
 import { fillJournal } from './filled-journal.ts'
 
 /** Durable changes per payment. */
-const CHANGES = 5
+const CHANGES = 4
 const PAYMENTS = 2_000
 const BUYERS = [1, 8, 32, 128]
 const ROUNDS = 3

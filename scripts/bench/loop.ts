@@ -1,11 +1,12 @@
 /**
  * `npm run bench:loop [-- --rounds 3 --seconds 10]`: measures how long an unpaid 402 takes while the gateway works. One
  * gateway gets 50 unpaid calls a second: first with nothing else to do, then while it audits a ledger of 200,000 rows
- * and checks 50,000 bars, again and again. Rounds take turns. Trust the ratios: milliseconds depend on what else the
- * machine does.
+ * and checks 50,000 bars, again and again. Beside it, a plain node:http server that does nothing else sends the same 402
+ * at the same rate: what it waits for is the operating system. Rounds take turns. Trust the ratios: milliseconds depend
+ * on what else the machine does.
  */
-import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -93,10 +94,25 @@ function barsBody(): Buffer {
   return Buffer.from(JSON.stringify({ bars }))
 }
 
+/** The waits of one period: of the gateway, and of a server without work. */
+interface Waits {
+  readonly gateway: number[]
+  readonly plain: number[]
+}
+
+/** Probes both servers, in turns. */
+async function probeBoth(isOver: () => boolean): Promise<Waits> {
+  const [gateway, plain] = await Promise.all([
+    probe(base + PROBED, 0, isOver),
+    probe(plainBase + PROBED, EVERY_MS / 2, isOver),
+  ])
+  return { gateway, plain }
+}
+
 /** Calls the route every 20 ms until `isOver`. Returns the milliseconds of each call, from when it was due. */
-async function probe(url: string, isOver: () => boolean): Promise<number[]> {
+async function probe(url: string, delayMs: number, isOver: () => boolean): Promise<number[]> {
   const calls: Promise<number>[] = []
-  const began = performance.now()
+  const began = performance.now() + delayMs
   for (let count = 0; !isOver(); count += 1) {
     const due = began + count * EVERY_MS
     await sleep(Math.max(0, due - performance.now()))
@@ -163,56 +179,90 @@ async function readSandbox(): Promise<SandboxDescription> {
   throw new Error('the gateway did not open within 90 seconds')
 }
 
+/** Starts a server that sends the gateway's 402 and does nothing else. */
+async function startPlain(): Promise<ChildProcess> {
+  const { status, headers, text } = await send('GET', base + PROBED)
+  const own = Object.entries(headers).filter(([name]) => !/^(date|connection|keep-alive|transfer-encoding)$/.test(name))
+  const answer = { path: PROBED, status, headers: Object.fromEntries(own), body: Buffer.from(text).toString('base64') }
+  const file = join(dataDir, 'answers.json')
+  writeFileSync(file, JSON.stringify([answer]))
+  const args = [
+    'scripts/bench/calls/baseline-process.mjs',
+    'plain',
+    String(plainPort),
+    JSON.stringify({ answers: file }),
+  ]
+  const server = spawn(process.execPath, args, { cwd: root, stdio: 'ignore' })
+  while (!(await send('GET', plainBase + PROBED).catch(() => null))) await sleep(100)
+  return server
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = new Promise((done) => child.once('exit', done))
+  child.kill('SIGTERM')
+  await exited
+}
+
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
+const plainPort = await freePort()
+const plainBase = `http://127.0.0.1:${plainPort}`
 const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
-const gateway = spawn(process.execPath, ['dist/gateway/main.js'], { cwd: root, env, stdio: 'ignore' })
+const children = [spawn(process.execPath, ['dist/gateway/main.js'], { cwd: root, env, stdio: 'ignore' })]
 try {
   const [form, bars] = [ledgerForm(), barsBody()]
   const sandbox = await readSandbox()
+  children.push(await startPlain())
   const work = { audit: () => audit(base, form), checkBars: () => checkBars(base, sandbox, bars) }
   // The first calls compile code and open threads.
   await work.audit()
   await work.checkBars()
-  const idle: number[] = []
-  const measured = new Map<string, { readonly waits: number[]; readonly seconds: (number | null)[] }>([
-    ['an audit of 200,000 rows', { waits: [], seconds: [] }],
-    ['a check of 50,000 bars', { waits: [], seconds: [] }],
-    ['both at once', { waits: [], seconds: [] }],
+  const idle: Waits = { gateway: [], plain: [] }
+  const newLoad = (works: readonly (() => Promise<number | null>)[]) => ({
+    works,
+    waits: { gateway: [], plain: [] } as Waits,
+    seconds: [] as (number | null)[],
+  })
+  const loads = new Map([
+    ['an audit of 200,000 rows', newLoad([work.audit])],
+    ['a check of 50,000 bars', newLoad([work.checkBars])],
+    ['both at once', newLoad([work.audit, work.checkBars])],
   ])
-  const loads = [[work.audit], [work.checkBars], [work.audit, work.checkBars]]
   const isOverAfter = (seconds: number): (() => boolean) => {
     const end = performance.now() + seconds * 1000
     return () => performance.now() >= end
   }
+  const add = (waits: Waits, more: Waits): void => {
+    waits.gateway.push(...more.gateway)
+    waits.plain.push(...more.plain)
+  }
   for (let round = 0; round < Number(values.rounds); round += 1) {
-    idle.push(...(await probe(base + PROBED, isOverAfter(Number(values.seconds)))))
-    for (const [at, { waits, seconds }] of [...measured.values()].entries()) {
+    add(idle, await probeBoth(isOverAfter(Number(values.seconds))))
+    for (const { works, waits, seconds } of loads.values()) {
       const isOver = isOverAfter(Number(values.seconds))
-      let [working, done] = [loads[at]!.length, false]
-      const runs = loads[at]!.map(async (one) => {
+      let working = works.length
+      const runs = works.map(async (one) => {
         seconds.push(...(await repeat(isOver, one)))
         working -= 1
-        if (working === 0) done = true
       })
-      waits.push(...(await probe(base + PROBED, () => done)))
+      add(waits, await probeBoth(() => working === 0))
       await Promise.all(runs)
       await sleep(500)
     }
   }
   const titles = ['calls', 'p50 ms', 'p99 ms', 'max ms', 'p99/idle']
   console.log('unpaid 402 during'.padEnd(34) + titles.map((title) => title.padStart(10)).join(''))
-  console.log(line('nothing else', idle))
-  for (const [name, { waits, seconds }] of measured) {
+  console.log(line('nothing else', idle.gateway))
+  console.log(line('  from plain node:http', idle.plain))
+  for (const [name, { waits, seconds }] of loads) {
     const done = seconds.filter((one) => one !== null)
     const mean = (done.reduce((sum, one) => sum + one, 0) / done.length).toFixed(2)
-    console.log(
-      `${line(name, waits, idle)}   (${done.length} runs, ${mean} s each; ${seconds.length - done.length} timed out)`,
-    )
+    const runs = `   (${done.length} runs, ${mean} s each; ${seconds.length - done.length} timed out)`
+    console.log(line(name, waits.gateway, idle.gateway) + runs)
+    console.log(line('  from plain node:http', waits.plain, idle.plain))
   }
 } finally {
-  gateway.kill('SIGTERM')
-  await new Promise((done) => gateway.once('exit', done))
+  await Promise.all(children.map(stop))
   rmSync(dataDir, { recursive: true, force: true })
 }

@@ -1,7 +1,7 @@
 /**
  * Measures settlements per second and gas per payment on the sandbox chain. One run compares single settlements, one
- * after the other and all at once, with batches of 10 and 50 payments in one Multicall3 transaction. Every payment has
- * its own payer, and every outcome is read from the chain.
+ * after the other and all at once, with batches of up to 10 and up to 50 payments in one Multicall3 transaction. Every
+ * payment has its own payer, and every outcome is read from the chain.
  *
  *   npm run bench:settle [-- payments]
  *

@@ -23,7 +23,10 @@ export interface Outgoing {
 const LOST_TRIES = 5
 const PENDING_TRIES = 15
 
-/** Sends a request and reads the whole answer, or the head of a stream of events. Redirects are not followed, so that a payment only reaches its service. */
+/**
+ * Sends a request and reads the whole answer, or the head of a stream of events. Redirects are not followed, so that a
+ * payment only reaches its service.
+ */
 export async function exchange(
   { url, method, headers, body }: Outgoing,
   ...more: readonly (readonly [string, string])[]

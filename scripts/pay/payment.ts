@@ -145,7 +145,10 @@ function envelopeOfV1({ network }: Requirement): object {
   return { x402Version: 1, scheme: 'exact', network: network.name }
 }
 
-/** The envelope of v2 without the payload: repeats the declared extensions, and adds a payment identifier if the service asks for one. */
+/**
+ * The envelope of v2 without the payload: repeats the declared extensions, and adds a payment identifier if the service
+ * asks for one.
+ */
 export function envelopeOfV2({ accepted, resource, extensions }: Requirement): object {
   const identifier = extensions?.['payment-identifier'] as { readonly info?: object } | undefined
   const identified = identifier

@@ -19,6 +19,8 @@ export interface Server {
   readonly url: string
 }
 
+const GATEWAY = 'scripts/bench/calls/gateway-process.mjs'
+
 export type BaselineKind = 'plain' | 'express' | 'x402' | 'facilitator'
 
 /** The processes of one run, with their files and logs in one folder. */
@@ -38,14 +40,22 @@ export class Servers {
     return this.#start(name, port, [script, kind, String(port), JSON.stringify(options)], {})
   }
 
-  /** Starts a gateway and waits until it has nothing to do. Its journal has `rows` payments before the first call. */
-  async startGateway(name: string, rows: number): Promise<Server> {
+  /**
+   * Starts a gateway and waits until it has nothing to do. Its journal has `rows` payments before the first call. Each
+   * of its `workers` adds the number of its requests to the file `counts` at its end.
+   */
+  async startGateway(
+    name: string,
+    rows: number,
+    { workers = 1, counts = '' }: { readonly workers?: number; readonly counts?: string } = {},
+  ): Promise<Server> {
     const port = await freePort()
     const dataDir = join(this.#folder, name)
     const journal = join(dataDir, `${NETWORK.name}-sample`)
     mkdirSync(journal, { recursive: true })
     if (rows > 0) await fillJournal(join(journal, 'journal.sqlite'), rows)
-    const server = await this.#start(name, port, ['scripts/bench/calls/gateway-process.mjs', JSON.stringify(NETWORK)], {
+    const server = await this.#start(name, port, [GATEWAY, JSON.stringify(NETWORK), String(workers)], {
+      ...(counts === '' ? {} : { COUNTS: counts }),
       PORT: String(port),
       DATA_DIR: dataDir,
       DATA_MODE: 'sample',
@@ -98,12 +108,19 @@ export class Servers {
 
 const IDLE_SHARE = 0.05
 
-/** Waits until a process has used less than 5 % of a core for a second. After its first start a gateway computes history. */
+/** A process and those that it has started. */
+export function familyOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  return [pid, ...children.flatMap(familyOf)]
+}
+
+/** Waits until a process and its workers have used less than 5 % of a core for a second. After its first start a gateway computes history. */
 async function waitUntilIdle({ pid }: Server): Promise<void> {
   for (let tries = 0; tries < 180; tries++) {
-    const before = readProcessCpu(pid)
+    const before = familyOf(pid).map((each) => ({ pid: each, cpu: readProcessCpu(each) }))
     await sleep(1_000)
-    if (cpuBetween(before, readProcessCpu(pid)) < IDLE_SHARE * 1e6) return
+    const used = before.reduce((sum, each) => sum + cpuBetween(each.cpu, readProcessCpu(each.pid)), 0)
+    if (used < IDLE_SHARE * before.length * 1e6) return
   }
   throw new Error('a gateway was still busy three minutes after its start')
 }

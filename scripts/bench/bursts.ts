@@ -1,0 +1,251 @@
+/**
+ * Measures how long buyers wait on a chain with one-second blocks, when many buy at the same moment and when few do:
+ * from the check of a payment to its settlement, and from the request to the answer of a gateway. In both cases one
+ * settles every payment in its own transaction, and the other in batches as it does by default. They take turns on one
+ * chain, with keys of their own. Each burst begins at a random time between two blocks, and over a run these times cover
+ * the second evenly. A payment that is not settled ends the run.
+ *
+ *   npm run bench:bursts [-- bursts]
+ *
+ * The machine is shared by the buyers, the gateways and the chain, so compare only what one run measured. Half a second
+ * is the wait for a block on average.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool, request } from 'undici'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import type { Hex } from '../../gateway/config/networks.ts'
+import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
+import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { decodePayment, type DecodedPayment } from '../../gateway/methods/payment-method.ts'
+import { createLog } from '../../gateway/observe/log.ts'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { mintData } from '../../gateway/sandbox/contracts.ts'
+import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
+import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
+import { startGateway } from '../../test/support/process.ts'
+import { readRequirement } from '../pay/payment.ts'
+import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
+
+const BURSTS = Number(process.argv[2] ?? 20)
+const BLOCK_MS = 1_000
+const CROWD = 200
+const FEW = 8
+const PATH = '/v1/echo/burst'
+const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
+const ETHER = 10n ** 18n
+
+const MODES = [
+  { name: 'one by one', batch: 1 },
+  { name: 'by default', batch: null },
+] as const
+type Mode = (typeof MODES)[number]
+
+/** Sells to many buyers at once. */
+interface Seller {
+  readonly name: string
+  /** Signs a payment for each buyer. The purchases begin when they are called, and resolve with their transactions. */
+  prepare(buyers: number): Promise<Purchases>
+  close(): Promise<void>
+}
+
+interface Purchases {
+  readonly begin: readonly (() => Promise<Hex>)[]
+  end(): Promise<void>
+}
+
+interface Series {
+  readonly seller: Seller
+  readonly buyers: number
+  /** Milliseconds until each answer, by burst. */
+  readonly bursts: number[][]
+  readonly transactions: Set<Hex>
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'bench-bursts-'))
+const log = createLog('error')
+const sandbox = await openSandbox({ dataDir: folder, blockSeconds: BLOCK_MS / 1_000, log })
+const { network, rpcUrl } = sandbox
+const rpc = createRpc(rpcUrl, 60)
+const wallets = newWallets(CROWD)
+const method = createExactEvm(network)
+const sellers: Seller[] = []
+
+/** Gives every wallet test USDC for all bursts. */
+async function fund(): Promise<void> {
+  await rpc.call('anvil_setBalance', FAUCET, quantityOf(1_000n * ETHER))
+  await rpc.call('anvil_impersonateAccount', FAUCET)
+  let last: Hex = '0x'
+  for (const { address } of wallets) {
+    const data = mintData(address, 100_000_000n)
+    last = await rpc.call<Hex>('eth_sendTransaction', { from: FAUCET, to: network.asset, data, gas: '0x30d40' })
+  }
+  while ((await rpc.call('eth_getTransactionReceipt', last)) === null) await sleep(100)
+}
+
+function quantityOf(value: bigint): Hex {
+  return `0x${value.toString(16)}`
+}
+
+async function newKey(): Promise<Hex> {
+  const key = generatePrivateKey()
+  await rpc.call('anvil_setBalance', privateKeyToAccount(key).address, quantityOf(1_000n * ETHER))
+  return key
+}
+
+/** Each seller has its own, or the gateways would look for each other's payments in their journals. */
+function newPayTo(): Hex {
+  return privateKeyToAccount(generatePrivateKey()).address
+}
+
+/** Checks and settles payments without a gateway around it. */
+async function openSettler({ name, batch }: Mode): Promise<Seller> {
+  const payTo = newPayTo()
+  const settler = await createChainSettler({ rpcUrl, key: await newKey(), network, log, confirmSeconds: 60, batch })
+  const requirements: PaymentRequirements = { scheme: 'exact', network, amount: 5_000n, payTo, maxTimeoutSeconds: 300 }
+  const accepted = method.acceptsV2(requirements)
+  const header = Buffer.from(JSON.stringify({ x402Version: 2, accepts: [accepted] })).toString('base64')
+  const sign = createBuyer(wallets, readRequirement(header, '{}', false))
+
+  async function buy(payment: DecodedPayment): Promise<Hex> {
+    const refusal = await settler.check(payment, requirements)
+    if (refusal) throw new Error(`A payment was refused: ${refusal.reason}.`)
+    const outcome = await settler.settle(payment, requirements, { record: async () => true, wait: 'confirmed' })
+    if (outcome.state !== 'settled') throw new Error(`A payment ended as ${outcome.state}.`)
+    return outcome.transaction
+  }
+
+  return {
+    name: `settler, ${name}`,
+    async prepare(buyers) {
+      const payments = Array.from({ length: buyers }, () => decodePayment(sign(), [method]))
+      return { begin: payments.map((payment) => () => buy(payment)), end: async () => {} }
+    },
+    close: () => settler.close(),
+  }
+}
+
+/** Sells over HTTP through a gateway in a process of its own. Every buyer has a connection of their own. */
+async function openGateway({ name, batch }: Mode): Promise<Seller> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const fixtures = resolve(import.meta.dirname, '../../test/fixtures/shop')
+  const gateway = await startGateway(/is open at/, {
+    NODE_ENV: 'production',
+    NETWORK: network.name,
+    PAY_TO: newPayTo(),
+    SETTLE_RPC_URL: rpcUrl,
+    SETTLE_KEY: await newKey(),
+    DATA_DIR: join(folder, String(port)),
+    CATALOG_DIR: join(fixtures, 'catalog'),
+    PLUGIN_DIRS: join(fixtures, 'plugins'),
+    PORT: String(port),
+    LOG_LEVEL: 'error',
+    ...(batch === null ? {} : { SETTLE_BATCH: String(batch) }),
+  })
+  const { headers, body } = await request(`${url}${PATH}`)
+  const sign = createBuyer(wallets, readRequirement(String(headers['payment-required']), await body.text(), false))
+
+  async function buy(pool: Pool, payment: string): Promise<Hex> {
+    const answer = await pool.request({ path: PATH, method: 'GET', headers: { 'payment-signature': payment } })
+    const text = await answer.body.text()
+    if (answer.statusCode !== 200) throw new Error(`A payment was answered ${answer.statusCode}: ${text}`)
+    return transactionOf(answer.headers['payment-response'])
+  }
+
+  return {
+    name: `gateway, ${name}`,
+    async prepare(buyers) {
+      const payments = Array.from({ length: buyers }, () => headerOf(sign()))
+      const pool = new Pool(url, { connections: buyers, pipelining: 1 })
+      return { begin: payments.map((payment) => () => buy(pool, payment)), end: () => pool.close() }
+    },
+    close: () => gateway.stop(),
+  }
+}
+
+/** Lets all buyers begin at the same moment, this long after a block. */
+async function burst({ seller, buyers, transactions }: Series, phaseMs: number): Promise<number[]> {
+  const { begin, end } = await seller.prepare(buyers)
+  await nextBlock()
+  await sleep(phaseMs)
+  const began = performance.now()
+  const waits = await Promise.all(
+    begin.map(async (buy) => {
+      transactions.add(await buy())
+      return performance.now() - began
+    }),
+  )
+  await end()
+  return waits
+}
+
+/** Resolves when a new block is in the chain. */
+async function nextBlock(): Promise<void> {
+  const before = await rpc.call<Hex>('eth_blockNumber')
+  while ((await rpc.call<Hex>('eth_blockNumber')) === before) await sleep(5)
+}
+
+function transactionOf(receipt: unknown): Hex {
+  return (JSON.parse(Buffer.from(String(receipt), 'base64').toString()) as { transaction: Hex }).transaction
+}
+
+/** Random times between two blocks, one in each of as many equal parts, in random order. */
+function phases(count: number): readonly number[] {
+  const parts = Array.from({ length: count }, (_, at) => ((at + Math.random()) / count) * BLOCK_MS)
+  return parts
+    .map((part) => ({ part, order: Math.random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ part }) => part)
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] as number
+}
+
+async function gasOf(hashes: ReadonlySet<Hex>): Promise<number> {
+  let gas = 0
+  for (const hash of hashes)
+    gas += Number((await rpc.call<{ gasUsed: Hex }>('eth_getTransactionReceipt', hash)).gasUsed)
+  return gas
+}
+
+async function report({ seller, buyers, bursts, transactions }: Series): Promise<void> {
+  const waits = bursts.flat()
+  const medians = bursts.map((one) => percentile(one, 0.5))
+  const seconds = (milliseconds: number): string => (milliseconds / 1_000).toFixed(2)
+  console.log(
+    [
+      `${buyers} buyers`.padStart(10),
+      seller.name.padEnd(19),
+      `p50 ${seconds(percentile(waits, 0.5))} s`,
+      `p99 ${seconds(percentile(waits, 0.99))} s`,
+      `p50 of a burst ${seconds(Math.min(...medians))} to ${seconds(Math.max(...medians))} s`,
+      `${(waits.length / transactions.size).toFixed(1)} payments per transaction`,
+      `${Math.round((await gasOf(transactions)) / waits.length)} gas per payment`,
+    ].join('  '),
+  )
+}
+
+try {
+  await fund()
+  for (const open of [openSettler, openGateway]) for (const mode of MODES) sellers.push(await open(mode))
+  const newSeries = (seller: Seller, buyers: number): Series => {
+    return { seller, buyers, bursts: [], transactions: new Set() }
+  }
+  const series = [CROWD, FEW].flatMap((buyers) => sellers.map((seller) => newSeries(seller, buyers)))
+  // Code is compiled while it runs, and the first transfer of a wallet costs more gas.
+  for (let round = 0; round < 3; round++) for (const seller of sellers) await burst(newSeries(seller, CROWD), 0)
+  for (const [round, phase] of phases(BURSTS).entries())
+    for (const one of round % 2 === 0 ? series : series.toReversed()) one.bursts.push(await burst(one, phase))
+  console.log(`${BURSTS} bursts each, blocks of one second`)
+  for (const one of series) await report(one)
+} finally {
+  await Promise.all(sellers.map((seller) => seller.close()))
+  await sandbox.close()
+  rmSync(folder, { recursive: true, force: true })
+}
