@@ -85,6 +85,8 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 /** The parts of gateway/, top to bottom. A part imports parts below it, never one beside or above it. */
 const LAYERS = [
   ['main', 'testing'],
+  ['process'],
+  ['workers'],
   ['compose'],
   ['mcp'],
   ['http'],
@@ -99,7 +101,7 @@ const LAYERS = [
   ['config', 'stores'],
   ['observe', 'validation'],
   ['plugin'],
-  ['errors', 'clock'],
+  ['errors', 'clock', 'awaitable'],
 ] as const
 
 const layerOf = (path: string): number => {
