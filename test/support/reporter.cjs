@@ -1,7 +1,8 @@
 /**
  * The spec reporter, which also accounts for skipped tests: it prints how many were skipped and why, and a skip that
  * test/allowed-skips.json does not list fails the run. In CI only missing recorded data excuses a skip, because CI
- * installs everything else. Writes a tally for .ci/run. CommonJS, because mocha loads reporters with `require`.
+ * installs everything else. Writes a tally and every failure for .ci/run. CommonJS, because mocha loads reporters with
+ * `require`.
  */
 const { appendFileSync, existsSync, readFileSync } = require('node:fs')
 const { relative, resolve, sep } = require('node:path')
@@ -25,6 +26,11 @@ module.exports = class Reporter extends Mocha.reporters.Spec {
     super(runner, options)
     const { output } = options.reporterOptions ?? {}
     const skipped = []
+    const failures = []
+    runner.on('fail', (test, error) => {
+      const [reason] = String(error?.stack ?? error).split(/\n\s+at /)
+      failures.push(`${test.fullTitle()} (${relative(root, test.file ?? '')}): ${reason}`)
+    })
     runner.on('pending', (test) => {
       const file = relative(root, test.file ?? test.parent?.file ?? '')
         .split(sep)
@@ -32,17 +38,24 @@ module.exports = class Reporter extends Mocha.reporters.Spec {
       skipped.push({ title: test.fullTitle(), file, excuse: excuseFor(file) })
     })
     runner.on('end', () => {
-      const { passes = 0, failures = 0 } = runner.stats ?? {}
+      const { passes = 0 } = runner.stats ?? {}
       const refused = skipped.filter(({ excuse }) => excuse === undefined)
       const reasons = new Map()
       for (const { excuse } of skipped) if (excuse) reasons.set(excuse, (reasons.get(excuse) ?? 0) + 1)
       for (const [reason, count] of reasons) process.stdout.write(`  ${count} skipped: ${reason}\n`)
       for (const { title, file } of refused)
         process.stdout.write(`  skipped without an excuse in test/allowed-skips.json: ${title} (${file})\n`)
+      for (const { title, file } of refused) failures.push(`${title} (${file}): skipped without an excuse`)
       if (output)
         appendFileSync(
           output,
-          `passed ${passes}\nfailed ${failures + refused.length}\nskipped ${skipped.length - refused.length}\n`,
+          [
+            `passed ${passes}`,
+            `failed ${failures.length}`,
+            `skipped ${skipped.length - refused.length}`,
+            ...failures.map((failure) => `failure ${failure.replaceAll(/\s*\n/g, '\nfailure   ')}`),
+            '',
+          ].join('\n'),
         )
       this.refused = refused.length
     })
