@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { createQueries, findQueries } from './queries.ts'
@@ -170,7 +171,7 @@ export async function openSqlite(file: string): Promise<Store> {
   const inMemory = file === ':memory:'
   if (!inMemory) mkdirSync(dirname(file), { recursive: true })
   const writer = await connect(file, 'write')
-  await writer.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+  await writer.exec('PRAGMA synchronous = FULL;')
   await tune(writer)
   await createSchema(writer, file)
   const reader = inMemory ? writer : await connect(file, 'read')
@@ -279,7 +280,7 @@ export interface Connection {
 /** A write waits this long for the write of another process. */
 const BUSY_MS = 5_000
 
-/** Opens a connection to a file; ':memory:' for tests. */
+/** Opens a connection to a file, which one that writes puts into WAL mode; ':memory:' for tests. */
 export async function connect(file: string, mode: 'read' | 'write'): Promise<Connection> {
   const flags = mode === 'read' ? sqlite3.OPEN_READONLY : sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE
   const database = await new Promise<sqlite3.Database>((resolve, reject) => {
@@ -288,6 +289,7 @@ export async function connect(file: string, mode: 'read' | 'write'): Promise<Con
     )
   })
   database.configure('busyTimeout', BUSY_MS)
+  if (mode === 'write') await useWriteAheadLog(database)
   const statements: sqlite3.Statement[] = []
   return {
     exec: (sql) => done((callback) => database.exec(sql, callback)),
@@ -305,6 +307,24 @@ export async function connect(file: string, mode: 'read' | 'write'): Promise<Con
       await Promise.all(statements.map((statement) => done((callback) => statement.finalize(callback))))
       await done((callback) => database.close(callback))
     },
+  }
+}
+
+const RETRY_MS = 10
+
+/**
+ * Puts a file into WAL mode. While another connection writes to a file that is not in this mode yet, SQLite refuses the
+ * switch at once, whatever the busy timeout, so processes that open a new file together would fail.
+ */
+async function useWriteAheadLog(database: sqlite3.Database): Promise<void> {
+  const end = Date.now() + BUSY_MS
+  for (;;) {
+    try {
+      return await done((callback) => database.exec('PRAGMA journal_mode = WAL', callback))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'SQLITE_BUSY' || Date.now() >= end) throw error
+      await setTimeout(RETRY_MS)
+    }
   }
 }
 

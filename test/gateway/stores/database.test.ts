@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { databaseContract } from '../../contracts/database.ts'
 import { DATABASES } from '../../contracts/databases.ts'
+import { lockNewFile } from './lock-new-file.ts'
 
 for (const [name, create] of Object.entries(DATABASES)) databaseContract(name, create)
 
@@ -16,6 +17,22 @@ describe('the SQLite database', () => {
       expect(await db.raw('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
       expect(await db.raw('PRAGMA synchronous')).to.deep.equal([{ synchronous: 1 }])
       expect(await db.raw('PRAGMA busy_timeout')).to.deep.equal([{ timeout: 30_000 }])
+    } finally {
+      await db.destroy()
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('opens a new file while another process is writing to it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'database-'))
+    const file = join(folder, 'products.sqlite')
+    const unlock = await lockNewFile(file)
+    const db = openDatabase({ file })
+    const created = db.schema.createTable('counts', (table) => void table.integer('n').notNullable())
+    try {
+      await unlock()
+      await created
+      expect(await db.raw('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
     } finally {
       await db.destroy()
       rmSync(folder, { recursive: true })

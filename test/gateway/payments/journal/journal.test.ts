@@ -12,6 +12,7 @@ import { JOURNALS } from '../../../contracts/journals.ts'
 import { modelContract } from '../../../contracts/journal-model.ts'
 import { paymentIn, reservationOf } from '../../../contracts/journal-payments.ts'
 import { openSchema } from '../../../contracts/postgres.ts'
+import { lockNewFile } from '../../stores/lock-new-file.ts'
 
 /** Retries while it fails, as a buyer would: a pool may hold several dead connections. */
 async function withRetries<Value>(ask: () => Promise<Value>, tries = 5): Promise<Value> {
@@ -55,6 +56,15 @@ describe('the SQLite file of the journal', () => {
     await later.close()
     const refusal = await openJournal({ file }).catch((error: Error) => error.message)
     expect(refusal).to.contain('a later release (format 99)')
+  })
+
+  it('opens a new file while another process is writing to it', async () => {
+    const unlock = await lockNewFile(file)
+    const opened = openJournal({ file })
+    await unlock()
+    const journal = await opened
+    expect((await journal.reserve(reservationOf())).reserved).to.equal(true)
+    await journal.close()
   })
 
   it('is created once when several processes start together', async () => {
