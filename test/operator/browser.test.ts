@@ -52,6 +52,7 @@ describe('the operator console in a browser', () => {
       await check()
       await page.getByLabel('Operator token').fill(TOKEN)
       await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByRole('button', { name: 'Log out' }).waitFor()
       for (const screen of SCREENS) {
         await page.goto(`${shop.url}/operator${screen}`)
         await check()
@@ -61,14 +62,15 @@ describe('the operator console in a browser', () => {
       if (width === 1280) {
         await page.getByLabel('Repayment transaction').fill(`0x${'5b'.repeat(32)}`)
         await page.getByRole('button', { name: 'Record repayment' }).click()
-        expect(await page.getByText('There are no debts.').count()).to.equal(1)
+        await page.getByText('There are no debts.').waitFor()
         await check()
       }
       await page.goto(`${shop.url}/operator/subscriptions`)
       const revoke = page.getByRole('button', { name: /^Revoke/ })
       if (width === 1280) await revoke.click()
-      expect(await page.locator('td', { hasText: 'revoked' }).count()).to.equal(1)
+      await page.locator('td', { hasText: 'revoked' }).waitFor()
       await page.getByRole('button', { name: 'Log out' }).click()
+      await page.getByLabel('Operator token').waitFor()
       await page.goto(`${shop.url}/operator`)
       expect(await page.getByLabel('Operator token').count()).to.equal(1)
       await context.close()
