@@ -18,6 +18,7 @@ import { isEventStream } from './catalog/validate.ts'
 import { openCatalog } from './compose.ts'
 import { readConfig } from './config/config.ts'
 import type { BoundOperation, Edition } from './editions/edition.ts'
+import { callerOf as callerOfSignal } from './editions/timeout.ts'
 import { ServiceError } from './errors.ts'
 import {
   type Access,
@@ -91,7 +92,7 @@ export async function callOperation(edition: Edition, id: string, request: TestR
     input: bound.validate({ params, query, body }),
     access: accessTo(bound.operation),
     asOf,
-    signal,
+    caller: callerOfSignal(signal),
     ...(stream ? { stream } : {}),
   })
   return answer instanceof Reply ? (answer.source ?? answer.body) : answer

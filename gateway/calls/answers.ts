@@ -89,15 +89,24 @@ export function areKeptHeaders(headers: Headers): boolean {
 
 /** The answer of a JsonReply. Its pieces are joined when somebody reads the body. */
 function writtenAnswer(reply: JsonReply): Answer {
-  return {
+  const answer = {
     status: reply.status,
     headers: jsonHeaders(reply.headers),
-    get body() {
-      return reply.bytes
-    },
     ...(reply.pieces.length > 1 ? { pieces: reply.pieces } : {}),
     value: reply,
   }
+  return Object.defineProperty(answer, 'body', BODY) as typeof answer & Pick<Answer, 'body'>
+}
+
+/**
+ * The property `body` of all answers of written JSON. A getter in a literal would be a new function for each answer, which
+ * V8 keeps until the next full garbage collection.
+ */
+const BODY = {
+  enumerable: true,
+  get(this: { readonly value: JsonReply }) {
+    return this.value.bytes
+  },
 }
 
 /** The handler's value behind an answer. Prepared JSON is parsed only now. */

@@ -28,10 +28,8 @@ export interface CallRequest {
   readonly idempotencyKey?: string
   /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string
-  /** Aborts when the caller disconnects. */
-  readonly signal: AbortSignal
-  /** Says the same as the signal, for less. */
-  readonly caller?: Caller
+  /** Leaves when the connection closes before the whole answer was sent. */
+  readonly caller: Caller
   /** Set when the caller accepts server-sent events. */
   readonly stream?: StreamRequest
   /** Calls `listener` once the whole answer was sent; never if the caller disconnected before that. */

@@ -125,9 +125,6 @@ function handle(call: IncomingCall, input: Input, admission: Admission): Awaitab
       asOf,
       ...(request.stream ? { stream: request.stream } : {}),
       caller: request.caller,
-      get signal() {
-        return request.signal
-      },
     }
     const value = traced('handle', traces, () => bound.handle(handled))
     const settled = andThen(value, (value) => {
@@ -200,7 +197,7 @@ function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: I
   }
   const answer = errorAnswer(thrown, request.id)
   const error = answer.error as ServiceError
-  if (error.status >= 500 && !request.signal.aborted) {
+  if (error.status >= 500 && !request.caller.hasLeft) {
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     // The failure of a product was logged with its cause when it happened.
     const err = error.code === 'product_failed' ? {} : { err: cause }

@@ -99,13 +99,13 @@ function succeed({ breaker }: Context, answer: unknown): unknown {
 /** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
 function produce(context: Context, call: HandledCall): unknown {
   const streamEnd = call.stream ? new AbortController() : null
-  const running = withTimeout(context.operation.timeoutSeconds, call, (timeout) =>
+  const running = withTimeout(context.operation.timeoutSeconds, call.caller, (timeout) =>
     run(context, callOf(context, call, timeout, streamEnd)),
   )
   return andThen(running, (answer) => {
     assertValid(context, answer)
     return streamEnd && answer instanceof Reply && answer.source
-      ? new Reply(answer.body, answer, endWith(answer.source, call.signal, streamEnd))
+      ? new Reply(answer.body, answer, endWith(answer.source, call.caller.signal, streamEnd))
       : answer
   })
 }
@@ -117,28 +117,23 @@ function callOf(
   timeout: { readonly signal: AbortSignal },
   streamEnd: AbortController | null,
 ): Call {
-  const ending = streamEnd && { signal: AbortSignal.any([timeout.signal, streamEnd.signal]) }
-  const caller = {
-    asOf,
-    callId: id,
-    delaySeconds: operation.maxFreshnessSeconds,
-    get signal() {
-      return (ending ?? timeout).signal
-    },
-  }
-  return {
-    id,
-    operation,
-    catalog,
-    input,
-    access,
-    asOf,
-    ask: createAsk(edition(), operation.product, caller),
-    ...(stream ? { stream } : {}),
-    get signal() {
-      return caller.signal
-    },
-  }
+  const ending = streamEnd ? { signal: AbortSignal.any([timeout.signal, streamEnd.signal]) } : timeout
+  const known = { id, operation, catalog, input, access, asOf, [ENDING]: ending, ...(stream ? { stream } : {}) }
+  const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
+  return Object.assign(call, { ask: createAsk(edition(), operation.product, call, operation.maxFreshnessSeconds) })
+}
+
+const ENDING = Symbol('ending')
+
+/**
+ * The property `signal` of every call, created when it is read. A getter in a literal would be a new function for each
+ * call, which V8 keeps until the next full garbage collection, with everything that belongs to the call.
+ */
+const SIGNAL = {
+  enumerable: true,
+  get(this: { readonly [ENDING]: { readonly signal: AbortSignal } }) {
+    return this[ENDING].signal
+  },
 }
 
 /**
@@ -207,7 +202,7 @@ function valueToCheck({ response }: Operation, answer: unknown): unknown {
  */
 function failureOf({ operation, breaker, log }: Context, call: HandledCall, error: unknown): unknown {
   const isRefusal = error instanceof ServiceError
-  if (isRefusal && (error.code !== 'product_timeout' || call.signal.aborted)) return error
+  if (isRefusal && (error.code !== 'product_timeout' || call.caller.hasLeft)) return error
   breaker.failed()
   const cause = isRefusal ? {} : { err: error }
   log.error({ ...cause, call: call.id, operation: operation.id }, isRefusal ? error.message : 'a product failed')

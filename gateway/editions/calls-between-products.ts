@@ -2,14 +2,13 @@
 import { Unavailable } from '../errors.ts'
 import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
 import type { Edition } from './edition.ts'
+import { callerOf } from './timeout.ts'
 
 /** What an operation that is asked inherits from the call, or from the run of a job, that asks it. */
 export interface AskingCall {
+  readonly id: string
   readonly asOf: Date
   readonly signal: AbortSignal
-  readonly callId: string
-  /** The delay that `asOf` already contains: that of the asking operation. 0 for a job. */
-  readonly delaySeconds?: number
 }
 
 /**
@@ -17,8 +16,10 @@ export interface AskingCall {
  * if the operation is disabled or paused, and an Error if `uses` does not name it. Input is validated and gets its
  * defaults. Answers are passed without a copy, so that an internal operation may return typed arrays. The delay of an
  * operation applies to products too, so that a free page cannot show what is sold.
+ *
+ * @param delaySeconds the delay that the `asOf` of the asking call already contains
  */
-export function createAsk(edition: Edition, product: string, caller: AskingCall): Ask {
+export function createAsk(edition: Edition, product: string, asking: AskingCall, delaySeconds = 0): Ask {
   return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {
     const uses = edition.catalog.products.find((one) => one.id === product)?.uses
     if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
@@ -26,18 +27,16 @@ export function createAsk(edition: Edition, product: string, caller: AskingCall)
     if (!asked) throw new Unavailable(`${id} is disabled at the moment; nothing was charged.`)
     asked.assertAvailable()
     const { operation } = asked
-    const missingDelay = Math.max(0, operation.maxFreshnessSeconds - (caller.delaySeconds ?? 0))
-    const asOf = new Date(caller.asOf.getTime() - missingDelay * 1000)
+    const missingDelay = Math.max(0, operation.maxFreshnessSeconds - delaySeconds)
+    const asOf = new Date(asking.asOf.getTime() - missingDelay * 1000)
     const answer = await asked.handle({
-      id: caller.callId,
+      id: asking.id,
       operation,
       catalog: edition.catalog,
       input: asked.validate(input),
       access: { kind: 'free' },
       asOf,
-      get signal() {
-        return caller.signal
-      },
+      caller: callerOf(asking.signal),
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }

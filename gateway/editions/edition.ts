@@ -5,7 +5,7 @@
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
-import type { AwaitedCall } from './timeout.ts'
+import type { Caller } from './timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
 /** The input of a call before validation: strings as they were sent, the body decoded by media type. */
@@ -18,8 +18,8 @@ export interface RawInput {
   readonly forwarded?: ForwardedRequest
 }
 
-/** A call of a bound operation, which adds the `ask` of its product. */
-export type HandledCall = Omit<Call, 'ask'> & Pick<AwaitedCall, 'caller'>
+/** A call of a bound operation, which adds the `ask` of its product and a signal that also ends with its timeout. */
+export type HandledCall = Omit<Call, 'ask' | 'signal'> & { readonly caller: Caller }
 
 export interface BoundOperation {
   readonly operation: Operation

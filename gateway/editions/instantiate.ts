@@ -72,7 +72,7 @@ export class Instance {
       product,
       jobs: registration.jobs ?? [],
       askNow: (job, signal) =>
-        createAsk(this.#latest as Edition, product, { asOf: now(), signal, callId: `job:${product}/${job}` }),
+        createAsk(this.#latest as Edition, product, { asOf: now(), signal, id: `job:${product}/${job}` }),
       lease,
       log: log.child({ product }),
     })

@@ -56,29 +56,44 @@ export function createTimeouts(): Timeouts {
 /** Who waits for a call. */
 export interface Caller {
   readonly hasLeft: boolean
+  /** Aborts when the caller leaves. It may be created when it is first read: it costs more than a small call. */
+  readonly signal: AbortSignal
   /** Calls back when the caller leaves. Returns a function that stops it. */
   onLeave(listener: () => void): () => void
 }
 
-/** A call that somebody waits for. Its signal may be created when it is first read: it costs more than a small call. */
-export interface AwaitedCall {
-  /** Aborts when the caller leaves. */
+/** The caller that leaves when a signal aborts. */
+export function callerOf(signal: AbortSignal): Caller {
+  return new SignalCaller(signal)
+}
+
+class SignalCaller implements Caller {
   readonly signal: AbortSignal
-  /** Says the same as the signal, for less. */
-  readonly caller?: Caller | undefined
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal
+  }
+
+  get hasLeft(): boolean {
+    return this.signal.aborted
+  }
+
+  onLeave(listener: () => void): () => void {
+    this.signal.addEventListener('abort', listener, { once: true })
+    return () => this.signal.removeEventListener('abort', listener)
+  }
 }
 
 /**
- * Runs the work of a call with a signal that aborts when `seconds` have passed or when the caller leaves. The call then
+ * Runs the work of a call with a signal that aborts when `seconds` have passed or when its caller leaves. The call then
  * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. Work that returns a value at
  * once needs neither timer nor signal.
  */
 export function withTimeout<Value>(
   seconds: number,
-  call: AwaitedCall,
+  caller: Caller,
   work: (timeout: { readonly signal: AbortSignal }) => Awaitable<Value>,
 ): Awaitable<Value> {
-  const caller = call.caller ?? callerOf(call.signal)
   const timeout = new Timeout(seconds, caller)
   if (caller.hasLeft) throw timeout.leave()
   const result = work(timeout)
@@ -135,17 +150,5 @@ class Timeout {
     this.#controller?.abort(this.#ended)
     this.#reject?.(this.#ended)
     return this.#ended
-  }
-}
-
-function callerOf(signal: AbortSignal): Caller {
-  return {
-    get hasLeft() {
-      return signal.aborted
-    },
-    onLeave(listener) {
-      signal.addEventListener('abort', listener, { once: true })
-      return () => signal.removeEventListener('abort', listener)
-    },
   }
 }

@@ -160,9 +160,6 @@ export function callRequest(call: HttpCall): CallRequest {
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
     client: bucketOf(clientOf(request)),
-    get signal() {
-      return caller.signal
-    },
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),

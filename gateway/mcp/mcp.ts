@@ -222,9 +222,6 @@ async function callTool(
     credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
     ...idempotencyKey(request.headers),
     client: bucketOf(clientOf(request)),
-    get signal() {
-      return caller.signal
-    },
     caller,
     onSent: (listener) => void response.once('finish', listener),
     read: () => input,

@@ -130,7 +130,7 @@ async function admit(
   version: string,
 ): Promise<Purchase | PaidAnswer> {
   const { baseUrl, journal, methods, settler, now, inProgress } = context
-  const { payment, identifier, signal } = presented
+  const { payment, identifier, connection } = presented
   const { requirements, priceVersion } = requirementsMet(context, operation, payment, version)
   const { network } = requirements
   const refusal = methodOf(methods, network.caip2).verify(payment, requirements, Math.floor(now().getTime() / 1000))
@@ -162,13 +162,13 @@ async function admit(
     if (reserved) {
       const method = methodOf(methods, payment.network)
       const { wait } = operation
-      const purchase = createPurchase({ ...context, method, record, payment, requirements, wait, work, signal })
+      const purchase = createPurchase({ ...context, method, record, payment, requirements, wait, work, connection })
       await releaseUnlessCovered(context, purchase, payment, requirements, ahead)
       return purchase
     }
     if (record.key !== payment.key) throw identifierConflict(record)
   } catch (error) {
-    work.finish(signal.aborted ? null : { error })
+    work.finish(connection.hasLeft ? null : { error })
     throw error
   }
   // The record belongs to another process, or to a call that ended between `replay` and `start`: its outcome counts.

@@ -18,14 +18,19 @@ export interface PresentedPayment extends Caller {
   /** Digest of the operation and its input. */
   readonly fingerprint: string
   readonly callId: string
-  /** Aborts when the caller disconnects. */
-  readonly signal: AbortSignal
+  /** Whether somebody still waits for the answer. */
+  readonly connection: Connection
+}
+
+export interface Connection {
+  /** True once the caller has disconnected. */
+  readonly hasLeft: boolean
 }
 
 /** The parts of a request that payments need. */
 export interface PaymentRequest {
   readonly id: string
-  readonly signal: AbortSignal
+  readonly caller: Connection
   readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
@@ -39,7 +44,7 @@ export interface PaymentRequest {
  * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
  */
 export function presentedPayment(
-  { id, signal, credential, idempotencyKey, client }: PaymentRequest,
+  { id, caller, credential, idempotencyKey, client }: PaymentRequest,
   fingerprint: string,
   methods: readonly PaymentMethod[],
 ): PresentedPayment | null {
@@ -51,7 +56,7 @@ export function presentedPayment(
       reason: 'invalid_payload',
     })
   const identifier = identifierOf(payment.envelope, idempotencyKey)
-  return { payment, fingerprint, identifier, place: placeOf(client), callId: id, signal }
+  return { payment, fingerprint, identifier, place: placeOf(client), callId: id, connection: caller }
 }
 
 function placeOf(client: string): string {

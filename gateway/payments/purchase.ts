@@ -9,6 +9,7 @@ import type { DecodedPayment, Outcome, PaymentMethod, Settler, Wait } from '../m
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
+import type { Connection } from './presented-payment.ts'
 import type { PaymentInProgress, PaymentsInProgress } from './payments-in-progress.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
 
@@ -78,13 +79,13 @@ export interface PurchaseParts {
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
   readonly now: () => Date
-  /** Aborts when the caller disconnects. */
-  readonly signal: AbortSignal
+  /** Whether the buyer still waits for the answer. */
+  readonly connection: Connection
 }
 
 /** Creates the purchase of a reserved payment. */
 export function createPurchase(parts: PurchaseParts): Purchase {
-  const { journal, record, work, signal } = parts
+  const { journal, record, work, connection } = parts
   const { key, attempt } = record
   let isSettling = false
 
@@ -100,7 +101,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
       }
     } finally {
       // If the caller disconnected, there is nothing to share: a waiting duplicate tries for itself.
-      work.finish(signal.aborted ? null : { error: outcome.error }, { keepHold: outcome.keepHold })
+      work.finish(connection.hasLeft ? null : { error: outcome.error }, { keepHold: outcome.keepHold })
     }
   }
 
@@ -110,7 +111,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer
     }
-    if (signal.aborted) throw new ServiceError('internal', 'the caller disconnected before the answer was stored')
+    if (connection.hasLeft) throw new ServiceError('internal', 'the caller disconnected before the answer was stored')
     isSettling = true
     return settleAnswer(parts, answer, { isStored: false })
   }
@@ -130,7 +131,7 @@ export async function settleAnswer(
   answer: StoredAnswer,
   { isStored }: { readonly isStored: boolean },
 ): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, now, signal, work } = parts
+  const { journal, settler, method, record, payment, requirements, wait, now, connection, work } = parts
   const { key, attempt } = record
   let submittedAt: number | null = null
   let isKept = false
@@ -142,7 +143,7 @@ export async function settleAnswer(
       : await settler.settle(payment, requirements, {
           wait,
           async record(intent) {
-            if (!isStored && signal.aborted) {
+            if (!isStored && connection.hasLeft) {
               isKept = await journal.answered(key, attempt, answer)
               return false
             }

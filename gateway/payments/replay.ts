@@ -63,7 +63,7 @@ export async function replay(
       if (paid) return paid
       continue
     }
-    if (now().getTime() > giveUpAt || presented.signal.aborted) {
+    if (now().getTime() > giveUpAt || presented.connection.hasLeft) {
       const { network } = methodOf(methods, record.network)
       throw pendingError(receiptOf(record, network, payment.envelope.version, '', 'settlement_pending'))
     }
@@ -126,7 +126,7 @@ async function finishRecord(
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
   const { methods, journal, log, settler, inProgress, now } = parts
-  const { payment, signal } = presented
+  const { payment, connection } = presented
   const { answer } = record
   if (record.state === 'owed') throw owedError(record.transaction)
   if (record.state === 'settled') return replayed(settledAnswer(parts, record, payment))
@@ -142,7 +142,20 @@ async function finishRecord(
   const work = inProgress.start(presented)
   if (!work) throw new Error(`payment ${record.key} was started twice`)
   const { wait } = operation
-  const purchase = { journal, log, settler, method, record, payment, requirements, wait, inProgress, work, now, signal }
+  const purchase = {
+    journal,
+    log,
+    settler,
+    method,
+    record,
+    payment,
+    requirements,
+    wait,
+    inProgress,
+    work,
+    now,
+    connection,
+  }
   try {
     if (record.state === 'answered') {
       const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))

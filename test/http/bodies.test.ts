@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
+import type { CallRequest } from '../../gateway/calls/request-and-answer.ts'
 import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 import { rawRequest } from './raw.ts'
 import { until } from '../support/until.ts'
@@ -164,7 +165,7 @@ describe('a request body over HTTP', () => {
     const before = gateway.requests.length
     socket.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a"')
     await until(() => gateway.requests.length > before)
-    const { signal } = gateway.requests.at(-1) as { signal: AbortSignal }
+    const { signal } = (gateway.requests.at(-1) as CallRequest).caller
     socket.destroy()
     if (!signal.aborted) await once(signal, 'abort')
     expect(gateway.calls).to.have.length(0)

@@ -39,10 +39,10 @@ describe('an open connection', () => {
           await once(gate, 'open')
           return { done: true }
         }),
-        route('watch', 'GET /watch', {}, ({ request }) => Reply.events(count(2, 'x', request.signal))),
-        route('watchAll', 'GET /watch/all', {}, ({ request }) => Reply.events(count(100, 'x', request.signal))),
+        route('watch', 'GET /watch', {}, ({ request }) => Reply.events(count(2, 'x', request.caller.signal))),
+        route('watchAll', 'GET /watch/all', {}, ({ request }) => Reply.events(count(100, 'x', request.caller.signal))),
         route('watchMuch', 'GET /watch/much', {}, ({ request }) =>
-          Reply.events(count(1_000_000, 'x'.repeat(10_000), request.signal)),
+          Reply.events(count(1_000_000, 'x'.repeat(10_000), request.caller.signal)),
         ),
       ],
       { limit: { requests: 3, seconds: 60 }, maxStreams: 2 },
@@ -95,11 +95,11 @@ describe('an open connection', () => {
 
   it('aborts the call when the caller disconnects, and only then', async () => {
     await request(gateway.server).get('/quick').expect(200)
-    expect(gateway.requests[0]?.signal.aborted).to.equal(false)
+    expect(gateway.requests[0]?.caller.signal.aborted).to.equal(false)
     const socket = connect(gateway.port, '127.0.0.1')
     socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => gateway.requests.length >= 2)
-    const signal = gateway.requests[1]?.signal as AbortSignal
+    const signal = gateway.requests[1]?.caller.signal as AbortSignal
     expect(signal.aborted).to.equal(false)
     socket.destroy()
     await once(signal, 'abort')

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { callerOf } from '../../gateway/editions/timeout.ts'
 import { isConstant } from '../../gateway/plugin/immutable.ts'
 import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
 import { SERVICE } from '../support/catalog.ts'
@@ -68,14 +69,14 @@ describe('a request at the exact address of an operation', () => {
       const operation = bound.get(id)
       if (!operation) throw new Error(`${id} is not sold`)
       const input = operation.validate({ params: {}, query: {}, body: undefined })
-      const { signal } = new AbortController()
+      const caller = callerOf(new AbortController().signal)
       const call = {
         id: 'c1',
         operation: operation.operation,
         catalog,
         input,
         access: { kind: 'free' },
-        signal,
+        caller,
       } as const
       const [first, second] = [
         await operation.handle({ ...call, asOf: new Date() }),

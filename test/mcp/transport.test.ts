@@ -26,7 +26,7 @@ describe('the MCP endpoint over HTTP', () => {
         'getSlowly',
         'GET /v1/slow',
         { tool: 'get_slowly' },
-        ({ request: { signal } }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+        ({ request: { caller } }) => new Promise((resolve) => caller.signal.addEventListener('abort', resolve)),
       ),
     ])
   })
@@ -84,7 +84,7 @@ describe('the MCP endpoint over HTTP', () => {
       signal: leaving.signal,
     }).catch((error: unknown) => error)
     while (gateway.calls.length === 0) await new Promise((wake) => setTimeout(wake, 5))
-    const { signal } = (gateway.calls[0] as RecordedCall).request
+    const { signal } = (gateway.calls[0] as RecordedCall).request.caller
     expect(signal.aborted).to.equal(false)
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
     leaving.abort()

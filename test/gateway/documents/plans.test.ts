@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { callerOf } from '../../../gateway/editions/timeout.ts'
 import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
 import type { Access, ServiceError } from '../../../gateway/plugin/plugin.ts'
 import { callOperation } from '../../../gateway/testing.ts'
@@ -97,7 +98,7 @@ describe('the plans', () => {
       input: bound.validate({ params: {}, query: { ...raw.query }, body: raw.body }),
       access,
       asOf: builder.now(),
-      signal: new AbortController().signal,
+      caller: callerOf(new AbortController().signal),
     })
   }
 

@@ -3,6 +3,7 @@
  * payment. They sign a new one only after the gateway said that nothing was charged. A buyer who is charged twice under
  * these rules was charged twice by the gateway. Every call comes from a different address.
  */
+import { callerOf } from '../../../gateway/editions/timeout.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
@@ -95,7 +96,7 @@ export function createBuyers(
       url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
       client: `address ${bought.calls.length}`,
-      signal: call.hangUp.signal,
+      caller: callerOf(call.hangUp.signal),
       onSent: (listener) => void (confirmSent = listener),
       read: async () => ({ params: {}, query: { word }, body: null }),
       ...(purchase.identifier === null ? {} : { idempotencyKey: purchase.identifier }),
