@@ -23,8 +23,21 @@ export function createLog(level: string, destination?: DestinationStream): Logge
       formatters: { level: (label) => ({ level: label }) },
       redact: ['headers', 'req.headers', 'credential', 'signature', 'token', 'body'],
     },
-    destination ?? pino.destination({ dest: 1, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS }),
+    destination ?? standardOutput(),
   )
+}
+
+/**
+ * Lines go to the batch as buffers. pino's destination measures a batch of text whenever a line is added, which copies all
+ * of it: with batches of 8 kB, a third of the garbage of a small call.
+ */
+function standardOutput(): DestinationStream & { flushSync(): void } {
+  const options = { sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS, contentMode: 'buffer' } as const
+  const batches = pino.destination({ dest: 1, ...options })
+  return {
+    write: (line) => void batches.write(Buffer.from(line) as unknown as string),
+    flushSync: () => batches.flushSync(),
+  }
 }
 
 let written = { at: 0, text: '' }
