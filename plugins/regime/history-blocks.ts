@@ -22,9 +22,10 @@ export interface Block {
   readonly ends: Uint32Array
 }
 
-/** Rows of the history, as JSON separated by commas. */
+/** Rows of the history. */
 export interface HistoryRows {
-  readonly text: Buffer
+  /** JSON of the rows, separated by commas, in pieces. */
+  readonly text: readonly Buffer[]
   readonly count: number
   /** Time of the first row that the limit cut off; null if there is none. */
   readonly next: number | null
@@ -124,6 +125,6 @@ export class RowCollector {
   }
 
   rows(): HistoryRows {
-    return { text: Buffer.concat(this.#pieces.slice(1)), count: this.#count, next: this.#next }
+    return { text: this.#pieces.slice(1), count: this.#count, next: this.#next }
   }
 }

@@ -26,7 +26,7 @@ import { historyItem } from './history-blocks.ts'
 import { createGrader } from './label-grades.ts'
 import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'
-import { RememberedSnapshots } from './remembered-snapshots.ts'
+import { type HistoryPage, RememberedSnapshots } from './remembered-snapshots.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /** Older data are not sold as current. */
@@ -89,6 +89,8 @@ class MarketRegime {
   #classifier: Classifier | null = null
   #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
   readonly #lastReplies = new Map<OperationId, LastReply>()
+  /** The replies that show pages of the history. */
+  readonly #pageReplies = new WeakMap<HistoryPage, Reply<RegimeHistory>>()
   #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
 
   constructor(context: PluginContext) {
@@ -151,7 +153,10 @@ class MarketRegime {
     const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
     if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
     const { remembered } = await this.#open(ask)
-    const { text, count, next, missing } = await remembered.page({ from, to: until, asOf: at, limit })
+    const page = await remembered.page({ from, to: until, asOf: at, limit })
+    const known = this.#pageReplies.get(page)
+    if (known) return known
+    const { text, count, next, missing } = page
     const readTo = next === null ? until : next + 1
     if (missing && from < missing.to && readTo > missing.from) throw this.#waiting()
     const head: RegimeHistory = {
@@ -164,7 +169,10 @@ class MarketRegime {
       snapshots: [],
     }
     // The rows are JSON already and belong between the last two brackets of the head.
-    return Reply.json(Buffer.concat([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS]))
+    const beginning = Buffer.from(JSON.stringify(head).slice(0, -2))
+    const reply = Reply.shared(Reply.json<RegimeHistory>([beginning, ...text, END_OF_ROWS]))
+    this.#pageReplies.set(page, reply)
+    return reply
   }
 
   async classify(ask: Ask, signal: AbortSignal): Promise<void> {

@@ -44,6 +44,9 @@ const EVER = Number.MAX_SAFE_INTEGER
 /** How often a read is repeated because somebody wrote meanwhile. */
 const MAX_READS = 3
 
+/** Pages that are kept for callers who ask for the same one. */
+const MAX_PAGES = 16
+
 /** Memory for the history: about half a year of minutes. */
 const MAX_BLOCK_BYTES = 32 * 2 ** 20
 
@@ -72,6 +75,8 @@ export class RememberedSnapshots {
   #memory: Memory | null = null
   /** Blocks of the history by number, with all the rows that are stored according to `#memory`. */
   readonly #blocks = new LRUCache<number, Block>({ maxSize: MAX_BLOCK_BYTES, sizeCalculation: sizeOf })
+  /** Pages by their range, with the memory that they were made of. */
+  readonly #pages = new LRUCache<string, { readonly memory: Memory; readonly page: HistoryPage }>({ max: MAX_PAGES })
   #writes = -1
 
   constructor({ db, stored, symbol, checkMs }: RememberedOptions) {
@@ -104,11 +109,18 @@ export class RememberedSnapshots {
     return undefined
   }
 
-  /** The rows of the history in a range, oldest first. */
+  /** The rows of the history in a range, oldest first: the same object for the same range until more is known. */
   async page(range: SnapshotRange): Promise<HistoryPage> {
     await this.#refreshIfDue()
     const memory = this.#memory
-    return (memory && (await this.#pageOf(memory, range))) ?? this.#storedPage(range)
+    if (!memory) return this.#storedPage(range)
+    const key = `${range.from} ${range.to} ${range.asOf} ${range.limit}`
+    const known = this.#pages.get(key)
+    if (known?.memory === memory) return known.page
+    const page = await this.#pageOf(memory, range)
+    if (!page) return this.#storedPage(range)
+    this.#pages.set(key, { memory, page })
+    return page
   }
 
   async #storedPage(range: SnapshotRange): Promise<HistoryPage> {

@@ -80,7 +80,15 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream,
   }
 }
 
+/** Longer answers, in bytes, are digested once: several buyers may get the same buffer. */
+const LONG = 8_192
+const digests = new WeakMap<Buffer, string>()
+
 /** "sha256:" and the digest of these bytes in hex. */
 function digestOf(bytes: Buffer): string {
-  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+  const known = bytes.length > LONG ? digests.get(bytes) : undefined
+  if (known !== undefined) return known
+  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+  if (bytes.length > LONG) digests.set(bytes, digest)
+  return digest
 }

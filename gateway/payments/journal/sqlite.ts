@@ -134,12 +134,10 @@ ${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
 FROM ${changeTable(MOVED_COLUMNS)}
 WHERE ${MAY_MOVE}`
 
-/** Stores the long answers of a group. It runs before MOVE, which leaves them out. */
-const STORE_ANSWERS = `
+/** Stores a long answer. It runs before MOVE, which leaves the answer out. */
+const STORE_ANSWER = `
 INSERT INTO payment_answers (payment, attempt, body)
-SELECT payments.id, change.attempt, ${BODY}
-FROM ${changeTable(['key', 'attempt', 'body_start', 'body_length'])} CROSS JOIN payments
-WHERE payments.key = change.key AND payments.attempt = change.attempt AND payments.state = 'reserved'
+SELECT id, attempt, ?3 FROM payments WHERE key = ?1 AND attempt = ?2 AND state = 'reserved'
 ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, body = excluded.body`
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
@@ -187,7 +185,7 @@ export async function openSqlite(file: string): Promise<Store> {
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
   const deliver = await writer.prepare(DELIVER_GROUP)
-  const storeAnswers = await answers.prepare(STORE_ANSWERS)
+  const storeAnswer = await answers.prepare(STORE_ANSWER)
   const readBlocking = await writer.prepare(BLOCKING)
   const prepared = new Map<string, Statement>()
   for (const sql of Object.values(findQueries(DIALECT))) prepared.set(sql, await reader.prepare(sql))
@@ -198,12 +196,7 @@ export async function openSqlite(file: string): Promise<Store> {
     async write(group: readonly Change[]) {
       if (group[0]?.kind === 'move') {
         const long = group.filter(isLong)
-        if (long.length > 0) {
-          const { fields, bodies } = encode(
-            long.map(({ key, fields: { attempt = 0 }, body }) => ({ fields: { key, attempt }, body })),
-          )
-          await storeAnswers(fields, bodies)
-        }
+        await Promise.all(long.map(({ key, fields: { attempt = 0 }, body }) => storeAnswer(key, attempt, body)))
         const { fields, bodies } = encode(group.map((change) => (isLong(change) ? apart(change) : change)))
         return movedResults(group, await move(fields, bodies))
       }
