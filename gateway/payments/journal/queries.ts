@@ -53,10 +53,13 @@ export function createQueries(dialect: Dialect): StoreQueries {
   return {
     find: (keys) => findEach(queries.find, keys),
     findByIdentifier: (purchases) => findEach(queries.findByIdentifier, purchases),
-    openPayments: async () => (await read(`SELECT ${columns} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
-    list: async (filter) => (await run(listQuery(filter, dialect))).map(toRecord),
+    openPayments: async () =>
+      (await read(`SELECT ${columns} FROM payments WHERE ${OPEN} ORDER BY id`)).map((row) => toRecord(row)),
+    list: async (filter) => (await run(listQuery(filter, dialect))).map((row) => toRecord(row)),
     debts: async () =>
-      (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map(toRecord),
+      (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map((row) =>
+        toRecord(row),
+      ),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
     async counts() {
       const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')

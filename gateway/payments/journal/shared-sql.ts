@@ -57,54 +57,60 @@ export const RESERVED_COLUMNS = [
 /** A row as the drivers return it: SQLite integers are numbers, PostgreSQL bigints and numerics are decimal strings. */
 export type Row = Readonly<Record<string, string | number | Buffer | null>>
 
-/** Reads a row of `payments` with the columns of `columns`. Throws TypeError if a text is missing. */
-export function toRecord(row: Row): OpenPayment {
-  const status = row['answer_status']
-  const body = row['answer_body']
+/**
+ * Reads a row of `payments` with the columns of `columns`. Those that the row lacks are taken from `given`, or are empty.
+ * Throws TypeError if a text is missing.
+ */
+export function toRecord(row: Row, given: Row = {}): OpenPayment {
+  const at = (column: string): Row[string] => row[column] ?? given[column] ?? null
+  const textAt = (column: string): string => textOf(at(column), column)
+  const numberAt = (column: string): number | null => {
+    const value = at(column)
+    return value === null ? null : Number(value)
+  }
+  const [status, body, intent] = [at('answer_status'), at('answer_body'), at('intent')]
   const hasAnswer = typeof status === 'number' && Buffer.isBuffer(body)
   return {
-    key: text(row, 'key'),
-    state: text(row, 'state') as PaymentState,
-    attempt: Number(row['attempt']),
-    fingerprint: text(row, 'fingerprint'),
-    operation: text(row, 'operation'),
-    route: text(row, 'route'),
-    network: text(row, 'network'),
-    asset: text(row, 'asset') as Hex,
-    payer: text(row, 'payer') as Hex,
-    payTo: text(row, 'pay_to') as Hex,
-    amount: BigInt(text(row, 'amount')),
-    identity: text(row, 'nonce'),
-    startsAt: BigInt(text(row, 'valid_after')),
-    expiresAt: BigInt(text(row, 'valid_before')),
-    proof: text(row, 'signature'),
-    version: Number(row['version']) as 1 | 2,
-    priceVersion: text(row, 'price_version'),
-    callId: text(row, 'call_id'),
-    identifier: row['identifier'] as string | null,
-    place: row['place'] as string | null,
-    owner: text(row, 'owner'),
-    answer: hasAnswer ? { status, headers: JSON.parse(text(row, 'answer_headers')), body } : null,
-    intent: row['intent'] === null ? null : (JSON.parse(text(row, 'intent')) as Intent),
-    transaction: row['transaction_hash'] as Hex | null,
-    reason: row['reason'] as string | null,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    settledAt: timestamp(row, 'settled_at'),
-    deliveredAt: timestamp(row, 'delivered_at'),
+    key: textAt('key'),
+    state: textAt('state') as PaymentState,
+    attempt: Number(at('attempt')),
+    fingerprint: textAt('fingerprint'),
+    operation: textAt('operation'),
+    route: textAt('route'),
+    network: textAt('network'),
+    asset: textAt('asset') as Hex,
+    payer: textAt('payer') as Hex,
+    payTo: textAt('pay_to') as Hex,
+    amount: BigInt(textAt('amount')),
+    identity: textAt('nonce'),
+    startsAt: BigInt(textAt('valid_after')),
+    expiresAt: BigInt(textAt('valid_before')),
+    proof: textAt('signature'),
+    version: Number(at('version')) as 1 | 2,
+    priceVersion: textAt('price_version'),
+    callId: textAt('call_id'),
+    identifier: at('identifier') as string | null,
+    place: at('place') as string | null,
+    owner: textAt('owner'),
+    answer: hasAnswer ? { status, headers: JSON.parse(textAt('answer_headers')), body } : null,
+    intent: intent === null ? null : (JSON.parse(textOf(intent, 'intent')) as Intent),
+    transaction: at('transaction_hash') as Hex | null,
+    reason: at('reason') as string | null,
+    createdAt: Number(at('created_at')),
+    updatedAt: Number(at('updated_at')),
+    settledAt: numberAt('settled_at'),
+    deliveredAt: numberAt('delivered_at'),
   }
 }
 
 /** The text in a column. Throws TypeError if it holds none. */
 export function text(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw new TypeError(`the journal has no text in the column ${column}`)
-  return value
+  return textOf(row[column], column)
 }
 
-function timestamp(row: Row, column: string): number | null {
-  const at = row[column] ?? null
-  return at === null ? null : Number(at)
+function textOf(value: Row[string] | undefined, column: string): string {
+  if (typeof value !== 'string') throw new TypeError(`the journal has no text in the column ${column}`)
+  return value
 }
 
 /** A payer has at most one unreleased payment under each identifier. */

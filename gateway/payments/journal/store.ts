@@ -84,9 +84,6 @@ export function deliveredResults(group: readonly Change[]): readonly Written[] {
   return group.map(() => ({ done: true, record: null, ahead: [] }))
 }
 
-/** The columns that are empty in a new reservation, or may be. */
-const UNSET = { identifier: null, place: null, transaction_hash: null, reason: null } as const
-
 /**
  * Results of reservations. `rows` are those that the statement reserved. `readBlocking` finds the rows in the way of the
  * others: it takes their key, payer and identifier as JSON and returns each row with the key that `wanted` it. It runs
@@ -101,7 +98,7 @@ export async function reservedResults(
   const reserved = new Map(
     group.flatMap(({ key, fields }) => {
       const row = byKey.get(key)
-      return row ? [[key, { record: toRecord({ ...UNSET, ...fields, ...row }), ahead: toAhead(row) }]] : []
+      return row ? [[key, { record: toRecord(row, fields), ahead: toAhead(row) }]] : []
     }),
   )
   const blocked = group
