@@ -162,7 +162,21 @@ async function admit(
     if (reserved) {
       const method = methodOf(methods, payment.network)
       const { wait } = operation
-      const purchase = createPurchase({ ...context, method, record, payment, requirements, wait, work, connection })
+      // Each part by name: this runs for every payment, and copying the whole context costs more than the rest of it.
+      const purchase = createPurchase({
+        journal,
+        log: context.log,
+        settler,
+        method,
+        record,
+        payment,
+        requirements,
+        wait,
+        inProgress,
+        work,
+        now,
+        connection,
+      })
       await releaseUnlessCovered(context, purchase, payment, requirements, ahead)
       return purchase
     }
@@ -267,11 +281,28 @@ function reservationOf(
   { network: { asset }, payTo, amount }: PaymentRequirements,
   priceVersion: string,
 ): Reservation {
-  const { envelope, ...own } = payment
+  const { key, network, payer, identity, startsAt, expiresAt, proof, envelope } = payment
   const { id, route } = operation
-  const { version } = envelope
-  const request = { fingerprint, operation: id, route, asset, version, priceVersion, callId, identifier, place }
-  return { ...own, payTo, amount, ...request }
+  return {
+    key,
+    network,
+    asset,
+    payer,
+    payTo,
+    amount,
+    identity,
+    startsAt,
+    expiresAt,
+    proof,
+    version: envelope.version,
+    operation: id,
+    route,
+    fingerprint,
+    priceVersion,
+    callId,
+    identifier,
+    place,
+  }
 }
 
 const OTHER_ROUTE: Refusal = {
