@@ -257,6 +257,25 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect(byIdentifier.map((record) => record?.key)).to.deep.equal(keys)
     })
 
+    it('keeps an answer that several payments bought until it is forgotten for the last of them', async () => {
+      const answer = answerOf('y'.repeat(10_000))
+      const buy = async (): Promise<string> => {
+        const key = await paymentIn(journal, 'reserved')
+        await journal.submitted(key, 1, INTENT, { answer })
+        await journal.settled(key, 1, TRANSACTION)
+        opened.now += 1_000
+        return key
+      }
+      const first = await buy()
+      const second = await buy()
+      await journal.forgetAnswers(opened.now - 1_000)
+      expect((await journal.find(first))?.answer).to.equal(null)
+      expect((await journal.find(second))?.answer).to.deep.equal(answer)
+      await journal.forgetAnswers(opened.now)
+      expect((await journal.find(second))?.answer).to.equal(null)
+      expect((await journal.find(await buy()))?.answer).to.deep.equal(answer)
+    })
+
     it('forgets old answers of settled payments and nothing else', async () => {
       const old = await paymentIn(journal, 'settled')
       const long = await paymentIn(journal, 'reserved')

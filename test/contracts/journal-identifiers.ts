@@ -104,7 +104,7 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
         await sql(`DROP TRIGGER ${trigger}${on}`)
         if (name === 'PostgreSQL') await sql(`DROP FUNCTION ${trigger}`)
       }
-      for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers'])
+      for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers', 'answer_bodies'])
         await sql(`DROP TABLE IF EXISTS ${table}`)
       if (name !== 'PostgreSQL') await sql('DROP TRIGGER payments_forget')
       for (const index of ['identified', 'by_operation', 'by_settlement', 'by_transaction', 'in_debt'])

@@ -3,10 +3,10 @@
  * answer. A receipt is made from the journal alone, so a retry gets the same one. Anyone can verify it with the
  * published key set, in which `kid` names the key.
  */
-import { createHash } from 'node:crypto'
 import { andThen } from '../../awaitable.ts'
 import type { Answer, CallRequest } from '../../calls/request-and-answer.ts'
 import type { Serve } from '../../calls/serve.ts'
+import { answerDigest } from '../../payments/answer-digest.ts'
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
@@ -76,19 +76,6 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream,
     amount: String(amount),
     nonce: identity,
     requestDigest: `sha256:${fingerprint}`,
-    ...(stream || events ? {} : { responseDigest: digestOf(bytes) }),
+    ...(stream || events ? {} : { responseDigest: `sha256:${answerDigest(bytes).toString('hex')}` }),
   }
-}
-
-/** Longer answers, in bytes, are digested once: several buyers may get the same buffer. */
-const LONG = 8_192
-const digests = new WeakMap<Buffer, string>()
-
-/** "sha256:" and the digest of these bytes in hex. */
-function digestOf(bytes: Buffer): string {
-  const known = bytes.length > LONG ? digests.get(bytes) : undefined
-  if (known !== undefined) return known
-  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-  if (bytes.length > LONG) digests.set(bytes, digest)
-  return digest
 }

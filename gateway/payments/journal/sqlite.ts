@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
+import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
@@ -83,15 +84,25 @@ CREATE TRIGGER payments_count_move AFTER UPDATE OF state ON payments WHEN old.st
   INSERT INTO payment_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET count = count + 1;
 END;`
 
+const UNUSED = 'NOT EXISTS (SELECT 1 FROM payment_answers WHERE digest = old.digest)'
+
 /**
  * Long answers, and deliveries. SQLite writes a whole row again with every change of it, so a long answer has a row of its
- * own, which is written once.
+ * own, which is written once, also if several payments bought the same bytes. It goes with the last of them.
  */
 const APART = `${KEPT_INDEX} ${deliveriesTable('INTEGER')} WITHOUT ROWID, STRICT;
-CREATE TABLE payment_answers (payment INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE answer_bodies (digest BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT;
+CREATE TABLE payment_answers (payment INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, digest BLOB NOT NULL) STRICT;
+CREATE INDEX payment_answers_by_digest ON payment_answers (digest);
 CREATE TRIGGER payments_forget AFTER UPDATE OF answer_headers ON payments
 WHEN new.answer_headers IS NULL AND new.state IN ('released', 'settled') BEGIN
   DELETE FROM payment_answers WHERE payment = new.id;
+END;
+CREATE TRIGGER payment_answers_forget AFTER DELETE ON payment_answers WHEN ${UNUSED} BEGIN
+  DELETE FROM answer_bodies WHERE digest = old.digest;
+END;
+CREATE TRIGGER payment_answers_change AFTER UPDATE OF digest ON payment_answers WHEN ${UNUSED} BEGIN
+  DELETE FROM answer_bodies WHERE digest = old.digest;
 END;`
 
 /** Longer answers, in bytes, have a row of their own. */
@@ -129,21 +140,28 @@ const changeTable = (names: readonly string[]): string =>
 
 const BODY = 'coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))'
 
+/** The body of the long answer of a payment's attempt. */
+const longBody = (payment: string, attempt: string): string => `
+  SELECT b.body FROM payment_answers a JOIN answer_bodies b ON b.digest = a.digest
+  WHERE a.payment = ${payment} AND a.attempt = ${attempt}`
+
 const MOVE = `
 ${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
 FROM ${changeTable(MOVED_COLUMNS)}
-WHERE ${MAY_MOVE}`
+WHERE (change.apart IS NULL OR EXISTS (${longBody('payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
 
-/** Stores a long answer. It runs before MOVE, which leaves the answer out. */
-const STORE_ANSWER = `
-INSERT INTO payment_answers (payment, attempt, body)
+/** Notes which long answer belongs to a payment, and says whether its bytes are stored. They cannot be deleted from then on. */
+const NOTE_ANSWER = `
+INSERT INTO payment_answers (payment, attempt, digest)
 SELECT id, attempt, ?3 FROM payments WHERE key = ?1 AND attempt = ?2 AND state = 'reserved'
-ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, body = excluded.body`
+ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest
+RETURNING EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
+
+const STORE_BODY = 'INSERT INTO answer_bodies (digest, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING'
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
-const COLUMNS = columns(`coalesce(payments.answer_body, (
-  SELECT a.body FROM payment_answers a WHERE a.payment = payments.id AND a.attempt = payments.attempt))`)
+const COLUMNS = columns(`coalesce(payments.answer_body, (${longBody('payments.id', 'payments.attempt')}))`)
 
 /** How this database reads. `wanted.value` of an array within the array is its JSON text. */
 const DIALECT = {
@@ -185,18 +203,24 @@ export async function openSqlite(file: string): Promise<Store> {
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
   const deliver = await writer.prepare(DELIVER_GROUP)
-  const storeAnswer = await answers.prepare(STORE_ANSWER)
+  const noteAnswer = await answers.prepare(NOTE_ANSWER)
+  const storeBody = await answers.prepare(STORE_BODY)
   const readBlocking = await writer.prepare(BLOCKING)
   const prepared = new Map<string, Statement>()
   for (const sql of Object.values(findQueries(DIALECT))) prepared.set(sql, await reader.prepare(sql))
+  /** Stores a long answer. It runs before MOVE, which leaves the answer out and finds it missing if this had no effect. */
+  async function storeLong({ key, fields: { attempt = 0 }, body }: Change): Promise<void> {
+    const digest = answerDigest(body)
+    const [noted] = await noteAnswer(key, attempt, digest)
+    if (noted?.['stored'] === 0) await storeBody(digest, body)
+  }
   const read: Connection['run'] = (sql, ...values) => prepared.get(sql)?.(...values) ?? reader.run(sql, ...values)
 
   return {
     ...createQueries({ ...DIALECT, read, write: writer.run }),
     async write(group: readonly Change[]) {
       if (group[0]?.kind === 'move') {
-        const long = group.filter(isLong)
-        await Promise.all(long.map(({ key, fields: { attempt = 0 }, body }) => storeAnswer(key, attempt, body)))
+        await Promise.all(group.filter(isLong).map(storeLong))
         const { fields, bodies } = encode(group.map((change) => (isLong(change) ? apart(change) : change)))
         return movedResults(group, await move(fields, bodies))
       }

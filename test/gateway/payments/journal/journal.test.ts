@@ -10,7 +10,7 @@ import { journalContract } from '../../../contracts/journal-contract.ts'
 import { durabilityContract } from '../../../contracts/journal-durability.ts'
 import { JOURNALS } from '../../../contracts/journals.ts'
 import { modelContract } from '../../../contracts/journal-model.ts'
-import { paymentIn, reservationOf } from '../../../contracts/journal-payments.ts'
+import { answerOf, INTENT, paymentIn, reservationOf, TRANSACTION } from '../../../contracts/journal-payments.ts'
 import { openSchema } from '../../../contracts/postgres.ts'
 import { lockNewFile } from '../../stores/lock-new-file.ts'
 
@@ -64,6 +64,37 @@ describe('the SQLite file of the journal', () => {
     await unlock()
     const journal = await opened
     expect((await journal.reserve(reservationOf())).reserved).to.equal(true)
+    await journal.close()
+  })
+
+  it('stores the bytes of a long answer once, however many payments bought them', async () => {
+    const journal = await openJournal({ file })
+    const sql = await connect(file, 'read')
+    const stored = async (): Promise<unknown> =>
+      (await sql.run('SELECT count(*) AS bodies, sum(length(body)) AS bytes FROM answer_bodies'))[0]
+    const answer = answerOf('z'.repeat(50_000))
+    for (let bought = 0; bought < 3; bought += 1) {
+      const key = await paymentIn(journal, 'reserved')
+      await journal.submitted(key, 1, INTENT, { answer })
+      await journal.settled(key, 1, TRANSACTION)
+    }
+    expect(await stored()).to.deep.equal({ bodies: 1, bytes: 50_000 })
+    while ((await journal.forgetAnswers(Date.now() + 1_000)) > 0);
+    expect(await stored()).to.deep.equal({ bodies: 0, bytes: null })
+    await sql.close()
+    await journal.close()
+  })
+
+  it('submits no payment whose long answer is not stored', async () => {
+    const journal = await openJournal({ file })
+    const sql = await connect(file, 'write')
+    await sql.exec('CREATE TRIGGER lose AFTER INSERT ON answer_bodies BEGIN DELETE FROM answer_bodies; END')
+    const key = await paymentIn(journal, 'reserved')
+    expect(await journal.submitted(key, 1, INTENT, { answer: answerOf('z'.repeat(50_000)) })).to.equal(false)
+    expect(await journal.find(key)).to.include({ state: 'reserved', answer: null })
+    await sql.exec('DROP TRIGGER lose')
+    expect(await journal.submitted(key, 1, INTENT, { answer: answerOf('z'.repeat(50_000)) })).to.equal(true)
+    await sql.close()
     await journal.close()
   })
 

@@ -152,7 +152,7 @@ describe('every statement of the journal finds its payments by an index', () => 
 /** True if a step of SQLite's plan reads no table of payments from end to end. */
 function isIndexedSqlite(step: string, text: string): boolean {
   const scan =
-    /^SCAN (payments|payment_events|payment_answers|payment_deliveries|other|e|p|d|a)\b(?: USING (?:COVERING )?INDEX (\w+))?/.exec(
+    /^SCAN (payments|payment_events|payment_answers|payment_deliveries|answer_bodies|other|e|p|d|a|b)\b(?: USING (?:COVERING )?INDEX (\w+))?/.exec(
       step,
     )
   if (scan) return SMALL.includes(scan[2] ?? '') || isNewestFirst(text)
