@@ -49,12 +49,14 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
   }
 }
 
+export const SHORT_ANSWER = answerOf('{"ok":true}')
+
 /** Every move of the state machine, by the name of its method. */
 export const STEPS = {
-  answered: (journal: Journal, key: string, attempt: number) => journal.answered(key, attempt, answerOf('{"ok":true}')),
+  answered: (journal: Journal, key: string, attempt: number) => journal.answered(key, attempt, SHORT_ANSWER),
   submitted: (journal: Journal, key: string, attempt: number) => journal.submitted(key, attempt, INTENT),
   submittedWithAnswer: (journal: Journal, key: string, attempt: number) =>
-    journal.submitted(key, attempt, INTENT, { answer: answerOf('{"ok":true}') }),
+    journal.submitted(key, attempt, INTENT, { answer: SHORT_ANSWER }),
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
@@ -72,6 +74,22 @@ export const PATHS: Readonly<Record<PaymentState, readonly Step[]>> = {
   settled: ['submittedWithAnswer', 'settled'],
   released: ['released'],
   owed: ['submittedWithAnswer', 'settled', 'owed'],
+}
+
+/** Long answers: one that all buy, and one for each payment. */
+export const longAnswers = (key: string): readonly [StoredAnswer, StoredAnswer] => [
+  answerOf('of all '.repeat(3_000)),
+  answerOf(`of ${key} `.repeat(200)),
+]
+
+/** Reserves a new payment and settles it with a long answer, of all or its own. Returns its key. */
+export async function paymentForLongAnswer(journal: Journal, which: 0 | 1): Promise<string> {
+  const { key } = reservationOf()
+  await journal.reserve(reservationOf({ key }))
+  const answer = longAnswers(key)[which]
+  if (!(await journal.submitted(key, 1, INTENT, { answer }))) throw new Error('submitted was refused')
+  if (!(await journal.settled(key, 1, TRANSACTION))) throw new Error('settled was refused')
+  return key
 }
 
 /** Reserves a new payment and takes it to `state`. Returns its key. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import { MOVES, type PaymentState } from '../../../../gateway/payments/journal/payment-states.ts'
-import { PATHS } from '../../../contracts/journal-payments.ts'
+import { longAnswers, PATHS, SHORT_ANSWER } from '../../../contracts/journal-payments.ts'
 import { start } from '../../../support/process.ts'
 
 const PROGRAM = 'test/contracts/journal-process.ts'
@@ -40,7 +40,7 @@ describe('the journal of a killed process', () => {
       }
     })
 
-  it('has every change that was confirmed, however many were in progress', async () => {
+  it('has every change that was confirmed, however many were in progress, and no payment without its whole answer', async () => {
     const file = join(folder, 'busy.sqlite')
     const { child, ended, output } = await start(PROGRAM, /(?:key \S+\n){100}/, {}, [file])
     child.kill('SIGKILL')
@@ -51,6 +51,14 @@ describe('the journal of a killed process', () => {
     try {
       for (const key of confirmed) expect(await journal.find(key)).to.include({ state: 'settled' })
       expect((await journal.openPayments()).length).to.be.at.most(8)
+      let long = 0
+      for (const { key, answer } of await journal.list({ states: ['submitted', 'settled'], limit: 100_000 })) {
+        const text = answer?.body.toString()
+        const possible = [SHORT_ANSWER, ...longAnswers(key)].map(({ body }) => body.toString())
+        expect(possible, key).to.include(text)
+        if (text !== SHORT_ANSWER.body.toString()) long += 1
+      }
+      expect(long).to.be.greaterThan(40)
     } finally {
       await journal.close()
     }
