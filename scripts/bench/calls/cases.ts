@@ -20,6 +20,8 @@ interface Sent {
   readonly message?: { readonly method: string; readonly params?: Fields }
   readonly isPaid?: true
   readonly needsToken?: true
+  /** What the path of the nth request ends with, if no two requests ask for the same. */
+  readonly endOf?: (nth: number) => string
 }
 
 interface CaseDefinition extends Sent {
@@ -53,6 +55,9 @@ const SMALL = '/v1/regime/current'
 const HISTORY = '/v1/regime/history'
 /** A thousand minutes that are over: the page of the newest minutes lacks the one that is being computed. */
 const PAGE = `${HISTORY}?limit=1000&start=${new Date(Date.now() - 2 * 86_400_000).toISOString()}`
+/** Pages of a thousand minutes that each begin another minute, from a hundred days ago on. */
+const startOf = (nth: number): string =>
+  `&start=${new Date(Date.now() - 100 * 86_400_000 + nth * 60_000).toISOString()}`
 const SETTLED: Expected = { status: 200, contains: '"x402/payment-response":{"success":true' }
 
 const current = (meta?: Fields): Sent['message'] => ({
@@ -111,6 +116,11 @@ const PATHS: readonly CaseDefinition[] = [
   {
     name: 'paid: 1,000 rows of history',
     ...on('gateway', 200, { path: PAGE, isPaid: true }, '"count":1000'),
+    peer: X402_PAID,
+  },
+  {
+    name: 'paid: 1,000 rows that nobody bought before',
+    ...on('gateway', 200, { path: `${HISTORY}?limit=1000`, endOf: startOf, isPaid: true }, '"count":1000'),
     peer: X402_PAID,
   },
   { name: 'paid: journal of 10^3', ...on('gateway 10^3', 200, { path: SMALL, isPaid: true }), peer: X402_PAID },
@@ -213,8 +223,12 @@ function preparation(server: Server, sent: Sent, buyer: (() => object) | null): 
     const bytes = bytesOf(server, sent)
     return () => () => bytes
   }
+  const { path, endOf } = sent
+  let nth = 0
   return (count) => {
-    const requests = Array.from({ length: count }, () => bytesOf(server, sent, buyer()))
+    const requests = Array.from({ length: count }, () =>
+      bytesOf(server, endOf ? { ...sent, path: path + endOf(nth++) } : sent, buyer()),
+    )
     return () => requests.pop() ?? null
   }
 }
