@@ -66,8 +66,8 @@ export function makeRoom(counts: Map<string, Ending>, now: number): void {
 /** Keeps in memory what processes tell each other. `now` counts milliseconds and never goes back. */
 export class PeersInMemory implements Peers {
   readonly #now: () => number
-  readonly #counts = new Map<string, { calls: number; readonly endsAt: number }>()
-  readonly #pauses = new Map<string, { readonly version: string; readonly until: number | null }>()
+  readonly #counts = new Map<string, { calls: number; readonly endsAt: number; readonly ms: number }>()
+  readonly #pauses = new Map<string, { readonly version: string; readonly until: number | null; readonly ms: number }>()
   #changes = 0
 
   constructor(now: () => number = () => performance.now()) {
@@ -81,10 +81,11 @@ export class PeersInMemory implements Peers {
       if (!count || count.endsAt <= now) {
         this.#counts.delete(caller)
         makeRoom(this.#counts, now)
-        this.#counts.set(caller, (count = { calls: 0, endsAt: now + msLeft }))
+        this.#counts.set(caller, (count = { calls: 0, endsAt: now + msLeft, ms: msLeft }))
       }
       count.calls += calls
-      return { calls: count.calls, msLeft: count.endsAt - now }
+      // Sums of fractions are rounded: what is left could be a little more than what there was.
+      return { calls: count.calls, msLeft: Math.min(count.ms, count.endsAt - now) }
     })
   }
 
@@ -93,12 +94,13 @@ export class PeersInMemory implements Peers {
     for (const { operation, msLeft, version } of changes) {
       if (msLeft === null && this.#pauses.get(operation)?.version !== version) continue
       this.#changes += 1
-      this.#pauses.set(operation, { version: String(this.#changes), until: msLeft === null ? null : now + msLeft })
+      const until = msLeft === null ? null : now + msLeft
+      this.#pauses.set(operation, { version: String(this.#changes), until, ms: msLeft ?? 0 })
     }
-    return [...this.#pauses].map(([operation, { version, until }]) => ({
+    return [...this.#pauses].map(([operation, { version, until, ms }]) => ({
       operation,
       version,
-      msLeft: until === null ? null : until - now,
+      msLeft: until === null ? null : Math.min(ms, until - now),
     }))
   }
 }

@@ -115,6 +115,17 @@ for (const name of ['memory', 'Redis'] as const)
       })
   })
 
+describe('what processes tell each other', () => {
+  it('never lasts longer than it was said to, whatever the clock shows', async () => {
+    for (let nth = 0; nth < 1_000; nth += 1) {
+      const peers = new PeersInMemory(() => 100_000 + nth * 1.1)
+      const [total] = await peers.addCalls([{ caller: 'a', calls: 1, msLeft: 60_000 }])
+      const [paused] = await peers.exchangePauses([{ operation: 'getA', msLeft: 60_000, version: null }])
+      for (const { msLeft } of [total, paused] as { msLeft: number }[]) expect(msLeft).to.be.within(59_999.9, 60_000)
+    }
+  })
+})
+
 describe('a Redis that is lost', function () {
   this.timeout(30_000)
   let own: OwnRedis
