@@ -113,8 +113,9 @@ export const ERRORS = {
     status: 409,
     retry: 'new_quote',
     message: 'This payment was first used for another request. Sign a new one.',
-    when: 'The payment is bound to another request: another route, or other input.',
-    action: 'Sign a new payment for this request. To get the answer of the first request, repeat that one.',
+    when: 'The payment is bound to another request: another route, or other input. Or its nonce belongs to another payment.',
+    action:
+      'Sign a new payment, with a new nonce, for this request. To get the answer of the first request, repeat that one.',
   },
   idempotency_conflict: {
     status: 409,

@@ -31,8 +31,8 @@ import type { HeldAmount, Journal, Reservation } from './journal/journal.ts'
 import { assertNotSettledLate } from './late-settlement.ts'
 import { type PaymentRequest, type PresentedPayment, presentedPayment } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
-import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
-import { identifierConflict, replay, type ReplayParts } from './replay.ts'
+import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
+import { identifierConflict, nonceConflict, provesRecord, replay, type ReplayParts } from './replay.ts'
 
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
@@ -123,12 +123,46 @@ async function withJournal<Result>(work: () => Promise<Result>): Promise<Result>
   }
 }
 
+/**
+ * Checks and reserves a payment. It begins anew if another call, here or in another process, ended its work on the same
+ * payment meanwhile; not for ever, and not for a caller who has left.
+ */
 async function admit(
   context: Context,
   operation: Operation,
   presented: PresentedPayment,
   version: string,
 ): Promise<Purchase | PaidAnswer> {
+  for (let tries = 1; ; tries++) {
+    const admitted = await tryToAdmit(context, operation, presented, version)
+    if (admitted) return admitted
+    const bought = await replay(context, operation, presented)
+    if (bought) return bought
+    if (tries === MAX_TRIES || presented.connection.hasLeft) throw takenOverError(context, presented)
+    await context.pause(RETRY_MS)
+  }
+}
+
+/** How often a payment is reserved that others reserve and release at the same time, and the time between two tries. */
+const MAX_TRIES = 10
+const RETRY_MS = 100
+
+/** The 503 of a payment that others work on at the same time. */
+function takenOverError({ methods }: Context, { payment }: PresentedPayment): ServiceError {
+  const { network } = methodOf(methods, payment.network)
+  return pendingError(receiptOf(payment, network, payment.envelope.version, '', 'settlement_pending'))
+}
+
+/**
+ * Returns null if another call has the payment. Then its outcome counts. Throws 409 if the identifier or the nonce belongs
+ * to another payment.
+ */
+async function tryToAdmit(
+  context: Context,
+  operation: Operation,
+  presented: PresentedPayment,
+  version: string,
+): Promise<Purchase | PaidAnswer | null> {
   const { baseUrl, journal, methods, settler, now, inProgress } = context
   const { payment, identifier, connection } = presented
   const { requirements, priceVersion } = requirementsMet(context, operation, payment, version)
@@ -142,7 +176,7 @@ async function admit(
   const named = identifier === null ? null : await journal.findByIdentifier(payment.payer, identifier)
   if (named && named.key !== payment.key) throw identifierConflict(named)
   const work = inProgress.start(presented)
-  if (!work) return boughtOrAdmit(context, operation, presented, version)
+  if (!work) return null
   try {
     await untilValid(context, payment)
     const problem = await checkOnline(context, work, payment, requirements, refusal === null)
@@ -181,23 +215,14 @@ async function admit(
       return purchase
     }
     if (record.key !== payment.key) throw identifierConflict(record)
+    if (!provesRecord(methods, payment, record)) throw nonceConflict(record)
   } catch (error) {
     work.finish(connection.hasLeft ? null : { error })
     throw error
   }
   // The record belongs to another process, or to a call that ended between `replay` and `start`: its outcome counts.
   work.finish(null)
-  return boughtOrAdmit(context, operation, presented, version)
-}
-
-async function boughtOrAdmit(
-  context: Context,
-  operation: Operation,
-  presented: PresentedPayment,
-  version: string,
-): Promise<Purchase | PaidAnswer> {
-  const bought = await replay(context, operation, presented)
-  return bought ?? admit(context, operation, presented, version)
+  return null
 }
 
 /**

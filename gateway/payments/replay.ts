@@ -52,7 +52,10 @@ export async function replay(
       if (inProgress.find(key)) continue
       return null
     }
-    if (!provesRecord(methods, payment, record)) return null
+    if (!provesRecord(methods, payment, record)) {
+      if (isSigned(methods, payment)) throw nonceConflict(record)
+      return null
+    }
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
     if (inProgress.find(key)) continue
     // Another process is working on it, or its answer is being delivered: wait for the journal to show the outcome.
@@ -81,6 +84,7 @@ async function outcomeInProgress(
   if (!entry) return null
   const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
   if (isProved && entry.request.fingerprint !== presented.fingerprint) throw otherRequestError(null)
+  if (isProved && !hasSameTerms(entry.request.payment, payment)) throw nonceConflict(null)
   const outcome = await entry.outcome
   // A caller who cannot prove the payment waits too, and is then treated like any other caller.
   if (!isProved || !outcome) return null
@@ -88,8 +92,19 @@ async function outcomeInProgress(
   return isBuyer(entry.request, presented) ? replayed(outcome.result) : null
 }
 
+/** Whether two payments with the same nonce authorise the same transfer. */
+function hasSameTerms(one: DecodedPayment, other: DecodedPayment): boolean {
+  const { amount, payTo, startsAt, expiresAt } = other
+  const isSameTime = one.startsAt === startsAt && one.expiresAt === expiresAt
+  return one.amount === amount && one.payTo === payTo && isSameTime
+}
+
 /** Whether the presented payment proves the one of the record. The same payment may have several valid signatures. */
-function provesRecord(methods: readonly PaymentMethod[], payment: DecodedPayment, record: PaymentRecord): boolean {
+export function provesRecord(
+  methods: readonly PaymentMethod[],
+  payment: DecodedPayment,
+  record: PaymentRecord,
+): boolean {
   if (record.proof === payment.proof) return true
   return verifyAt(methods, payment, requirementsOf(methods, record), record.startsAt) === null
 }
@@ -217,6 +232,16 @@ export function identifierConflict({ route, state }: PaymentRecord): ServiceErro
     'idempotency_conflict',
     `This idempotency key belongs to another payment, made for ${route} and ${state}. Send that payment again to get ` +
       'its answer; this one was not charged. A new purchase needs a new key.',
+  )
+}
+
+/** The error for another authorization with a used nonce: the token accepts only one of them. */
+export function nonceConflict(record: PaymentRecord | null): ServiceError {
+  const where = record ? `, made for ${record.route} and ${record.state}` : ' in progress'
+  return new ServiceError(
+    'payment_conflict',
+    `The nonce of this payment belongs to another payment${where}. Send that payment again to get its answer; this one ` +
+      'was not charged. A new purchase needs a new nonce.',
   )
 }
 
