@@ -28,8 +28,8 @@ type Fields = Readonly<Record<string, JsonSchema>>
 
 /** The media types in which browsers send forms. */
 export const FORM_MEDIA = ['multipart/form-data', 'application/x-www-form-urlencoded'] as const
-/** A larger body is refused at its first issue, because a list of millions of issues would exhaust memory. */
-const MAX_NODES = 5000
+/** A value with more parts is refused at its first issue: what it costs to list every issue grows with them. */
+const MAX_PARTS = 5000
 const MAX_ITEMS = 100
 const MAX_SHOWN = 200
 
@@ -143,28 +143,34 @@ function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Opera
  * @param part the field of the operation that holds the schema
  * @param section where an issue is, as its `loc` names it
  */
-function textCheck({ allIssues }: Compilers, part: string, section: string, schema: JsonSchema, fields: Fields): Check {
+function textCheck(
+  { allIssues, firstIssue }: Compilers,
+  part: string,
+  section: string,
+  schema: JsonSchema,
+  fields: Fields,
+): Check {
   const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
-  const validate = compile(allIssues(), schema, part)
+  const all = compile(allIssues(), schema, part)
+  const first = once(() => compile(firstIssue(), schema, part))
   return (sent) => {
     if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
     const value = coerceFields(sent ?? {}, fields)
     for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
+    const validate = isLarge(value) ? first() : all
     const isValid = validate(value)
     return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
   }
 }
 
 function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] {
-  return violationsOf(validate)
-    .slice(0, MAX_ITEMS)
-    .map(({ path, message, type, input, ctx }) => ({
-      loc: [section, ...path],
-      msg: message,
-      type,
-      ...(isScalar(input) ? { input: typeof input === 'string' ? input.slice(0, MAX_SHOWN) : input } : {}),
-      ...(ctx ? { ctx } : {}),
-    }))
+  return violationsOf(validate, MAX_ITEMS).map(({ path, message, type, input, ctx }) => ({
+    loc: [section, ...path.map((step) => (typeof step === 'string' ? step.slice(0, MAX_SHOWN) : step))],
+    msg: message,
+    type,
+    ...(isScalar(input) ? { input: typeof input === 'string' ? input.slice(0, MAX_SHOWN) : input } : {}),
+    ...(ctx ? { ctx } : {}),
+  }))
 }
 
 function notAnObject(section: string, input: unknown): ValidationItem {
@@ -226,17 +232,20 @@ function holdsDefault(node: unknown): boolean {
   return 'default' in node || Object.values(node).some(holdsDefault)
 }
 
+/** Whether a value has more than MAX_PARTS parts at any depth. Looks at no more of them. */
 function isLarge(value: unknown): boolean {
-  let left = MAX_NODES
+  let left = MAX_PARTS
   const pending: unknown[] = [value]
-  while (pending.length > 0 && left > 0) {
-    left -= 1
+  while (pending.length > 0) {
     const node = pending.pop()
-    if (typeof node !== 'object' || node === null) continue
-    if (Array.isArray(node) && node.length > left) return true
-    pending.push(...Object.values(node))
+    if (typeof node !== 'object' || node === null || ArrayBuffer.isView(node)) continue
+    const parts: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
+    left -= parts.length
+    if (left < 0) return true
+    // One by one: an argument list of a million parts would overflow the stack.
+    for (const part of parts) pending.push(part)
   }
-  return left <= 0
+  return false
 }
 
 function onTheWire(value: unknown, isText: boolean): unknown {

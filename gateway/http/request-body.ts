@@ -42,7 +42,7 @@ export async function readBody(
   if (media === 'multipart/form-data') return readMultipart(request, rules.maxBytes)
   if (media === FORM_MEDIA) {
     const limit = Math.min(rules.maxBytes, MAX_FORM_BYTES)
-    return parsePairs(decodeText(await readBytes(request, limit)))
+    return parsePairs(decodeText(await readBytes(request, limit)), 'body')
   }
   if (media === JSON_MEDIA) {
     const bytes = await readBytes(request, rules.maxBytes, joinToShare)

@@ -1,4 +1,5 @@
 /** Parses the request target, the part of the request line that names the resource (RFC 9112, section 3.2). */
+import { InvalidInput } from '../errors.ts'
 
 export interface Target {
   /** Raw path, starting with one slash. */
@@ -32,9 +33,17 @@ export function parseTarget(target: string): Target | null {
   return { path, search }
 }
 
-/** Parses a query or a form. A repeated key becomes an array. "__proto__" is an ordinary key. */
-export function parsePairs(text: string): Record<string, string | string[]> {
+/** Forms and queries have a few fields. More pairs are probably meant to cost much. */
+const MAX_PAIRS = 1_000
+
+/**
+ * Parses a query or a form. A repeated key becomes an array. "__proto__" is an ordinary key. Throws InvalidInput if there
+ * are more than 1,000 pairs.
+ */
+export function parsePairs(text: string, section: 'query' | 'body' = 'query'): Record<string, string | string[]> {
   if (text === '') return {}
+  if (text.length > MAX_PAIRS && text.split('&', MAX_PAIRS + 1).length > MAX_PAIRS)
+    throw new InvalidInput([{ loc: [section], msg: `Has more than ${MAX_PAIRS} fields.`, type: 'too_long' }])
   const pairs = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(text)) collect(pairs, name, value)
   return Object.fromEntries(pairs)

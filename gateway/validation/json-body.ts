@@ -1,16 +1,21 @@
-/** Strict JSON from untrusted bytes: valid UTF-8, bounded depth, finite numbers, and the position of a syntax error. */
+/** Strict JSON from untrusted bytes: valid UTF-8, of bounded size, finite numbers, and the position of a syntax error. */
 import { InvalidInput } from '../errors.ts'
 import { findSyntaxError } from './json.ts'
+import { JsonMeter } from './json-meter.ts'
 
-/** Deeper nesting is refused, because validators and digests recurse. */
-const MAX_DEPTH = 64
 /** Longer texts are not searched for the position of the error. */
 const SEARCHED = 1_000_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses a body. Throws InvalidInput with loc ["body", position] or ["body", ...path]. */
+/** Parses a body. Throws InvalidInput with loc ["body", position] or ["body", ...path], also for a body over JSON_LIMITS. */
 export function parseJson(bytes: Uint8Array): unknown {
+  new JsonMeter().take(bytes)
+  return parseMeasuredJson(bytes)
+}
+
+/** Parses a body that a JsonMeter has measured. Throws InvalidInput as `parseJson` does. */
+export function parseMeasuredJson(bytes: Uint8Array): unknown {
   const text = decodeText(bytes)
   let value: unknown
   try {
@@ -22,7 +27,8 @@ export function parseJson(bytes: Uint8Array): unknown {
     const loc = position === undefined ? ['body'] : ['body', position]
     throw new InvalidInput([{ loc, msg: `The body is not valid JSON${place}.`, type: 'json_invalid' }])
   }
-  assertPlain(value, ['body'])
+  if (holdsInfinity(value))
+    throw new InvalidInput([{ loc: ['body', ...pathOfInfinity(value)], msg: INFINITE, type: 'finite_number' }])
   return value
 }
 
@@ -35,20 +41,20 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-function assertPlain(value: unknown, path: readonly (string | number)[]): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    const msg = 'The number is too large to be represented; send a finite number.'
-    throw new InvalidInput([{ loc: path, msg, type: 'finite_number' }])
-  }
-  if (typeof value !== 'object' || value === null) return
-  if (path.length > MAX_DEPTH)
-    throw new InvalidInput([{ loc: ['body'], msg: `Nested deeper than ${MAX_DEPTH} levels.`, type: 'too_deep' }])
-  if (Array.isArray(value)) for (let index = 0; index < value.length; index++) visit(value[index], path, index)
-  else for (const [name, member] of Object.entries(value)) visit(member, path, name)
+const INFINITE = 'The number is too large to be represented; send a finite number.'
+
+/** JSON.parse reads 1e999 as Infinity. */
+function holdsInfinity(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsInfinity)
+  for (const name in value) if (holdsInfinity((value as Record<string, unknown>)[name])) return true
+  return false
 }
 
-/** Builds the path only for containers and invalid numbers, because most values are neither. */
-function visit(value: unknown, path: readonly (string | number)[], step: string | number): void {
-  const isContainer = typeof value === 'object' && value !== null
-  if (isContainer || (typeof value === 'number' && !Number.isFinite(value))) assertPlain(value, [...path, step])
+/** The path to the first infinite number. Only a refusal needs it. */
+function pathOfInfinity(value: unknown): (string | number)[] {
+  if (typeof value !== 'object' || value === null) return []
+  const [name, member] = Object.entries(value).find(([, each]) => holdsInfinity(each)) ?? ['', null]
+  return [Array.isArray(value) ? Number(name) : name, ...pathOfInfinity(member)]
 }

@@ -115,13 +115,21 @@ const FORMATS: Readonly<Record<string, Description>> = {
   uri: ['url_parsing', 'Must be an absolute URL.'],
 }
 
+/** More errors than this are not looked at: each is compared with each choice that failed. */
+const MAX_ERRORS = 500
+
 /**
- * Describes the errors of a validation that has just failed. The branches of a failed anyOf or oneOf become one
- * violation.
+ * Describes the errors of a validation that has just failed: the first of them, if there are very many. The branches of a
+ * failed anyOf or oneOf become one violation.
+ * @param limit how many violations to return
  */
-export function violationsOf({ errors }: Pick<ValidateFunction, 'errors'>): Violation[] {
+export function violationsOf(
+  { errors }: Pick<ValidateFunction, 'errors'>,
+  limit = Number.POSITIVE_INFINITY,
+): Violation[] {
   const all = errors ?? []
-  return withoutBranches(all).map((error) => {
+  const found = withoutBranches(all).slice(0, limit)
+  return found.map((error) => {
     const [type, message, ctx] = descriptionOf(error, all)
     const { params, instancePath } = error
     const child = (params['missingProperty'] ?? unknownField(error) ?? error.propertyName) as string | undefined
@@ -138,26 +146,36 @@ export function violationsOf({ errors }: Pick<ValidateFunction, 'errors'>): Viol
   })
 }
 
+interface Choice {
+  readonly error: ErrorObject
+  /** Its place among the errors. Its branches come before it. */
+  readonly place: number
+}
+
 /**
  * Drops the errors of the branches of a failed anyOf or oneOf: the error of the choice covers them. Also drops the
  * wrapper errors of `if` and `propertyNames`.
  */
 function withoutBranches(errors: readonly ErrorObject[]): ErrorObject[] {
-  const choices = errors.filter(isChoice)
-  return errors.filter(
-    (error) =>
-      !['if', 'propertyNames'].includes(error.keyword) &&
-      !choices.some((choice) => choice !== error && isBranch(error, choice, errors)),
-  )
+  const choices: Choice[] = []
+  for (let place = 0; place < errors.length && choices.length < MAX_ERRORS; place += 1) {
+    const error = errors[place] as ErrorObject
+    if (isChoice(error)) choices.push({ error, place })
+  }
+  return errors
+    .slice(0, MAX_ERRORS)
+    .filter(
+      (error, place) =>
+        !['if', 'propertyNames'].includes(error.keyword) && !choices.some((choice) => isBranch(error, place, choice)),
+    )
 }
 
 const isChoice = ({ keyword }: ErrorObject): boolean => keyword === 'anyOf' || keyword === 'oneOf'
 
-function isBranch(error: ErrorObject, choice: ErrorObject, errors: readonly ErrorObject[]): boolean {
-  if (errors.indexOf(error) > errors.indexOf(choice) || !error.instancePath.startsWith(choice.instancePath))
-    return false
-  if (error.schemaPath.startsWith(`${choice.schemaPath}/`)) return true
-  return error.schemaPath.split('#')[0] !== choice.schemaPath.split('#')[0]
+function isBranch(error: ErrorObject, place: number, choice: Choice): boolean {
+  if (place >= choice.place || !error.instancePath.startsWith(choice.error.instancePath)) return false
+  const [own, chosen] = [error.schemaPath, choice.error.schemaPath]
+  return own.startsWith(`${chosen}/`) || own.split('#')[0] !== chosen.split('#')[0]
 }
 
 function unknownField({ params, keyword }: ErrorObject): string | undefined {
@@ -239,8 +257,9 @@ function wrongType(type: string | readonly string[], data: unknown): Description
 function choiceOf(choice: ErrorObject, errors: readonly ErrorObject[]): string {
   if (choice.keyword === 'oneOf' && choice.params['passingSchemas'])
     return 'Matches more than one of the allowed forms; write exactly one.'
+  const last = { error: choice, place: errors.indexOf(choice) }
   const branches = errors.filter(
-    (error) => !isChoice(error) && error.instancePath === choice.instancePath && isBranch(error, choice, errors),
+    (error, place) => !isChoice(error) && error.instancePath === choice.instancePath && isBranch(error, place, last),
   )
   const expected = branches.map((branch) => descriptionOf(branch, [])[1].replace(/^Must be |\.$/g, ''))
   return expected.length === 0

@@ -145,6 +145,52 @@ describe('path parameters', () => {
   })
 })
 
+describe('input that is made to cost much', () => {
+  const form = {
+    route: 'POST /v1/thing',
+    body_media: ['multipart/form-data', 'application/json'],
+    body: {
+      type: 'object',
+      required: ['file'],
+      additionalProperties: false,
+      properties: { file: { type: 'string', format: 'binary' }, trials: { type: 'integer' } },
+    },
+  }
+  const choices = {
+    route: 'POST /v1/thing',
+    body: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } },
+  }
+  const unknown = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
+
+  it('is refused with a hundred issues at most, each with a short place', () => {
+    const detail = detailOf(form, { body: { file: 'a', [`x${'y'.repeat(100_000)}`]: 1, ...unknown(3_000) } })
+    expect(detail).to.have.length(100)
+    expect(JSON.stringify(detail).length).to.be.lessThan(30_000)
+    expect(detailOf({ query: { type: 'object' } }, { query: unknown(1_000) })).to.have.length(100)
+  })
+
+  it('is refused at the first issue if it has many parts, in a form and in a query as in JSON', () => {
+    expect(detailOf(form, { body: { file: 'a', ...unknown(6_000) } })).to.have.length(1)
+    expect(detailOf({ query: { type: 'object' } }, { query: unknown(6_000) })).to.have.length(1)
+    expect(detailOf(choices, { body: Array.from({ length: 6_000 }, () => null) })).to.have.length(1)
+  })
+
+  it('may hold a large file, whose bytes are not parts', () => {
+    const file = { filename: 'a', mediaType: 'text/csv', bytes: Buffer.alloc(100_000) }
+    expect(detailOf(form, { body: { file, trials: 'x', unknown: 1 } })).to.have.length(2)
+  })
+
+  it('is refused, and does not overflow the stack, if an object has very many keys', () => {
+    expect(detailOf({ ...choices, body: { type: 'array' } }, { body: unknown(150_000) })).to.have.length(1)
+  })
+
+  it('is described in one issue per choice, however many choices fail', () => {
+    const detail = detailOf(choices, { body: Array.from({ length: 1_600 }, () => null) })
+    expect(detail).to.have.length(100)
+    expect(new Set(detail.map(({ type }) => type))).to.deep.equal(new Set(['union']))
+  })
+})
+
 describe('a schema', () => {
   const wrong: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
     ['a misspelt keyword', { query: { type: 'object', properties: { a: { type: 'string', maxLenght: 3 } } } }, 'query'],

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { InvalidInput } from '../../../gateway/errors.ts'
 import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/request-target.ts'
 
 describe('the parser of request targets', () => {
@@ -61,5 +62,14 @@ describe('the parser of query strings', () => {
         }
       }),
     )
+  })
+
+  it('refuses more than 1,000 pairs, in a query and in a form', () => {
+    expect(Object.keys(parsePairs(Array.from({ length: 1_000 }, (_, at) => `k${at}`).join('&')))).to.have.length(1_000)
+    for (const section of ['query', 'body'] as const)
+      expect(() => parsePairs('a&'.repeat(1_000), section))
+        .to.throw(InvalidInput)
+        .with.nested.property('detail[0]')
+        .that.deep.include({ loc: [section], type: 'too_long' })
   })
 })
