@@ -1,7 +1,6 @@
-/** The start: reads the command line, and runs the gateway in this process or in several workers. */
-import cluster from 'node:cluster'
+/** The start: reads the command line, and starts one gateway process or several workers. */
 import { parseArgs } from 'node:util'
-import { ConfigError } from './config/config.ts'
+import { ConfigError } from './config/config-error.ts'
 import { sourceStack } from './observe/source-positions.ts'
 import { CatalogError } from './validation/issue.ts'
 
@@ -10,20 +9,30 @@ const exit = process.exit.bind(process)
 const MAX_WORKERS = 64
 
 async function main(): Promise<void> {
-  const workers = workersOf(process.argv.slice(2))
-  // Imported here, because the primary of several workers needs little of the gateway and starts sooner without the rest.
-  if (workers === null || cluster.isWorker) await (await import('./process.ts')).runProcess(exit)
-  else await (await import('./workers.ts')).runWorkers(workers, exit)
+  const { workers, as } = parseCommand(process.argv.slice(2))
+  // Imported here, because the process that starts the others needs little of the gateway, and starts sooner without.
+  if (as !== null) await (await import('./process.ts')).runProcess(exit)
+  else if (workers !== null) await (await import('./workers.ts')).runWorkers(workers, exit)
+  else (await import('./launcher.ts')).launch(exit)
 }
 
-/** Returns the number behind `--workers`, or null without it. Throws ConfigError for any other argument. */
-function workersOf(args: readonly string[]): number | null {
+interface Command {
+  /** The number behind `--workers`. */
+  readonly workers: number | null
+  /** What this process is, if another process of the gateway has started it. */
+  readonly as: 'gateway' | 'worker' | null
+}
+
+/** Parses the command line. Throws ConfigError for arguments that are not valid. */
+function parseCommand(args: readonly string[]): Command {
   const usage = `Start with --workers and a number from 1 to ${MAX_WORKERS}, or without arguments.`
+  const options = { workers: { type: 'string' }, as: { type: 'string' } } as const
   try {
-    const { workers } = parseArgs({ args: [...args], options: { workers: { type: 'string' } } }).values
-    if (workers === undefined) return null
-    const count = /^\d{1,3}$/.test(workers) ? Number(workers) : 0
-    if (count >= 1 && count <= MAX_WORKERS) return count
+    const { workers, as = null } = parseArgs({ args: [...args], options }).values
+    if (as === 'gateway' || as === 'worker') return { workers: null, as }
+    if (workers === undefined && as === null) return { workers: null, as }
+    const count = /^\d{1,3}$/.test(workers ?? '') ? Number(workers) : 0
+    if (as === null && count >= 1 && count <= MAX_WORKERS) return { workers: count, as }
   } catch (error) {
     throw new ConfigError([`${(error as Error).message}. ${usage}`])
   }

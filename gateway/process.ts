@@ -1,4 +1,4 @@
-/** One gateway process: creates the gateway, listens, and stops on signals. A worker also obeys its primary. */
+/** One gateway process: creates the gateway, listens, and obeys signals and the process that started it. */
 import { resolve } from 'node:path'
 import { readConfig } from './config/config.ts'
 import { recipientsOf } from './config/pay-to.ts'
@@ -7,32 +7,37 @@ import { simplest } from './documents/listed-operations.ts'
 import { isCopiedCode } from './editions/code-copies.ts'
 import { guardProcess } from './editions/process-guard.ts'
 import { createLog } from './observe/log.ts'
-import { configOfWorker, joinPrimary } from './workers.ts'
+import { configOfProcess, joinParent, type Parent } from './parent.ts'
+import { isHungUp, STOP_MS } from './signals.ts'
 
-/** Runs the gateway until a signal or the primary ends it. `exit` ends the process; no plugin may do that. */
+/**
+ * Runs the gateway until a signal, the launcher or the primary ends it. `exit` ends the process; no plugin may do that.
+ *
+ * @throws Error if this process was started by hand
+ */
 export async function runProcess(exit: (code: number) => never): Promise<void> {
-  const primary = await joinPrimary()
-  const role = primary?.role ?? null
-  const settings = role ? configOfWorker(readConfig(), role) : readConfig()
+  const obeyed = obeySignals()
+  const parent = await joinParent(exit)
+  const { role } = parent
+  const settings = configOfProcess(readConfig(role.environment), role)
   const shared = createLog(settings.logLevel)
-  const log = role ? shared.child({ worker: role.nth + 1 }) : shared
+  const log = role.workers === null ? shared : shared.child({ worker: role.nth + 1 })
   guardProcess(isCopiedCode, exit, log)
-  const sandbox = role?.sandbox ?? null
+  const { sandbox } = role
   const gateway = await createGateway(settings, {
     log,
     ...(sandbox ? { sandbox } : {}),
-    ...(primary ? { peers: primary.peers } : {}),
+    ...(parent.peers ? { peers: parent.peers } : {}),
   })
-  const stop = stopOnSignals(gateway, exit)
+  const stop = stopper(gateway, parent, exit)
+  obeyed(gateway, stop)
   const address = await gateway.listen().catch(async (error: unknown) => {
     await gateway.close()
     throw error
   })
   await gateway.settlement.sandbox?.describe(gateway.config.baseUrl)
-  const text = welcome(gateway, address, role?.workers ?? null)
-  if (!primary) return void process.stdout.write(text)
-  primary.obey({ reload: () => reload(gateway), drain: () => stop({ drains: true }), stop })
-  primary.opened(text)
+  parent.obey({ reload: () => reload(gateway), drain: () => stop({ drains: true }), stop })
+  parent.opened(welcome(gateway, address, role.workers))
 }
 
 /** What the terminal shows at the start: addresses, the sandbox's buyer, and commands to try. */
@@ -48,7 +53,7 @@ function welcome({ config, settlement, current }: Gateway, address: string, work
       `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
       `  buyer    ${settlement.sandbox.buyer.address}`,
     )
-  if (workers === null) lines.push(`  process  ${process.pid} (kill -HUP reloads the catalog)`)
+  if (workers === null) lines.push(`  process  ${process.ppid} (kill -HUP reloads the catalog)`)
   else
     lines.push(
       `  process  ${process.ppid} (kill -HUP reloads the catalog, kill -USR2 restarts the workers one by one)`,
@@ -66,13 +71,21 @@ function reload(gateway: Gateway): void {
   gateway.reload().catch((error: unknown) => gateway.log.error({ err: error }, 'the catalog was not reloaded'))
 }
 
-/** Stops on SIGINT and SIGTERM, and reloads on SIGHUP. Returns the function that stops. */
-function stopOnSignals(gateway: Gateway, exit: (code: number) => never): (options?: { drains: boolean }) => void {
+type Stop = (options?: { readonly drains: boolean }) => void
+
+/** Longer than a worker that is replaced takes to finish its calls. */
+const DRAIN_STOP_MS = 60_000
+
+/** Returns the function that stops the gateway. It may be called again. */
+function stopper(gateway: Gateway, parent: Parent, exit: (code: number) => never): Stop {
   let stopping = false
-  const stop = (options?: { drains: boolean }): void => {
+  return ({ drains } = { drains: false }) => {
     if (stopping) return
     stopping = true
-    gateway.close(options).then(
+    parent.stopping()
+    // The process that started this one kills it in time, unless it is gone.
+    setTimeout(() => exit(1), drains ? DRAIN_STOP_MS : STOP_MS).unref()
+    gateway.close({ drains }).then(
       () => exit(0),
       (error: unknown) => {
         gateway.log.fatal({ err: error }, 'the gateway did not stop cleanly')
@@ -80,8 +93,20 @@ function stopOnSignals(gateway: Gateway, exit: (code: number) => never): (option
       },
     )
   }
-  process.on('SIGINT', () => stop())
-  process.on('SIGTERM', () => stop())
-  process.on('SIGHUP', () => reload(gateway))
-  return stop
+}
+
+/**
+ * Stops on SIGINT and SIGTERM, and on SIGHUP if the terminal is gone; otherwise SIGHUP reloads. A terminal sends its signals
+ * to this process and to the one that started it, so that the same one may arrive twice. Until the gateway is there, SIGINT
+ * and SIGTERM end the process.
+ * @returns a function that takes the gateway once it is there
+ */
+function obeySignals(): (gateway: Gateway, stop: Stop) => void {
+  let onHangup = (): void => {}
+  process.on('SIGHUP', () => onHangup())
+  return (gateway, stop) => {
+    process.on('SIGINT', () => stop())
+    process.on('SIGTERM', () => stop())
+    onHangup = () => (isHungUp() ? stop() : reload(gateway))
+  }
 }

@@ -6,125 +6,14 @@ import cluster, { type Worker } from 'node:cluster'
 import { mkdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type Config, ConfigError, readConfig } from './config/config.ts'
-import { ofWorker, SANDBOX, workerIssues } from './config/settlement.ts'
+import { ConfigError, readConfig } from './config/config.ts'
+import { type Environment, takeEnvironment } from './config/environment.ts'
+import { SANDBOX, workerIssues } from './config/settlement.ts'
 import { createLog } from './observe/log.ts'
-import { type OpenSandbox, openSandbox, type SharedSandbox } from './sandbox/sandbox.ts'
+import type { Message, Orders, Question, Report, Role } from './parent.ts'
+import { type OpenSandbox, openSandbox } from './sandbox/sandbox.ts'
+import { onSignals, STOP_MS } from './signals.ts'
 import { type Peers, PeersInMemory } from './stores/peers.ts'
-
-/** What the primary tells a worker when it starts. */
-export interface Role {
-  /** From 0. A worker that replaces another one has the same number. */
-  readonly nth: number
-  /** The number of workers. */
-  readonly workers: number
-  /** Null outside the sandbox. */
-  readonly sandbox: SharedSandbox | null
-}
-
-/** How a worker obeys. */
-export interface Orders {
-  reload(): void
-  /** Ends without dropping a connection, because another worker has taken over. */
-  drain(): void
-  stop(): void
-}
-
-/** A worker's side of the connection to its primary. */
-export interface Primary {
-  readonly role: Role
-  /** The other workers, through the primary. */
-  readonly peers: Peers
-  /** Obeys from now on, also what was ordered before. A worker whose primary has ended stops. */
-  obey(orders: Orders): void
-  /** Reports that this worker accepts calls. The primary prints the text of one worker. */
-  opened(welcome: string): void
-}
-
-/** What a worker asks its peers for: a function of `Peers` with its argument. */
-type Question = {
-  readonly [Name in keyof Peers]: { readonly ask: Name; readonly about: Parameters<Peers[Name]>[0] }
-}[keyof Peers]
-type Report =
-  | { readonly report: 'started' }
-  | { readonly report: 'opened'; readonly welcome: string }
-  | { readonly report: 'asks'; readonly id: number; readonly question: Question }
-type Message =
-  { readonly role: Role } | { readonly order: keyof Orders } | { readonly answerTo: number; readonly answer: unknown }
-
-/** Asks the primary for this worker's role. Returns null if this process is no worker. */
-export async function joinPrimary(): Promise<Primary | null> {
-  const { worker } = cluster
-  if (!worker) return null
-  // Otherwise Node ends the worker in the middle of its calls when the primary has died.
-  worker.exitedAfterDisconnect = true
-  const ordered: (keyof Orders)[] = []
-  let obey = (order: keyof Orders): void => void ordered.push(order)
-  const peers = new PeersOfWorker()
-  const role = await new Promise<Role>((resolve) => {
-    process.on('message', (message: Message) => {
-      if ('role' in message) resolve(message.role)
-      else if ('order' in message) obey(message.order)
-      else peers.onAnswer(message.answerTo, message.answer)
-    })
-    process.once('disconnect', () => obey('stop'))
-    report({ report: 'started' })
-  })
-  return {
-    role,
-    peers,
-    obey(orders) {
-      obey = (order) => orders[order]()
-      ordered.forEach(obey)
-    },
-    opened: (welcome) => report({ report: 'opened', welcome }),
-  }
-}
-
-/** Sends a message to the primary. Without `failed`, one that does not arrive is dropped: the worker stops anyway. */
-function report(message: Report, failed?: (error: Error) => void): void {
-  // Without a callback, the error would end the process in the middle of its calls.
-  process.send?.(message, undefined, undefined, (error) => {
-    if (error) failed?.(error)
-  })
-}
-
-/** Asks the primary, which keeps what all workers count. */
-class PeersOfWorker implements Peers {
-  readonly #waiting = new Map<number, (answer: unknown) => void>()
-  #asked = 0
-
-  addCalls(about: Parameters<Peers['addCalls']>[0]): ReturnType<Peers['addCalls']> {
-    return this.#ask({ ask: 'addCalls', about }) as ReturnType<Peers['addCalls']>
-  }
-
-  exchangePauses(about: Parameters<Peers['exchangePauses']>[0]): ReturnType<Peers['exchangePauses']> {
-    return this.#ask({ ask: 'exchangePauses', about }) as ReturnType<Peers['exchangePauses']>
-  }
-
-  onAnswer(id: number, answer: unknown): void {
-    this.#waiting.get(id)?.(answer)
-    this.#waiting.delete(id)
-  }
-
-  #ask(question: Question): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#asked += 1
-      const id = this.#asked
-      this.#waiting.set(id, resolve)
-      report({ report: 'asks', id, question }, (error) => {
-        this.#waiting.delete(id)
-        reject(error)
-      })
-    })
-  }
-}
-
-/** The configuration of a worker: each pays gas with a key of its own. */
-export function configOfWorker(config: Config, { nth }: Role): Config {
-  const networks = config.networks.map((settings) => ofWorker(settings, nth))
-  return Object.freeze({ ...config, ...networks[0], networks })
-}
 
 /**
  * Runs the primary until a signal ends it: SIGTERM and SIGINT stop all workers, SIGHUP reloads them, SIGUSR2 replaces them
@@ -133,25 +22,41 @@ export function configOfWorker(config: Config, { nth }: Role): Config {
  * @throws ConfigError if the configuration has issues
  */
 export async function runWorkers(count: number, exit: (code: number) => never): Promise<void> {
-  const config = readConfig()
+  const environment = takeEnvironment()
+  const config = readConfig(environment)
   const issues = workerIssues(config.networks, count)
   if (issues.length > 0) throw new ConfigError(issues)
   const log = createLog(config.logLevel)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  const { dataDir, sandboxBlockSeconds: blockSeconds, payTo } = config
-  const sandbox = config.network === SANDBOX ? await openSandbox({ dataDir, blockSeconds, log, payTo }) : null
-  await sandbox?.describe(config.baseUrl)
-  const workers = new Workers(count, sandbox, log)
-  const end = async (code: number): Promise<void> => {
-    await workers.stop()
-    await sandbox?.close()
-    exit(code)
+  cluster.setupPrimary({ args: ['--as', 'worker'] })
+  const workers = new Workers(count, environment, log)
+  let sandbox: OpenSandbox | null = null
+  let ending: Promise<never> | null = null
+  const end = (code: number): Promise<never> => {
+    ending ??= workers
+      .stop()
+      .then(() => sandbox?.close())
+      .then(() => exit(code))
+    return ending
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(0))
-  process.on('SIGHUP', () => workers.reload())
+  onSignals({
+    // A chain that is being opened has to be closed again.
+    stop: () => void (isOpening ? workers.stop() : end(0)),
+    stopAtOnce: () => {
+      workers.killAll()
+      void end(1)
+    },
+    reload: () => workers.reload(),
+  })
   // Windows has no such signal.
   if (process.platform !== 'win32') process.on('SIGUSR2', () => void workers.replaceAll())
-  const opened = await workers.start()
+  const { dataDir, sandboxBlockSeconds: blockSeconds, payTo } = config
+  let isOpening = true
+  if (config.network === SANDBOX) sandbox = await openSandbox({ dataDir, blockSeconds, log, payTo })
+  await sandbox?.describe(config.baseUrl)
+  isOpening = false
+  if (workers.isStopping) return end(0)
+  const opened = await workers.start(sandbox)
   if (opened === null) await end(workers.exitCode)
   else process.stdout.write(opened)
 }
@@ -169,12 +74,12 @@ interface Running {
 const STABLE_MS = 60_000
 const FIRST_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
-/** Longer than a worker takes to finish its calls. A worker that hangs is killed; the journal survives that. */
-const STOP_MS = 60_000
+/** Longer than a worker that is replaced takes to finish its calls. One that hangs is killed; the journal survives that. */
+const REPLACE_MS = 60_000
 
 /** The workers of one primary. */
 class Workers {
-  readonly #sandbox: OpenSandbox | null
+  readonly #environment: Environment
   readonly #log: Logger
   /** By number. A place is null until its worker is started. */
   readonly #places: (Running | null)[]
@@ -188,14 +93,15 @@ class Workers {
   #hasOpened = false
   /** The place whose worker is being replaced. */
   #replacing: number | null = null
-  #isStopping = false
+  #sandbox: OpenSandbox | null = null
+  isStopping = false
   /** 0, or the exit code of the worker that made the start fail. */
   exitCode = 0
 
-  constructor(count: number, sandbox: OpenSandbox | null, log: Logger) {
+  constructor(count: number, environment: Environment, log: Logger) {
     this.#places = Array.from({ length: count }, () => null)
     this.#failures = Array.from({ length: count }, () => 0)
-    this.#sandbox = sandbox
+    this.#environment = environment
     this.#log = log
     this.#startFailed = new Promise((resolve) => {
       this.#failStart = () => resolve(null)
@@ -203,7 +109,8 @@ class Workers {
   }
 
   /** Starts all workers. Returns the text to print, or null if one of them ended before all had opened. */
-  async start(): Promise<string | null> {
+  async start(sandbox: OpenSandbox | null): Promise<string | null> {
+    this.#sandbox = sandbox
     // The first one creates keys, tables and the first data, so that the others find them.
     const opened = await this.#startAt(0)
     const others = this.#places.slice(1).map((_, at) => this.#startAt(at + 1))
@@ -231,10 +138,14 @@ class Workers {
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true
+    this.isStopping = true
     const running = [...this.#alive]
     for (const { worker } of running) worker.process.kill('SIGTERM')
-    await Promise.all(running.map(endInTime))
+    await Promise.all(running.map((each) => endInTime(each, STOP_MS)))
+  }
+
+  killAll(): void {
+    for (const { worker } of this.#alive) worker.process.kill('SIGKILL')
   }
 
   /** Returns false if the other workers should stay as they are. */
@@ -247,7 +158,7 @@ class Workers {
       return null
     })
     const opened = (await next?.opened) ?? null
-    if (this.#isStopping) return false
+    if (this.isStopping) return false
     if (!next || opened === null) {
       this.#log.error({ worker: nth + 1 }, 'a new worker did not open; the workers that run stay')
       if (!this.#alive.has(old)) void this.#startAgain(nth)
@@ -255,7 +166,7 @@ class Workers {
     }
     this.#places[nth] = next
     tell(old, 'drain')
-    await endInTime(old)
+    await endInTime(old, REPLACE_MS)
     return true
   }
 
@@ -267,7 +178,7 @@ class Workers {
 
   async #launch(nth: number): Promise<Running> {
     const sandbox = (await this.#sandbox?.share(nth)) ?? null
-    const role: Role = { nth, workers: this.#places.length, sandbox }
+    const role: Role = { nth, workers: this.#places.length, sandbox, environment: this.#environment }
     const worker = cluster.fork()
     const ended = new Promise<number | string>((resolve) => {
       worker.once('exit', (code, signal) => resolve(signal ?? code))
@@ -276,7 +187,7 @@ class Workers {
       worker.on('message', (message: Report) => {
         if (message.report === 'opened') resolve(message.welcome)
         else if (message.report === 'started') send(worker, { role })
-        else
+        else if (message.report === 'asks')
           void answer(this.#peers, message.question).then((said) =>
             send(worker, { answerTo: message.id, answer: said }),
           )
@@ -287,13 +198,13 @@ class Workers {
     this.#alive.add(running)
     const since = performance.now()
     void ended.then((how) => this.#onEnd(nth, running, how, performance.now() - since))
-    if (this.#isStopping) worker.process.kill('SIGTERM')
+    if (this.isStopping) worker.process.kill('SIGTERM')
     return running
   }
 
   #onEnd(nth: number, running: Running, how: number | string, livedMs: number): void {
     this.#alive.delete(running)
-    if (this.#isStopping) return
+    if (this.isStopping) return
     if (!this.#hasOpened) {
       this.exitCode ||= typeof how === 'number' && how !== 0 ? how : 1
       return this.#failStart()
@@ -310,7 +221,7 @@ class Workers {
     this.#failures[nth] = failures + 1
     this.#places[nth] = null
     if (failures > 0) await pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS))
-    if (this.#isStopping) return
+    if (this.isStopping) return
     try {
       if ((await this.#startAt(nth)) !== null) this.#log.info({ worker: nth + 1 }, 'a worker was started again')
     } catch (error) {
@@ -333,8 +244,9 @@ function send(worker: Worker, message: Message): void {
   worker.send(message, () => {})
 }
 
-async function endInTime({ worker, ended }: Running): Promise<void> {
-  const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_MS)
+/** Waits for the end of a worker, and kills it if it takes longer than `limitMs`. */
+async function endInTime({ worker, ended }: Running, limitMs: number): Promise<void> {
+  const timer = setTimeout(() => worker.process.kill('SIGKILL'), limitMs)
   await ended
   clearTimeout(timer)
 }

@@ -85,8 +85,8 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 /** The parts of gateway/, top to bottom. A part imports parts below it, never one beside or above it. */
 const LAYERS = [
   ['main', 'testing'],
-  ['process'],
-  ['workers'],
+  ['process', 'launcher', 'workers'],
+  ['parent', 'signals'],
   ['compose'],
   ['mcp'],
   ['http'],
@@ -171,7 +171,7 @@ describe('the architecture', () => {
   it('reads the environment in one place only', () => {
     const code = (file: string): string => readFileSync(join(root, file), 'utf8').replace(/`[^`]*`/g, '')
     const found = [...files('gateway', /\.ts$/), ...files('plugins', /\.ts$/)].filter(
-      (file) => file !== join('gateway', 'config', 'config.ts') && /process\.env/.test(code(file)),
+      (file) => file !== join('gateway', 'config', 'environment.ts') && /process\.env/.test(code(file)),
     )
     expect(found).to.deep.equal([])
   })

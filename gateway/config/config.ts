@@ -1,15 +1,19 @@
 /**
- * The configuration: the environment, parsed once against schemas/config.json into a frozen Config. Nothing else reads
- * process.env. All issues are reported together.
+ * The configuration: the environment, parsed once against schemas/config.json into a frozen Config. All issues are
+ * reported together.
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { violationsOf } from '../validation/json-schema.ts'
+import { ConfigError } from './config-error.ts'
+import { type Environment, processEnvironment } from './environment.ts'
 import { type NetworkConfig, networkIssues, networkConfigs, networkNames, ownVariables, SANDBOX } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
 import { PROJECT_ROOT } from './project-root.ts'
+
+export { ConfigError } from './config-error.ts'
 
 /** How products are fed: made-up data, recorded data, or the public sources. */
 export type DataMode = 'sample' | 'replay' | 'online'
@@ -69,17 +73,6 @@ export interface Config extends NetworkConfig {
   readonly environment: Environment
 }
 
-/** The configuration has issues. The message lists all of them. */
-export class ConfigError extends Error {
-  readonly issues: readonly string[]
-  constructor(issues: readonly string[]) {
-    super(`The configuration is invalid:\n${issues.map((line) => `  - ${line}`).join('\n')}`)
-    this.name = 'ConfigError'
-    this.issues = issues
-  }
-}
-
-type Environment = Readonly<Record<string, string | undefined>>
 interface Values {
   [name: string]: string | number | boolean | undefined
 }
@@ -92,7 +85,7 @@ const schema = JSON.parse(readFileSync(join(PROJECT_ROOT, 'schemas', 'config.jso
  * Reads the configuration. Throws ConfigError with every issue: invalid values, and settings that production needs
  * (PAY_TO, a settler, https in BASE_URL).
  */
-export function readConfig(environment: Environment = process.env): Config {
+export function readConfig(environment: Environment = processEnvironment()): Config {
   const values: Values = {}
   const names = networkNames(environment['NETWORK'])
   const properties: Record<string, { readonly description: string }> = { ...schema.properties }

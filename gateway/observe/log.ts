@@ -34,8 +34,20 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 function standardOutput(): DestinationStream & { flushSync(): void } {
   const options = { sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS, contentMode: 'buffer' } as const
   const batches = pino.destination({ dest: 1, ...options })
+  // Once nobody reads, for example because the terminal is gone, lines are dropped: they must not pile up or end anything.
+  let isRead = true
+  const onError = ({ code }: NodeJS.ErrnoException): void => void (isRead &&= code !== 'EIO' && code !== 'EPIPE')
+  batches.on('error', onError)
+  const flush = batches.flushSync.bind(batches)
+  batches.flushSync = () => {
+    try {
+      if (isRead) flush()
+    } catch (error) {
+      onError(error as Error)
+    }
+  }
   return {
-    write: (line) => void batches.write(Buffer.from(line) as unknown as string),
+    write: (line) => void (isRead && batches.write(Buffer.from(line) as unknown as string)),
     flushSync: () => batches.flushSync(),
   }
 }

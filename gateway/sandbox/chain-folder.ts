@@ -57,6 +57,8 @@ interface Context {
 }
 
 const START_TRIES = 3
+/** How long saving a chain that is stopped may take. */
+const SAVE_MS = 5_000
 
 /** Opens the folder, creating it if needed. Throws if the platform has no chain program. */
 export async function openChainFolder(options: {
@@ -75,6 +77,20 @@ export async function openChainFolder(options: {
     save: (chain) => save(context, chain),
     detach: (chain) => locked(() => detach(context, chain)),
   }
+}
+
+/** Saves and stops the chain of a folder whose gateway was killed, unless another gateway uses it. */
+export async function endAbandonedChain(folder: string, log: Logger): Promise<void> {
+  const real = await realpath(folder).catch(() => null)
+  if (real === null) return
+  const context: Context = { folder: real, chainId: 0, log, self: '' }
+  await withLock(join(real, 'lock'), async () => {
+    const record = await readRecord(context)
+    if (!record || record.pid === null || record.folder !== real || !(await isAlive(record.pid))) return
+    const users = await otherUsers(context, record)
+    if (users.length > 0) return writeRecord(context, { ...record, users })
+    await end(context, record, { rpc: createRpc(urlOf(record.port), SAVE_MS / 1000), pid: record.pid })
+  })
 }
 
 function readRecord({ folder }: Context): Promise<ChainRecord | null> {
@@ -145,20 +161,25 @@ async function start({ folder, chainId }: Context, preferred?: number): Promise<
   }
 }
 
-async function save({ folder }: Context, { rpc }: Chain): Promise<void> {
+async function save({ folder }: Context, { rpc }: Pick<Chain, 'rpc'>): Promise<void> {
   const dump = await rpc.call<Hex>('anvil_dumpState')
   await writeAtomically(join(folder, 'state.json'), await promisify(gunzip)(Buffer.from(dump.slice(2), 'hex')))
 }
 
 async function detach(context: Context, chain: Chain): Promise<void> {
-  const { log } = context
   const record = await readRecord(context)
   // Another gateway has started a new chain since, and is responsible for it.
   if (record?.pid !== chain.pid) return
   const users = await otherUsers(context, record)
   if (users.length > 0) return writeRecord(context, { ...record, users })
-  await save(context, chain).catch((error: unknown) =>
-    log.error({ err: error }, 'sandbox: the state could not be saved'),
+  await end(context, record, chain)
+}
+
+/** Saves and stops a chain that nobody uses. One that does not answer is stopped without: it was saved as it went. */
+async function end(context: Context, record: ChainRecord, chain: Pick<Chain, 'rpc' | 'pid'>): Promise<void> {
+  const timeout = pause(SAVE_MS, null, { ref: false }).then(() => Promise.reject(new Error('it does not answer')))
+  await Promise.race([save(context, chain), timeout]).catch((error: unknown) =>
+    context.log.error({ err: error }, 'sandbox: the state could not be saved'),
   )
   await endProcess(chain.pid)
   await writeRecord(context, { ...record, pid: null, users: [] })

@@ -1,0 +1,68 @@
+/**
+ * The process that the operator starts. It runs the gateway in a process of its own, whose environment has no secrets, and
+ * ends it in time also if it hangs.
+ */
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { takeEnvironment, type Environment } from './config/environment.ts'
+import type { Message, Orders, Report } from './parent.ts'
+import { onSignals, STOP_MS } from './signals.ts'
+
+/**
+ * Starts the gateway and runs until it has ended. SIGTERM, SIGINT and a terminal that closes stop it; SIGHUP reloads it.
+ * Ends with the exit code of the gateway, and with 1 if it was killed.
+ */
+export function launch(exit: (code: number) => never): void {
+  const environment = takeEnvironment()
+  const gateway = fork(process.argv[1] as string, ['--as', 'gateway'])
+  const send = (message: Message): void => void gateway.send(message, () => {})
+  const order = (name: keyof Orders): void => send({ order: name })
+  let isStopping = false
+  let limit: NodeJS.Timeout | undefined
+  const kill = (): void => void gateway.kill('SIGKILL')
+  const watchStop = (): void => {
+    isStopping = true
+    limit ??= setTimeout(() => {
+      process.stderr.write(`The gateway did not stop within ${STOP_MS / 1000} seconds and is killed.\n`)
+      kill()
+    }, STOP_MS)
+  }
+  onSignals({
+    stop() {
+      watchStop()
+      // Also ends a gateway that has not opened yet.
+      gateway.kill('SIGTERM')
+    },
+    stopAtOnce: kill,
+    reload: () => order('reload'),
+  })
+  gateway.on('message', (message: Report) => {
+    if (message.report === 'started') send({ role: { nth: 0, workers: null, sandbox: null, environment } })
+    else if (message.report === 'opened') process.stdout.write(message.welcome)
+    else if (message.report === 'stopping') watchStop()
+  })
+  gateway.once('exit', (code, signal) => {
+    clearTimeout(limit)
+    if (signal !== null && !isStopping) process.stderr.write(`The gateway was ended by ${signal}.\n`)
+    const isClean = code === 0
+    const status = code ?? (isStopping && signal === 'SIGTERM' ? 0 : 1)
+    void (isClean ? Promise.resolve() : endChain(environment)).then(() => exit(status))
+  })
+}
+
+/** Ends the chain of a sandbox whose gateway could not do it, unless another gateway uses it. */
+async function endChain(environment: Environment): Promise<void> {
+  try {
+    const { readConfig } = await import('./config/config.ts')
+    const { network, dataDir, logLevel } = readConfig(environment)
+    const { SANDBOX } = await import('./config/settlement.ts')
+    if (network !== SANDBOX) return
+    const { endAbandonedChain } = await import('./sandbox/chain-folder.ts')
+    const { createLog } = await import('./observe/log.ts')
+    await endAbandonedChain(join(dataDir, 'chain'), createLog(logLevel))
+  } catch (error) {
+    // The gateway has said what is wrong with its configuration.
+    if ((error as Error).name !== 'ConfigError')
+      process.stderr.write(`The sandbox chain could not be ended: ${(error as Error).message}\n`)
+  }
+}
