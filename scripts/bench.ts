@@ -17,12 +17,18 @@ import { Servers } from './bench/calls/servers.ts'
 import { cpuBetween, loopCpuBetween, type ProcessCpu, readProcessCpu } from './bench/cpu-time.ts'
 import { readFlags } from './command-line.ts'
 
+/** How often cases above their limit are measured again, because other work on the machine raises single rounds. */
+const RECHECKS = 6
+/** Rounds of rechecks last at least this long: what the server does in the background counts less in a long round. */
+const RECHECK_SECONDS = 2
+
 const USAGE = `Usage: npm run bench [-- OPTIONS]
 
   --rounds N      rounds per case (default 3)
   --seconds S     seconds per case and round (default 2)
   --only NAME     only cases whose name, or the part after a colon, begins with NAME; may be repeated
-  --check         exit with 1 if a ratio is more than ${SLACK} times the one recorded in scripts/bench/budget.json
+  --check         measure only the cases of scripts/bench/budget.json, and exit with 1 if a ratio is more than ${SLACK} times
+                  the one recorded there, also after up to ${RECHECKS} further rounds of its cases
   --record        record the measured ratios in scripts/bench/budget.json
   --json          print everything as JSON, with facts about the machine`
 
@@ -87,7 +93,8 @@ async function measure(measured: Measured, seconds: number): Promise<void> {
   measured.loopMicros.push(loopCpuBetween(server.pid, before, after) / requests)
 }
 
-async function measureAll(cases: readonly Case[], rounds: number, seconds: number): Promise<readonly Figures[]> {
+/** Prepares the cases: code is compiled while it runs. */
+async function warmUp(cases: readonly Case[]): Promise<readonly Measured[]> {
   const all = cases.map((one): Measured => ({ case: one, micros: [], loopMicros: [], requests: 0, rate: FIRST_RATE }))
   for (const measured of all)
     for (let period = 0; period < WARM_UP.periods && measured.requests < WARM_UP.requests; period++)
@@ -97,10 +104,33 @@ async function measureAll(cases: readonly Case[], rounds: number, seconds: numbe
     measured.loopMicros.length = 0
     measured.requests = 0
   }
+  return all
+}
+
+async function measureRounds(all: readonly Measured[], rounds: number, seconds: number): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     process.stderr.write(`round ${round} of ${rounds}\n`)
     for (const measured of all) await measure(measured, seconds)
   }
+}
+
+/** Measures the cases of lines above their limit again, until none is above it or the rechecks are used up. */
+async function recheck(all: readonly Measured[], lines: readonly BudgetLine[], seconds: number): Promise<void> {
+  for (let round = 1; round <= RECHECKS; round++) {
+    const above = judgeAll(lines, all).filter(({ isWithinLimit }) => !isWithinLimit)
+    if (above.length === 0) return
+    process.stderr.write(`above the limit, measured again: ${above.map(({ name }) => name).join(', ')}\n`)
+    const doubtful = new Set(above.flatMap(({ of, to }) => [of, to]))
+    for (const measured of all)
+      if (doubtful.has(measured.case.name)) await measure(measured, Math.max(seconds, RECHECK_SECONDS))
+  }
+}
+
+function judgeAll(lines: readonly BudgetLine[], all: readonly Measured[]): readonly Verdict[] {
+  return judge(lines, new Map(all.map(({ case: { name }, micros }) => [name, micros])))
+}
+
+function figuresOf(all: readonly Measured[]): readonly Figures[] {
   const byName = new Map(all.map(({ case: { name }, micros }) => [name, micros]))
   const times = (own: readonly number[], other: string | null): number | null => {
     const base = byName.get(other ?? '')
@@ -220,10 +250,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => void close().finally(() => process.exit(1)))
 try {
   const lines = JSON.parse(readFileSync(BUDGET, 'utf8')) as readonly BudgetLine[]
-  const cases = await openCases(servers, folder, values.only)
-  const figures = await measureAll(cases, Number(values.rounds), Number(values.seconds))
+  const budgeted = values.check ? lines.flatMap(({ of, to }) => [of, to]) : []
+  const cases = await openCases(servers, folder, values.only.length > 0 ? values.only : budgeted)
+  const all = await warmUp(cases)
+  await measureRounds(all, Number(values.rounds), Number(values.seconds))
+  if (values.check) await recheck(all, lines, Number(values.seconds))
+  const figures = figuresOf(all)
   const idle = await measureIdle(cases)
-  const verdicts = judge(lines, new Map(figures.map(({ name, rounds }) => [name, rounds])))
+  const verdicts = judgeAll(lines, all)
   if (values.json) {
     process.stdout.write(
       `${JSON.stringify({ machine: machine(loadBefore), figures, budget: verdicts, idle }, null, 2)}\n`,
