@@ -43,6 +43,7 @@ class FolderWatch implements Watch {
   #watcher: FSWatcher | undefined
   /** Identity of each folder and link when they were last checked. */
   #places = ''
+  #listings: Listings = new Map()
   #poll: NodeJS.Timeout | undefined
   /** The check that is under way. */
   #checking: Promise<void> = Promise.resolve()
@@ -55,8 +56,8 @@ class FolderWatch implements Watch {
   }
 
   async open(): Promise<void> {
-    const { folders, since = Infinity, log } = this.#options
-    this.#places = await placesOf(folders)
+    const { since = Infinity, log } = this.#options
+    this.#places = await this.#placesNow()
     this.#watcher = await this.#watch(since)
     this.#poll = setInterval(() => {
       this.#checking = this.#checking
@@ -107,9 +108,17 @@ class FolderWatch implements Watch {
     }, delay)
   }
 
+  /** Describes where each folder, and every link inside it, leads at the moment: equal texts for equal targets. */
+  async #placesNow(): Promise<string> {
+    const places = new Places(this.#listings)
+    const all = await Promise.all(this.#options.folders.map((folder) => places.of(folder)))
+    this.#listings = places.listings
+    return all.flat().join()
+  }
+
   /** Restarts the watch if one of the folders, or the target of a link, was replaced. */
   async #checkPlaces(): Promise<void> {
-    const places = await placesOf(this.#options.folders)
+    const places = await this.#placesNow()
     if (places === this.#places) return
     this.#places = places
     await this.#watcher?.close()
@@ -118,23 +127,53 @@ class FolderWatch implements Watch {
   }
 }
 
-/** Describes where each folder, and every link inside it, leads at the moment: equal texts for equal targets. */
-async function placesOf(folders: readonly string[]): Promise<string> {
-  return (await Promise.all(folders.map((folder) => targetsOf(folder)))).flat().join()
+/** What was found in a folder. */
+interface Listing {
+  /** Device and inode of the folder, and when it last changed. */
+  readonly version: string
+  /** The names of the folders and links in it. */
+  readonly below: readonly string[]
 }
 
-/** Lists device and inode of a folder and of the folders below it. `within` are its parents, to end a circle of links. */
-async function targetsOf(path: string, within: readonly string[] = []): Promise<string[]> {
-  const found = await stat(path).catch(() => null)
-  const place = found ? `${found.dev}:${found.ino}` : ''
-  if (!found?.isDirectory() || within.includes(place)) return [place]
+type Listings = ReadonlyMap<string, Listing>
+
+/** Two changes of a folder within this time may have the same date. */
+const DATE_MS = 2_000
+
+/** Looks where folders lead. Lists only those that have changed since they were listed before. */
+class Places {
+  readonly listings = new Map<string, Listing>()
+  readonly #before: Listings
+
+  constructor(before: Listings) {
+    this.#before = before
+  }
+
+  /** Lists device and inode of a folder and of the folders below it. `within` are its parents, to end a circle of links. */
+  async of(path: string, within: readonly string[] = []): Promise<string[]> {
+    const found = await stat(path).catch(() => null)
+    const place = found ? `${found.dev}:${found.ino}` : ''
+    if (!found?.isDirectory() || within.includes(place)) return [place]
+    const names = await this.#below(path, `${place} ${found.ctimeMs}`, found.ctimeMs)
+    const below = await Promise.all(names.map((name) => this.of(join(path, name), [...within, place])))
+    return [place, ...below.flat()]
+  }
+
+  async #below(path: string, version: string, changedAt: number): Promise<readonly string[]> {
+    const known = this.#before.get(path)
+    const now = Date.now()
+    const below = known?.version === version ? known.below : await foldersIn(path)
+    if (changedAt < now - DATE_MS) this.listings.set(path, { version, below })
+    return below
+  }
+}
+
+/** The names of the folders and links in a folder that may matter. */
+async function foldersIn(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
-  const links = entries.filter(
-    (entry) =>
-      (entry.isSymbolicLink() || entry.isDirectory()) && (entry.name === KUBERNETES_LINK || !isNoise(entry.name)),
-  )
-  const below = await Promise.all(links.map(({ name }) => targetsOf(join(path, name), [...within, place])))
-  return [place, ...below.flat()]
+  return entries
+    .filter((entry) => entry.isSymbolicLink() || entry.isDirectory())
+    .flatMap(({ name }) => (name === KUBERNETES_LINK || !isNoise(name) ? [name] : []))
 }
 
 /** Hidden files, packages, generated types, and what editors leave behind while they save. */
