@@ -25,6 +25,7 @@ import type { Config } from './config/config.ts'
 import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
 import { type Recipients, recipientsOf } from './config/pay-to.ts'
 import { SANDBOX } from './config/settlement.ts'
+import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
 import { createReissue } from './documents/plans/reissue.ts'
@@ -41,6 +42,7 @@ import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
 import { createHttpServer } from './http/app.ts'
+import { CallerAddresses } from './http/caller-address.ts'
 import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
 import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
@@ -185,10 +187,12 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   })
   await recovery.run(true)
 
+  const callers = new CallerAddresses({ ...config, log })
   const plugins = builtInPlugins({
     config,
     recipients: settlement,
     readable: readableNetworks(settlement, config),
+    warnings: () => callers.warnings,
     settlerHealth: (network) => settlement.settler.health(network),
     editions,
     stores,
@@ -232,6 +236,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     offerPrice,
     readLarge: createLargeBodyReader(bodyReaders.work),
     config,
+    callers,
     log,
     render,
     mcp,
@@ -257,6 +262,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     reload: editions.reload,
     async listen() {
       await revocations.start()
+      callers.warnAtStart()
       await listenOn(server, config)
       editions.current.start()
       breakers.start()
@@ -316,6 +322,7 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
       payTo: config.payTo ?? NO_PAY_TO,
     },
     readable: [],
+    warnings: () => [],
     settlerHealth: () => ({ ready: true }),
     editions,
     stores,
@@ -425,6 +432,8 @@ interface PluginParts {
   readonly recipients: Recipients
   /** The nodes to read each network from. */
   readonly readable: readonly NodesOfNetwork[]
+  /** Settings that the operator should look at. */
+  readonly warnings: () => readonly Warning[]
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
   readonly stores: Stores
@@ -435,7 +444,7 @@ interface PluginParts {
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, recipients, readable, settlerHealth, editions, stores, tokens, clock, log } = parts
+  const { config, recipients, readable, warnings, settlerHealth, editions, stores, tokens, clock, log } = parts
   const { baseUrl, dataMode } = config
   const { journal, prices, db, revocations } = stores
   const documents = createDocumentsPlugin({
@@ -450,6 +459,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     jwks: () => tokens.jwks(),
     started: clock.wall(),
     dataMode,
+    warnings,
     settlerHealth,
   })
   const reissue = createReissue({

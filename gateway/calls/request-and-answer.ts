@@ -26,8 +26,8 @@ export interface CallRequest {
   readonly credential: Credential | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
-  /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 address. */
-  readonly client: string
+  /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
+  readonly client: string | null
   /** Leaves when the connection closes before the whole answer was sent. */
   readonly caller: Caller
   /** Set when the caller accepts server-sent events. */

@@ -39,7 +39,7 @@ export interface Config extends NetworkConfig {
   readonly port: number
   /** Public address without a trailing slash. */
   readonly baseUrl: string
-  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted, in addition to private addresses. */
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[]
   /** DATA_DIR as an absolute path. */
   readonly dataRoot: string

@@ -61,6 +61,14 @@ export interface Deployment extends Recipients {
   readonly baseUrl: string
 }
 
+/** A setting that the operator should look at. */
+export interface Warning {
+  /** Never changes. */
+  readonly code: string
+  /** What is wrong, and what to do. */
+  readonly message: string
+}
+
 export interface DocumentParts extends Deployment {
   now(): Date
   /** Returns the edition that serves new calls. */
@@ -72,6 +80,8 @@ export interface DocumentParts extends Deployment {
   jwks(): { readonly keys: readonly object[] }
   readonly started: Date
   readonly dataMode: DataMode
+  /** Returns settings that the operator should look at. The list grows only. */
+  warnings(): readonly Warning[]
   /** `ready` is false, with a reason, while payments cannot be settled on this network, or on any if none is given. */
   settlerHealth(network?: Network): { readonly ready: boolean; readonly reason?: string }
 }

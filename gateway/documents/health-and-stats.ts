@@ -12,6 +12,8 @@ interface WrittenHealth {
   readonly products: readonly ProductStatus[]
   readonly issues: readonly Issue[]
   readonly settlers: string
+  /** The number of warnings, which are never withdrawn. */
+  readonly warnings: number
   readonly text: string
 }
 
@@ -25,14 +27,16 @@ export function createHealth(parts: DocumentParts): (catalog: Catalog) => Reply 
     const products = edition.status()
     const issues = parts.issues()
     const settlers = JSON.stringify([parts.settlerHealth(), networks.map((network) => parts.settlerHealth(network))])
+    const warnings = parts.warnings().length
     if (
       last?.edition !== edition ||
       last.products !== products ||
       last.issues !== issues ||
-      last.settlers !== settlers
+      last.settlers !== settlers ||
+      last.warnings !== warnings
     ) {
       const text = JSON.stringify(health(edition, parts)).slice(0, -1)
-      last = { edition, products, issues, settlers, text }
+      last = { edition, products, issues, settlers, warnings, text }
     }
     return last.text
   }
@@ -69,6 +73,7 @@ function health(edition: Edition, parts: DocumentParts) {
     products,
     withheld: edition.disabled,
     mistakes: issues,
+    warnings: parts.warnings(),
     started: parts.started.toISOString(),
   }
 }

@@ -15,6 +15,7 @@ import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-pr
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
+import type { CallerAddresses } from './caller-address.ts'
 import { sendEvents } from './event-stream.ts'
 import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
@@ -22,16 +23,7 @@ import { createRequestLog } from './request-log.ts'
 import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
 import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
-import {
-  beginVisit,
-  callRequest,
-  clientOf,
-  headerToken,
-  HttpCaller,
-  type Visit,
-  visitOf,
-  wantsPage,
-} from './request.ts'
+import { beginVisit, callRequest, headerToken, HttpCaller, type Visit, visitOf, wantsPage } from './request.ts'
 import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
@@ -42,7 +34,9 @@ export interface HttpParts {
   readonly serve: Serve
   /** Answers unpaid calls before the router. If absent, `serve` answers them too. */
   readonly offerPrice?: OfferPrice
-  readonly config: Pick<Config, 'baseUrl' | 'viewDir' | 'trustedProxies'>
+  readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
+  /** Finds the callers of requests. */
+  readonly callers: CallerAddresses
   readonly network: Network
   readonly log: Logger
   readonly render: Render
@@ -89,7 +83,7 @@ export function createHttpServer(parts: HttpParts): Server {
     routers: new WeakMap(),
     openStreams: 0,
   }
-  const framework = createExpress(parts.config.trustedProxies)
+  const framework = createExpress()
   const handlers: Handlers = {
     endpoints: new Map([['POST /mcp', (visit) => answerMcp(app, visit)]]),
     handle: (visit, bound) => handleOperation(app, visit, bound),
@@ -103,11 +97,10 @@ export function createHttpServer(parts: HttpParts): Server {
   return server
 }
 
-function createExpress(trustedProxies: readonly string[]): Express {
+function createExpress(): Express {
   const framework = express()
   framework.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
   framework.set('query parser', false)
-  framework.set('trust proxy', ['loopback', 'linklocal', 'uniquelocal', ...trustedProxies])
   return framework
 }
 
@@ -143,8 +136,9 @@ function answerFailure(app: App, visit: Visit, error: unknown): void {
 function admitVisit(app: App, request: Request, response: Response, next: () => void): void {
   const target = parseTarget(request.url)
   const edition = app.editions.current
-  app.logVisit(beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, route: null }))
-  app.admit(clientOf(request), headerToken(request.headers))
+  const from = app.callers.of(request)
+  app.logVisit(beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, from, route: null }))
+  app.admit(from, headerToken(request.headers))
   if (target) request.url = target.path + target.search
   else if (request.url === '*' && request.method === 'OPTIONS')
     return answerOptions(app, response, ['GET', 'HEAD', 'POST'])

@@ -16,7 +16,8 @@ import { type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { HeaderSets } from './headers.ts'
 import type { Limiter } from './rate-limit.ts'
-import { beginVisit, clientOf, headerToken, PAYMENT_HEADERS, type Visit } from './request.ts'
+import type { CallerAddresses } from './caller-address.ts'
+import { beginVisit, headerToken, PAYMENT_HEADERS, type Visit } from './request.ts'
 import { hasBody } from './request-body.ts'
 import { parseTarget } from './request-target.ts'
 import { challengeHeaders } from './respond.ts'
@@ -29,6 +30,7 @@ export interface ExactRouteParts {
   /** Answers unpaid calls of priced routes. If absent, `handle` answers them too. */
   readonly offerPrice?: OfferPrice
   readonly headers: HeaderSets
+  readonly callers: CallerAddresses
   readonly admit: Limiter
   /** Aborts when the server begins to close. From then on the router answers, and closes connections. */
   readonly closing: { readonly signal: AbortSignal }
@@ -57,7 +59,7 @@ const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
 /** Returns a listener that answers at the exact addresses of operations and passes all other requests to `otherwise`. */
 export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, otherwise: Listener): Listener {
-  const { editions, offerPrice, closing, logVisit, admit } = parts
+  const { editions, offerPrice, closing, logVisit, callers, admit } = parts
   const tables = new WeakMap<Edition, ReadonlyMap<string, ExactRoute>>()
   const heads = new WeakMap<Quote, readonly string[]>()
 
@@ -112,10 +114,16 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     const answerVisit = route?.answer ?? handlers.endpoints.get(address)
     if (!answerVisit || closing.signal.aborted) return otherwise(request, response)
     const target = { path, search: mark === -1 ? '' : url.slice(mark) }
-    const visit = beginVisit(request, response, { edition, target, route: route?.bound.operation.route ?? address })
+    const from = callers.of(request)
+    const visit = beginVisit(request, response, {
+      edition,
+      target,
+      from,
+      route: route?.bound.operation.route ?? address,
+    })
     logVisit(visit)
     try {
-      admit(clientOf(request), headerToken(request.headers))
+      admit(from, headerToken(request.headers))
       const answered = answerVisit(visit)
       if (isPromise(answered)) answered.catch((error: unknown) => handlers.fail(visit, error))
     } catch (error) {

@@ -7,9 +7,9 @@
  * `SHARE_MS` and a tenth of the limit are the bounds.
  */
 import { createHash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import { RateLimited } from '../errors.ts'
 import { makeRoom, type Peers } from '../stores/peers.ts'
+import { type CallerAddress, isLoopback, placeOf } from './caller-address.ts'
 
 export interface Limit {
   readonly requests: number
@@ -17,7 +17,7 @@ export interface Limit {
 }
 
 /** Counts a request. Throws RateLimited if the caller is over the limit. */
-export type Limiter = (address: string, token: string | null) => void
+export type Limiter = (from: CallerAddress, token: string | null) => void
 
 /** What tests replace: the clock, which counts milliseconds and never goes back, and the timer. */
 export interface LimiterTime {
@@ -54,7 +54,7 @@ interface Count {
 }
 
 /**
- * Creates a limiter per address and per token. Callers on the same machine are not limited. With `peers` the limit holds
+ * Creates a limiter per address and per token. Callers on the same machine are not limited, unless they may be a proxy. With `peers` the limit holds
  * for all processes together; while they cannot be reached, for each alone.
  */
 export function createLimiter(
@@ -63,9 +63,9 @@ export function createLimiter(
   time: LimiterTime = REAL_TIME,
 ): Limiter {
   const counts = new Counts({ requests, seconds }, peers, time)
-  return (address, token) => {
-    if (isLoopback(address)) return
-    const ofAddress = counts.of(bucketOf(address))
+  return ({ address, isKnown }, token) => {
+    if (isKnown && isLoopback(address)) return
+    const ofAddress = counts.of(placeOf(address))
     // The signature identifies the token. The part before it can be very long.
     const ofToken = token === null ? null : counts.of(`token ${token.slice(-SIGNATURE_LENGTH)}`)
     counts.admit(ofAddress)
@@ -177,24 +177,4 @@ class Counts {
 /** Neither addresses nor tokens leave the process. */
 function hashOf(caller: string): string {
   return createHash('sha256').update(caller).digest('base64url').slice(0, 22)
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || /^(::ffff:)?127\./.test(address)
-}
-
-/**
- * Returns the key under which a caller is counted. An IPv6 customer usually holds a whole /64, so the key is the first
- * four groups: "2001:db8::1" becomes "2001:db8:0:0". Every loopback address is "loopback", and an IPv4 address that
- * arrived over IPv6 is the plain IPv4 address.
- */
-export function bucketOf(address: string): string {
-  if (isLoopback(address)) return 'loopback'
-  if (address.startsWith('::ffff:')) return address.slice('::ffff:'.length)
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter(Boolean)
-  const after = (tail ?? '').split(':').filter(Boolean)
-  const zeros = tail === undefined ? [] : Array<string>(8 - before.length - after.length).fill('0')
-  return [...before, ...zeros, ...after].slice(0, 4).join(':')
 }

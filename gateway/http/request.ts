@@ -1,6 +1,6 @@
 /** Builds a CallRequest from an HTTP request: the caller, the credentials, and a function that reads the rest. */
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
@@ -9,7 +9,7 @@ import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import { readBody, readRawBody } from './request-body.ts'
-import { bucketOf } from './rate-limit.ts'
+import { type CallerAddress, placeOf } from './caller-address.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
 
@@ -56,6 +56,8 @@ export interface Visit {
   readonly id: string
   readonly edition: Edition
   readonly target: Target
+  /** Where the request comes from. */
+  readonly from: CallerAddress
   /** What `performance.now()` was when the request came. */
   readonly startedAt: number
   /** The route that answers, as the log names it; null until it is known. */
@@ -69,10 +71,10 @@ type Visited = ServerResponse & { [VISIT]?: Visit }
 export function beginVisit(
   request: Request,
   response: Response,
-  visited: Pick<Visit, 'edition' | 'target' | 'route'>,
+  visited: Pick<Visit, 'edition' | 'target' | 'from' | 'route'>,
 ): Visit {
-  const { edition, target, route } = visited
-  const visit = { request, response, id: randomUUID(), edition, target, startedAt: performance.now(), route }
+  const { edition, target, from, route } = visited
+  const visit = { request, response, id: randomUUID(), edition, target, from, startedAt: performance.now(), route }
   ;(response as Visited)[VISIT] = visit
   return visit
 }
@@ -121,10 +123,9 @@ export class HttpCaller implements Caller {
   }
 }
 
-/** Returns the caller's address. X-Forwarded-For counts only on a connection from a private address or a trusted proxy. */
-export function clientOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
-  const address = request.headers['x-forwarded-for'] === undefined ? request.socket.remoteAddress : request.ip
-  return address ?? ''
+/** Returns the place that a call comes from, or null if others may share it: then nothing may be granted because of it. */
+export function clientOf({ from }: Pick<Visit, 'from'>): string | null {
+  return from.isKnown ? placeOf(from.address) : null
 }
 
 /** Returns `stream` if the caller accepts server-sent events, with the id of the last event it received. */
@@ -159,7 +160,7 @@ export function callRequest(call: HttpCall): CallRequest {
     // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
-    client: bucketOf(clientOf(request)),
+    client: clientOf(visit),
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),

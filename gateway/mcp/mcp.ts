@@ -25,8 +25,15 @@ import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { readBytes } from '../http/request-body.ts'
 import { parseJson } from '../validation/json-body.ts'
-import { bucketOf } from '../http/rate-limit.ts'
-import { clientOf, credentialOf, headerPayments, headerToken, HttpCaller, idempotencyKey } from '../http/request.ts'
+import {
+  clientOf,
+  credentialOf,
+  headerPayments,
+  headerToken,
+  HttpCaller,
+  idempotencyKey,
+  visitOf,
+} from '../http/request.ts'
 import { answerPost, type Method, type Methods, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
@@ -221,7 +228,7 @@ async function callTool(
     url: publicUrl(baseUrl, tool.targetOf(input)),
     credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
     ...idempotencyKey(request.headers),
-    client: bucketOf(clientOf(request)),
+    client: clientOf(visitOf(response)),
     caller,
     onSent: (listener) => void response.once('finish', listener),
     read: () => input,

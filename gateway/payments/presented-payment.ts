@@ -8,7 +8,7 @@ import { identifierOf } from '../x402/payment-identifier.ts'
 export interface Caller {
   /** The payer's identifier of this purchase: Idempotency-Key or payment-identifier. */
   readonly identifier: string | null
-  /** Digest of the network address that the call comes from. */
+  /** Digest of the network address that the call comes from. Null if others may call from there too. */
   readonly place: string | null
 }
 
@@ -34,8 +34,8 @@ export interface PaymentRequest {
   readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
-  /** An IPv4 address, or the /64 of an IPv6 one. */
-  readonly client: string
+  /** An IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
+  readonly client: string | null
 }
 
 /**
@@ -59,6 +59,7 @@ export function presentedPayment(
   return { payment, fingerprint, identifier, place: placeOf(client), callId: id, connection: caller }
 }
 
-function placeOf(client: string): string {
+function placeOf(client: string | null): string | null {
+  if (client === null) return null
   return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
 }

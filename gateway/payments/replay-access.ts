@@ -13,7 +13,7 @@ import type { Caller } from './presented-payment.ts'
 export function isBuyer(bought: Caller, caller: Caller): boolean {
   if (bought.identifier !== null && bought.identifier === caller.identifier) return true
   const isOtherPurchase = bought.identifier !== null && caller.identifier !== null
-  return !isOtherPurchase && bought.place === caller.place
+  return !isOtherPurchase && bought.place !== null && bought.place === caller.place
 }
 
 /**

@@ -1,7 +1,14 @@
 /** Examines a service from outside, as an indexer and as a buyer without money. It pays nothing and changes nothing. */
 import { checkRoute } from './challenge.ts'
 import { checkContract, checkTools } from './contract.ts'
-import { checkAgreement, checkContents, type Documents, operationsOf, readDocuments } from './documents.ts'
+import {
+  checkAgreement,
+  checkContents,
+  checkWarnings,
+  type Documents,
+  operationsOf,
+  readDocuments,
+} from './documents.ts'
 import { collectFindings, type Finding } from './findings.ts'
 import { createClient, fieldsOf, type Place } from './client.ts'
 
@@ -70,6 +77,8 @@ export async function diagnose(address: string, as: string = address): Promise<D
     else if (status !== 200 && status !== 402)
       findings.at(link)('link', `Is linked, but answers ${status}.`, 'Fix the link or its target.')
   })
+  // The service has seen enough of us by now to know whether our address is hidden from it.
+  checkWarnings(fieldsOf((await client.request('/health')).json), findings)
   const looked = { routes: priced.length, documents: documents.size, tools, links: links.length }
   return { baseUrl, looked, findings: findings.list }
 }

@@ -80,6 +80,12 @@ export function checkContents(documents: Documents, { baseUrl }: Place, findings
   checkHealth(fieldsOf(documents.get('/health')?.json), findings)
 }
 
+/** Reports the settings that the service itself warns of. */
+export function checkWarnings({ warnings }: ReturnType<typeof fieldsOf>, findings: Findings): void {
+  for (const { code, message } of itemsOf(warnings))
+    findings.advise('/health', 'warning', `Warns of ${String(code)}.`, String(message))
+}
+
 function checkHealth({ status, products, mistakes, settler }: ReturnType<typeof fieldsOf>, findings: Findings): void {
   if (status === 'ok') return
   const report = findings.at('/health')

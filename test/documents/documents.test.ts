@@ -40,6 +40,7 @@ describe('the documents plugin', () => {
       jwks: () => ({ keys: [{ kty: 'OKP', kid: 'one' }] }),
       started,
       dataMode: 'sample',
+      warnings: () => [],
       settlerHealth: () => settler,
     })
     const { docs, stats } = DEPLOYMENT

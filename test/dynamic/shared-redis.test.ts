@@ -61,6 +61,7 @@ describe('two gateways that share a Redis', function () {
           ...environmentIn(folder, port),
           DATA_DIR: join(folder, String(port)),
           BASE_URL: 'https://gate.test',
+          TRUSTED_PROXIES: '127.0.0.1',
           KEYV_URL: redis.url,
           LOG_LEVEL: 'info',
         }),
@@ -73,9 +74,10 @@ describe('two gateways that share a Redis', function () {
     if (folder) rmSync(folder, { recursive: true, force: true })
   })
 
-  async function call(nth: number, caller: string, query = ''): Promise<number> {
+  /** `peer` is the address of this machine that the connection comes from. */
+  async function call(nth: number, caller: string, query = '', peer = '127.0.0.1'): Promise<number> {
     const url = `http://127.0.0.1:${ports[nth]}/v1/moody${query}`
-    const sent = request(url, { agent, headers: { 'x-forwarded-for': caller } })
+    const sent = request(url, { agent, localAddress: peer, headers: { 'x-forwarded-for': caller } })
     sent.end()
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]
     answer.resume()
@@ -84,12 +86,17 @@ describe('two gateways that share a Redis', function () {
   }
 
   /** Sends calls, 8 at a time, each to the gateway that `to` says. Returns how many were admitted. */
-  async function admitted(calls: number, caller: string, to: (call: number) => number): Promise<number> {
+  async function admitted(
+    calls: number,
+    caller: string | (() => string),
+    to: (call: number) => number,
+    peer?: string,
+  ): Promise<number> {
     let sent = 0
     const statuses = new Map<number, number>()
     const send = async (): Promise<void> => {
       while (sent < calls) {
-        const status = await call(to(sent++), caller)
+        const status = await call(to(sent++), typeof caller === 'string' ? caller : caller(), '', peer)
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     }
@@ -119,6 +126,13 @@ describe('two gateways that share a Redis', function () {
     const caller = newCaller()
     expect(await admitted(LIMIT, caller, () => 0)).to.equal(LIMIT)
     expect(await admitted(LIMIT, caller, () => 1)).to.be.at.most(BEYOND)
+  })
+
+  it('count a private peer that nobody named as one caller, whatever its X-Forwarded-For says', async () => {
+    // Every address of 127.0.0.0/8 is this machine's; the gateways were told of one.
+    const alone = await admitted(LIMIT + 200, newCaller, () => 0, '127.0.0.2')
+    expect(alone).to.equal(LIMIT)
+    expect(await admitted(2 * LIMIT, newCaller, (at) => at % 2, '127.0.0.3')).to.be.at.most(BEYOND)
   })
 
   it('keep on while Redis hangs, each with a limit of its own, and share again when it answers', async () => {

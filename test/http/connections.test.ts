@@ -27,8 +27,6 @@ describe('an open connection', () => {
     if (last < 100) await once(signal, 'abort').then(() => source.stopped++)
   }
 
-  const from = (address: string) => request(gateway.server).get('/quick').set('X-Forwarded-For', address)
-
   beforeEach(async () => {
     source.stopped = 0
     source.written = 0
@@ -45,7 +43,7 @@ describe('an open connection', () => {
           Reply.events(count(1_000_000, 'x'.repeat(10_000), request.caller.signal)),
         ),
       ],
-      { limit: { requests: 3, seconds: 60 }, maxStreams: 2 },
+      { maxStreams: 2 },
     )
   })
   afterEach(() => gateway.close())
@@ -131,6 +129,16 @@ describe('an open connection', () => {
     await request(gateway.server).get('/watch').expect(404)
     await request(gateway.server).get('/quick').expect(200)
   })
+})
+
+describe('a request through a named proxy', () => {
+  let gateway: TransportGateway
+  const from = (address: string) => request(gateway.server).get('/quick').set('X-Forwarded-For', address)
+  beforeEach(async () => {
+    const limit = { requests: 3, seconds: 60 }
+    gateway = await openTransportGateway([route('getQuick', 'GET /quick')], { limit, trustedProxies: ['127.0.0.1'] })
+  })
+  afterEach(() => gateway.close())
 
   it('is refused above the rate limit of its address, with Retry-After', async () => {
     for (const address of ['192.0.2.1', '192.0.2.1', '192.0.2.1']) await from(address).expect(200)

@@ -18,6 +18,7 @@ import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Quote } from '../../gateway/x402/challenge.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 import { createHttpServer } from '../../gateway/http/app.ts'
+import { CallerAddresses } from '../../gateway/http/caller-address.ts'
 import type { Limit } from '../../gateway/http/rate-limit.ts'
 import { createMcp } from '../../gateway/mcp/mcp.ts'
 import { createRenderer } from '../../gateway/http/render.ts'
@@ -152,6 +153,7 @@ export interface TransportGateway {
 export interface TransportGatewayOptions {
   readonly limit?: Limit
   readonly maxStreams?: number
+  readonly trustedProxies?: readonly string[]
   readonly views?: Readonly<Record<string, string>>
   /** Changes an answer before it is sent, as settlement would. */
   readonly settle?: (answer: Answer, recorded: RecordedCall) => Answer
@@ -205,7 +207,12 @@ export async function openTransportGateway(
   const mcp = createMcp({ ...parts, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
-    config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },
+    config: { baseUrl: BASE_URL, viewDir },
+    callers: new CallerAddresses({
+      baseUrl: BASE_URL,
+      trustedProxies: options.trustedProxies ?? [],
+      log: parts.log,
+    }),
     render: createRenderer({ viewDir }),
     mcp,
     ...(options.limit ? { limit: options.limit } : {}),

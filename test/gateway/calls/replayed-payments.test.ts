@@ -15,7 +15,7 @@ describe('a settled payment that is presented again', () => {
   let environment: Record<string, string>
   before(async () => {
     dataDir = mkdtempSync(`${tmpdir()}/tollgate-observed-`)
-    environment = { DATA_DIR: dataDir, PORT: String(await freePort()), TRUSTED_PROXIES: '198.51.100.0/24' }
+    environment = { DATA_DIR: dataDir, PORT: String(await freePort()), TRUSTED_PROXIES: '127.0.0.1 198.51.100.0/24' }
     shop = await openGateway(environment, { inMemory: false })
   })
   after(async () => {
@@ -75,7 +75,7 @@ describe('a settled payment that is presented again', () => {
 
   it('treats the IPv4 and IPv6 addresses of one machine as one address', async () => {
     for (const [boughtFrom, repeatedFrom] of [
-      ['127.0.0.1', '::1'],
+      ['127.0.0.2', '::1'],
       ['203.0.113.7', '::ffff:203.0.113.7'],
     ] as const) {
       const header = await payment(`${shop.url}/v1/passes/late/1h`, newWallet(), 2, { method: 'POST' })

@@ -14,6 +14,7 @@ describe('the status of the service', () => {
   let products = OK
   let issues: readonly Issue[] = []
   let settler: { ready: boolean; reason?: string } = { ready: true }
+  const warnings: { code: string; message: string }[] = []
   const catalog = { version: 'v1', service: { name: 'shop', version: '1.0.0' } } as unknown as Catalog
   let edition: object = { catalog, disabled: [], status: () => products }
   const parts = {
@@ -25,6 +26,7 @@ describe('the status of the service', () => {
     issues: () => issues,
     started: new Date(time - 90_500),
     dataMode: 'sample',
+    warnings: () => warnings,
     settlerHealth: () => ({ ...settler }),
   } as unknown as DocumentParts
   const health = createHealth(parts)
@@ -56,6 +58,8 @@ describe('the status of the service', () => {
     expect(read()).to.deep.include({ status: 'degraded', mistakes: [ISSUE] })
     issues = []
     expect(read()).to.include({ status: 'ok', catalog_version: 'v1' })
+    warnings.push({ code: 'proxy_not_named', message: 'Name it.' })
+    expect(read()).to.deep.include({ status: 'ok', warnings })
 
     edition = { catalog: { ...catalog, version: 'v2' }, disabled: [], status: () => products }
     expect(read()).to.include({ status: 'ok', catalog_version: 'v2' })

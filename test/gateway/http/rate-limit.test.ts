@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { RateLimited } from '../../../gateway/errors.ts'
+import type { CallerAddress } from '../../../gateway/http/caller-address.ts'
 import { createLimiter, type Limit, type Limiter } from '../../../gateway/http/rate-limit.ts'
 import { type AddedCalls, type Peers, PeersInMemory } from '../../../gateway/stores/peers.ts'
 
@@ -9,9 +10,11 @@ const CALLER = '198.51.100.7'
 const SECONDS = 10
 const SHARE_MS = 100
 
+const from = (address: string): CallerAddress => ({ address, isKnown: true })
+
 function isAdmitted(limit: Limiter, address = CALLER, token: string | null = null): boolean {
   try {
-    limit(address, token)
+    limit(from(address), token)
     return true
   } catch (error) {
     expect(error).to.be.instanceOf(RateLimited)
@@ -77,7 +80,7 @@ describe('the rate limit of one process', () => {
     const limit = time.limiter({ requests: 3, seconds: SECONDS }, null)
     expect(admitted(limit, 3)).to.equal(3)
     await time.advance(4_000)
-    expect(() => limit(CALLER, null))
+    expect(() => limit(from(CALLER), null))
       .to.throw(RateLimited, 'More than 3 requests in 10 seconds.')
       .with.nested.property('headers.retry-after', '6')
     await time.advance(5_999)
@@ -97,6 +100,14 @@ describe('the rate limit of one process', () => {
     expect(admitted(limit, 9, '127.0.0.1') + admitted(limit, 9, '::1')).to.equal(18)
   })
 
+  it('counts callers on the same machine if others may call from there', () => {
+    const limit = createLimiter({ requests: 2, seconds: SECONDS })
+    const proxy = { address: '127.0.0.1', isKnown: false }
+    for (const _ of [1, 2]) limit(proxy, null)
+    expect(() => limit(proxy, null)).to.throw(RateLimited)
+    expect(isAdmitted(limit, '127.0.0.1')).to.equal(true)
+  })
+
   it('counts a token from all addresses, and does not count refused calls against an address', () => {
     const limit = createLimiter({ requests: 2, seconds: SECONDS })
     const token = 'header.claims.signature'
@@ -109,7 +120,7 @@ describe('the rate limit of one process', () => {
   it('keeps a bounded number of callers: the oldest are forgotten', () => {
     const limit = createLimiter({ requests: 1, seconds: SECONDS })
     expect(admitted(limit, 2, 'first')).to.equal(1)
-    for (let caller = 0; caller < 100_000; caller++) limit(`caller ${caller}`, null)
+    for (let caller = 0; caller < 100_000; caller++) limit(from(`caller ${caller}`), null)
     expect(isAdmitted(limit, 'first')).to.equal(true)
     expect(isAdmitted(limit, 'caller 99999')).to.equal(false)
   })
@@ -177,9 +188,9 @@ describe('the rate limit of several processes', () => {
         exchangePauses: (changes) => peers.exchangePauses(changes),
       },
     )
-    limit(CALLER, 'header.claims.signature')
-    limit('2001:db8::1', null)
-    limit('2001:db8::2', null)
+    limit(from(CALLER), 'header.claims.signature')
+    limit(from('2001:db8::1'), null)
+    limit(from('2001:db8::2'), null)
     await time.advance(SHARE_MS)
     expect(told.map(({ calls }) => calls)).to.deep.equal([1, 1, 2])
     for (const { caller } of told) expect(caller).to.match(/^[\w-]{22}$/)
