@@ -165,10 +165,9 @@ export function isLoopback(address: string): boolean {
   return address === '::1' || address === 'localhost' || /^(::ffff:)?127\./.test(address)
 }
 
-const PRIVATE = blockListOf([
-  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10', '127.0.0.0/8'],
-  ...['::1', 'fc00::/7', 'fe80::/10'],
-])
+const PRIVATE = blockListOf(
+  '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 100.64.0.0/10 127.0.0.0/8 ::1 fc00::/7 fe80::/10'.split(' '),
+)
 
 /** True for an address that nobody on the Internet can have. */
 function isPrivate(address: string): boolean {

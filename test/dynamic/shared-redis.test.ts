@@ -41,7 +41,10 @@ describe('two gateways that share a Redis', function () {
   let callers = 0
 
   /** An address that has not called before. */
-  const newCaller = (): string => `198.51.100.${(callers += 1)}`
+  const newCaller = (): string => {
+    callers += 1
+    return `198.51.${Math.floor(callers / 250)}.${1 + (callers % 250)}`
+  }
 
   before(async function () {
     if (!hasRedisServer()) this.skip()

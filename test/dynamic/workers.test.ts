@@ -14,7 +14,7 @@ import { SERVICE } from '../support/catalog.ts'
 import { balanceOf } from '../support/chain.ts'
 import { freePort } from '../support/gateway.ts'
 import { environmentIn, startGateway, type Started } from '../support/process.ts'
-import { REVERSE_PROXIES, startReverseProxy } from '../support/reverse-proxies.ts'
+import { PROXY_ADDRESS, REVERSE_PROXIES, startReverseProxy } from '../support/reverse-proxies.ts'
 import { until } from '../support/until.ts'
 import { wordProduct } from './live-gateway.ts'
 
@@ -128,7 +128,8 @@ for (const [name, open] of Object.entries(DATABASES))
       port = await freePort()
       url = `http://127.0.0.1:${port}`
       const { DATA_DIR, CATALOG_DIR, PLUGIN_DIRS, PORT } = environmentIn(folder, port) as Record<string, string>
-      const environment = { DATA_DIR, CATALOG_DIR, PLUGIN_DIRS, PORT, ...(schema ? { DATABASE_URL: schema.url } : {}) }
+      const database = schema ? { DATABASE_URL: schema.url } : {}
+      const environment = { DATA_DIR, CATALOG_DIR, PLUGIN_DIRS, PORT, TRUSTED_PROXIES: PROXY_ADDRESS, ...database }
       running = await startGateway(/is open at/, environment as Record<string, string>, undefined, ['--workers', '2'])
     })
     after(async () => {

@@ -45,6 +45,9 @@ http {
   args: (folder, file) => ['-p', folder, '-c', file, '-e', join(folder, 'error.log')],
 }
 
+/** The address from which HAProxy calls, for TRUSTED_PROXIES. Every address of 127.0.0.0/8 is this machine's. */
+export const PROXY_ADDRESS = '127.0.0.3'
+
 const HAPROXY: Setup = {
   variable: 'HAPROXY',
   program: '/usr/sbin/haproxy',
@@ -63,7 +66,7 @@ frontend callers
   option forwardfor
   default_backend gateway
 backend gateway
-  server gateway 127.0.0.1:${gateway}
+  server gateway 127.0.0.1:${gateway} source ${PROXY_ADDRESS}
 `,
   args: (_folder, file) => ['-db', '-f', file],
 }
