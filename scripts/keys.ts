@@ -1,25 +1,44 @@
-/** `npm run keys`: prints new keys for production without storing them. `--rotate` adds a token key in DATA_DIR. */
+/** `npm run keys`: makes new keys for production, in a file that only its owner reads. `--rotate` adds a token key. */
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { readConfig } from '../gateway/config/config.ts'
 import { createKey, rotateKeys } from '../gateway/tokens/key-set.ts'
 import { readFlags } from './command-line.ts'
 
-const USAGE = `npm run keys [-- --rotate]
+const USAGE = `npm run keys [-- --file keys.env | --print | --rotate]
 
-Prints new keys for production and stores none. --rotate puts a new token key in front of those in DATA_DIR.`
+Makes new keys for production and writes them to a new file, keys.env by default, which only its owner can read.
+--print prints them instead and writes nothing. --rotate puts a new token key in front of those in DATA_DIR.`
 
+const settleKey = generatePrivateKey()
+
+/** The keys as the lines of an environment file, which a shell and systemd can read. */
 async function newKeys(): Promise<string> {
-  const settleKey = generatePrivateKey()
-  return `Token keys sign the access tokens that plans sell. Keep them secret; every gateway process needs the same set.
-To rotate, put a new key in front and keep the old ones until the last token they signed has expired.
-
+  return `# Token keys sign the access tokens that plans sell. Keep them secret; every gateway process needs the same set.
+# To rotate, put a new key in front and keep the old ones until the last token they signed has expired.
 TOKEN_KEYS='${JSON.stringify({ keys: [await createKey()] })}'
 
-The settlement key pays the gas if the gateway settles itself (with SETTLE_RPC_URL). It cannot move revenue. Send a
-little ETH of the network to its address. PAY_TO must be another address, whose key is kept elsewhere.
-
+# The settlement key pays the gas if the gateway settles itself (with SETTLE_RPC_URL). It cannot move revenue. Send a
+# little ETH of the network to its address. PAY_TO must be another address, whose key is kept elsewhere.
+# address ${privateKeyToAddress(settleKey)}
 SETTLE_KEY=${settleKey}
-address    ${privateKeyToAddress(settleKey)}
+`
+}
+
+/** Writes new keys to a file, which must not exist, and returns what to do with it. */
+async function storeKeys(name: string): Promise<string> {
+  const file = resolve(name)
+  try {
+    writeFileSync(file, await newKeys(), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    process.exitCode = 1
+    const why = (error as NodeJS.ErrnoException).code === 'EEXIST' ? 'It exists already.' : (error as Error).message
+    return `No keys were made: ${file} cannot be written. ${why} Name another file with --file.\n`
+  }
+  return `Wrote TOKEN_KEYS and SETTLE_KEY to ${file}. Only you can read it. Keep it out of the repository.
+The settlement key pays gas from ${privateKeyToAddress(settleKey)}: send a little ETH of the network there.
+To start with these keys: set -a; . ${file}; set +a; npm start
 `
 }
 
@@ -33,5 +52,11 @@ Stored in ${dataDir}/token-keys.json.
 `
 }
 
-const { values } = readFlags(USAGE, { options: { rotate: { type: 'boolean', default: false } } })
-process.stdout.write(await (values.rotate ? rotate() : newKeys()))
+const { values } = readFlags(USAGE, {
+  options: {
+    file: { type: 'string', default: 'keys.env' },
+    print: { type: 'boolean', default: false },
+    rotate: { type: 'boolean', default: false },
+  },
+})
+process.stdout.write(await (values.rotate ? rotate() : values.print ? newKeys() : storeKeys(values.file)))

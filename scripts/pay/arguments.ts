@@ -14,7 +14,8 @@ export const USAGE = `npm run pay -- METHOD PATH [options]
   --form NAME=VALUE    multipart field; NAME=@file sends a file; may be repeated
   --header NAME:VALUE  header; may be repeated
   --token TOKEN        access token to send instead of a payment
-  --key 0x...          private key of the payer (default: the sandbox's buyer); @file reads it from a file
+  --key @file          file with the private key of the payer (default: the sandbox's buyer); npm prints a key that is
+                       given as 0x...
   --rpc URL            node to read balances from (default: the sandbox's)
   --max USD            highest price to pay (default: 100 in the sandbox, 0.10 elsewhere)
   --v1                 prefer x402 v1 if both versions are offered

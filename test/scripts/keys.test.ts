@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
@@ -18,14 +18,37 @@ describe('npm run keys', () => {
   before(() => (dataDir = mkdtempSync(join(tmpdir(), 'tollgate-keys-'))))
   after(() => rmSync(dataDir, { recursive: true }))
 
-  it('prints a token key set that signs, and a settlement key with its address', async () => {
-    const { stdout } = run(dataDir)
-    const keys = /TOKEN_KEYS='(.+)'/.exec(stdout)?.[1] as string
+  /** The keys in an environment file, checked: a token that is signed with them verifies. */
+  async function keysIn(text: string): Promise<{ readonly tokenKey: string; readonly settleKey: `0x${string}` }> {
+    const keys = /TOKEN_KEYS='(.+)'/.exec(text)?.[1] as string
     const tokens = await createTokens({ keys, dataDir: null, issuer: 'https://gate.test', now: () => new Date() })
     const { token } = await tokens.issue({ subject: '0xb2', plan: 'day', tier: 'live', durationSeconds: 60, id: '1' })
     expect((await tokens.verify(token)).plan).to.equal('day')
-    const key = /SETTLE_KEY=(0x[0-9a-f]{64})\n/.exec(stdout)?.[1] as `0x${string}`
-    expect(stdout).to.contain(`address    ${privateKeyToAddress(key)}`)
+    const { keys: [jwk] } = JSON.parse(keys) as { keys: [{ d: string }] } // prettier-ignore
+    return { tokenKey: jwk.d, settleKey: /SETTLE_KEY=(0x[0-9a-f]{64})\n/.exec(text)?.[1] as `0x${string}` }
+  }
+
+  it('writes a token key set and a settlement key to a new file that only its owner can read, and prints neither', async () => {
+    const file = join(dataDir, 'new.env')
+    const { stdout, stderr } = run(dataDir, '--file', file)
+    const { tokenKey, settleKey } = await keysIn(readFileSync(file, 'utf8'))
+    expect(statSync(file).mode & 0o777).to.equal(0o600)
+    expect(stdout).to.contain(file).and.contain(privateKeyToAddress(settleKey))
+    for (const secret of [tokenKey, settleKey]) expect((stdout + stderr).includes(secret)).to.equal(false)
+  })
+
+  it('never replaces a file', () => {
+    const file = join(dataDir, 'kept.env')
+    writeFileSync(file, 'SETTLE_KEY=mine')
+    const { stdout, status } = run(dataDir, '--file', file)
+    expect(stdout).to.contain('It exists already.')
+    expect([status, readFileSync(file, 'utf8')]).to.deep.equal([1, 'SETTLE_KEY=mine'])
+  })
+
+  it('prints the keys only if told to', async () => {
+    const { stdout } = run(dataDir, '--print')
+    const { settleKey } = await keysIn(stdout)
+    expect(stdout).to.contain(`# address ${privateKeyToAddress(settleKey)}`)
   })
 
   it('puts a new key in front of the stored ones', () => {
