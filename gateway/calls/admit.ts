@@ -35,13 +35,13 @@ export interface Admission {
 /**
  * Returns permission to run, or the answer that a duplicate request of the same payment bought meanwhile.
  *
- * @param payment the payment presented; an error if it cannot be read
+ * @param payment the payment presented
  * @throws ServiceError to refuse the call
  */
 export function admit(
   parts: AdmitParts,
   call: IncomingCall,
-  payment: PresentedPayment | ServiceError | null,
+  payment: PresentedPayment | null,
 ): Awaitable<Admission | PaidAnswer> {
   const { operation } = call.bound
   if (operation.price === null) return unpaid(parts, FREE, operation.maxFreshnessSeconds)
@@ -68,10 +68,9 @@ function admitByToken(parts: AdmitParts, call: IncomingCall, { access, plan }: A
 async function admitPayment(
   parts: AdmitParts,
   { edition, bound: { operation } }: IncomingCall,
-  payment: PresentedPayment | ServiceError | null,
+  payment: PresentedPayment | null,
   token: RefusedToken | null,
 ): Promise<Admission | PaidAnswer> {
-  if (payment instanceof ServiceError) throw payment
   if (payment === null) throw token?.refusal ?? new ServiceError('payment_required')
   if (operation.plan && !operation.plan.enabled)
     throw new ServiceError(
@@ -125,10 +124,10 @@ interface RefusedToken {
   readonly refusal: ServiceError
 }
 
-type TokenCheck = AcceptedToken | RefusedToken | null
+export type TokenCheck = AcceptedToken | RefusedToken | null
 
 /** Null without a token. A token that is expired, foreign or for another route is refused with a code that says which. */
-function readToken({ tokens }: AdmitParts, { edition, bound, request }: IncomingCall): Awaitable<TokenCheck> {
+export function readToken({ tokens }: AdmitParts, { edition, bound, request }: IncomingCall): Awaitable<TokenCheck> {
   const token = request.credential?.token ?? null
   if (token === null) return null
   try {

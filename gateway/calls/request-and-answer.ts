@@ -26,6 +26,8 @@ export interface CallRequest {
   readonly credential: Credential | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
+  /** The size of the body as it is announced, in bytes: 0 without one, infinite if its size is not announced. */
+  readonly bodyBytes: number
   /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
   readonly client: string | null
   /** Leaves when the connection closes before the whole answer was sent. */

@@ -2,12 +2,13 @@
  * The one flow. Every call, over HTTP or MCP, takes these steps in this order:
  *
  * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
- * 2. read: the body is decoded, and the payment with it;
- * 3. replay: a payment that already bought an answer gets that answer again;
- * 4. validate: the input must fit the schema and the product must be available;
- * 5. admit: free access, access token or payment; a payment is checked and reserved;
- * 6. handle: the product makes its answer;
- * 7. settle: the answer is stored, the payment is settled, and only then does the answer leave.
+ * 2. check: so does a call whose token is not valid, or whose payment could not be accepted, whatever its input is;
+ * 3. read: the body is read and decoded;
+ * 4. replay: a payment that already bought an answer gets that answer again;
+ * 5. validate: the input must fit the schema and the product must be available;
+ * 6. admit: free access, access token or payment; a payment is checked in full and reserved;
+ * 7. handle: the product makes its answer;
+ * 8. settle: the answer is stored, the payment is settled, and only then does the answer leave.
  */
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import type { Operation } from '../plugin/catalog.ts'
@@ -17,10 +18,10 @@ import { InvalidInput, ServiceError } from '../errors.ts'
 import { traced } from '../observe/tracing.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
 import type { Payments } from '../payments/payments.ts'
-import type { PresentedPayment } from '../payments/presented-payment.ts'
+import type { OfflineCheck, PresentedPayment, UnreadPayment } from '../payments/presented-payment.ts'
 import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { admit, type Admission, type AdmitParts, readmit } from './admit.ts'
+import { admit, type Admission, type AdmitParts, readmit, readToken, type TokenCheck } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest, IncomingCall } from './request-and-answer.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -49,43 +50,69 @@ export function createServe(parts: ServeParts): Serve {
   }
 }
 
-/** Steps 1 to 3, then the rest of the flow. Throws ServiceError to refuse. */
+/** Steps 1 to 4, then the rest of the flow. Throws ServiceError to refuse. */
 function answerCall(parts: ServeParts, call: IncomingCall): Awaitable<Answer> {
-  const { request } = call
-  const { operation } = call.bound
+  const { request, bound } = call
+  const { operation } = bound
   assertCredential(operation, request)
-  // A token is not bound to a request: without a payment there is nothing to digest.
-  const isUnpaid = operation.price === null || request.credential?.payments.length === 0
-  return andThen(request.read(), (raw) =>
-    isUnpaid ? produce(parts, call, raw, null, null) : answerPaid(parts, call, raw),
-  )
+  const readAndProduce = (): Awaitable<Answer> =>
+    andThen(request.read(), (raw) => produce(parts, call, raw, null, null))
+  if (operation.price === null) return readAndProduce()
+  return andThen(readToken(parts, call), (token) => {
+    if (request.credential?.payments.length !== 0) return answerPaid(parts, call, token)
+    // A token is not bound to a request: without a payment there is nothing to digest.
+    if (token && 'refusal' in token) throw refused(operation, token.refusal)
+    return readAndProduce()
+  })
 }
 
-/** Step 3 for a call with a payment, then the rest of the flow. */
-async function answerPaid(parts: ServeParts, call: IncomingCall, raw: RawInput): Promise<Answer> {
-  const { request } = call
-  const { operation } = call.bound
-  const payment = await readPayment(parts.payments, operation, request, raw)
-  if (payment === null || payment instanceof ServiceError) return produce(parts, call, raw, payment, null)
-
-  parts.log.info({ call: request.id, operation: operation.id, payment: payment.payment.key }, 'a payment was presented')
-  const bought = await parts.payments.replay(operation, payment)
+/** Steps 2 to 4 for a call with a payment, then the rest of the flow. */
+async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenCheck): Promise<Answer> {
+  const { payments, log } = parts
+  const { request, bound } = call
+  const { operation } = bound
+  const isOpen = token !== null && !('refusal' in token)
+  const unread = readPayment(payments, request)
+  if (unread instanceof ServiceError) {
+    if (!isOpen) throw refused(operation, unread)
+    return produce(parts, call, await request.read(), null, null)
+  }
+  log.info({ call: request.id, operation: operation.id, payment: unread.payment.key }, 'a payment was presented')
+  const checked = isOpen ? null : await checkEarly(parts, call, unread)
+  const raw = await request.read()
+  const payment = { ...unread, fingerprint: await fingerprint(operation, raw), checked }
+  const bought = await payments.replay(operation, payment)
   const answer = bought && !bought.mustRefetch ? bought : await produce(parts, call, raw, payment, bought)
-  if (answer.receipt?.success) request.onSent(() => noteDelivery(parts, request.id, payment.payment.key))
+  if (!answer.receipt?.success) return answer
+  if (!bought) await payments.sold(unread)
+  request.onSent(() => noteDelivery(parts, request.id, payment.payment.key))
   return answer
 }
 
+/** What can be known about a payment before its request is read. */
+async function checkEarly(
+  { payments }: ServeParts,
+  { edition, bound: { operation } }: IncomingCall,
+  unread: UnreadPayment,
+): Promise<OfflineCheck | null> {
+  try {
+    return await payments.checkEarly(operation, unread, edition.catalog.version)
+  } catch (error) {
+    throw error instanceof ServiceError && error.status === 402 ? refused(operation, error) : error
+  }
+}
+
 /**
- * Steps 4 to 7.
+ * Steps 5 to 8.
  *
- * @param payment an error if a payment was sent that cannot be read
+ * @param payment null if none was sent, or it cannot be read and a token takes its place
  * @param bought set when the payment already bought a stream, which has to be fetched again
  */
 function produce(
   parts: ServeParts,
   call: IncomingCall,
   raw: RawInput,
-  payment: PresentedPayment | ServiceError | null,
+  payment: PresentedPayment | null,
   bought: PaidAnswer | null,
 ): Awaitable<Answer> {
   const { bound, request } = call
@@ -102,7 +129,7 @@ function produce(
   })
 }
 
-/** Steps 6 and 7. */
+/** Steps 7 and 8. */
 function handle(call: IncomingCall, input: Input, admission: Admission): Awaitable<Answer> {
   const { edition, bound, request } = call
   const { operation } = bound
@@ -164,22 +191,19 @@ function assertCredential(operation: Operation, { credential }: CallRequest): vo
   if (operation.price !== null) throw PAYMENT_REQUIRED
 }
 
-/**
- * The payment of the call, or null. An unreadable payment is returned as an error and thrown only after validation, so
- * that a bad request first learns about its own input.
- */
-async function readPayment(
-  payments: Payments,
-  operation: Operation,
-  request: CallRequest,
-  raw: RawInput,
-): Promise<PresentedPayment | ServiceError | null> {
+/** The payment of a call that has one. An unreadable one is returned as an error, because a token may take its place. */
+function readPayment(payments: Payments, request: CallRequest): UnreadPayment | ServiceError {
   try {
-    return payments.present(request, await fingerprint(operation, raw))
+    return payments.present(request) ?? PAYMENT_REQUIRED
   } catch (error) {
     if (error instanceof ServiceError) return error
     throw error
   }
+}
+
+/** The refusal of a credential that is none: as without a credential, a retired route says so first. */
+function refused({ retired, replacement }: Operation, error: ServiceError): ServiceError {
+  return retired ? retiredError(replacement) : error
 }
 
 /** Records that the answer reached its buyer. If that fails, a replay of the answer asks for less proof: no harm done. */

@@ -73,6 +73,11 @@ export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean 
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
+/** The size of the body as the request announces it, in bytes. Infinite if it is sent in chunks. */
+export function announcedBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Number.POSITIVE_INFINITY
+}
+
 /** Returns the operation's media type that matches the body. A body without content-type is read as the first one. */
 function acceptedMedia({ headers }: IncomingMessage, accepted: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'

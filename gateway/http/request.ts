@@ -8,7 +8,7 @@ import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
-import { readBody, readRawBody } from './request-body.ts'
+import { announcedBytes, readBody, readRawBody } from './request-body.ts'
 import { type CallerAddress, placeOf } from './caller-address.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
@@ -160,6 +160,7 @@ export function callRequest(call: HttpCall): CallRequest {
     // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
+    bodyBytes: operation.bodyMedia.length === 0 ? 0 : announcedBytes(request),
     client: clientOf(visit),
     caller,
     onSent: (listener) => void response.once('finish', listener),

@@ -23,7 +23,7 @@ import type { CurrentEdition, Edition } from '../editions/edition.ts'
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { readBytes } from '../http/request-body.ts'
+import { announcedBytes, readBytes } from '../http/request-body.ts'
 import { parseJson } from '../validation/json-body.ts'
 import {
   clientOf,
@@ -228,6 +228,7 @@ async function callTool(
     url: publicUrl(baseUrl, tool.targetOf(input)),
     credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
     ...idempotencyKey(request.headers),
+    bodyBytes: announcedBytes(request),
     client: clientOf(visitOf(response)),
     caller,
     onSent: (listener) => void response.once('finish', listener),

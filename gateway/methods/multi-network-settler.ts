@@ -20,6 +20,8 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
   return {
     kind: settlers[0].settler.kind,
     check: (payment, requirements, options) => on(payment.network).check(payment, requirements, options),
+    mayPay: async (payment, requirements, options) =>
+      (await on(payment.network).mayPay?.(payment, requirements, options)) ?? null,
     settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),
     // A payment on a network that is no longer configured stays open until the network is configured again.
     status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,

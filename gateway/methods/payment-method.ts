@@ -156,6 +156,15 @@ export interface Settler {
   /** Checks a payment on the network, e.g. the balance and whether the payment is used. Null: it can be settled. */
   check(payment: DecodedPayment, requirements: PaymentRequirements, options?: CheckOptions): Promise<Refusal | null>
   /**
+   * Whether a payer could make a payment at all, from what was read of its account some seconds ago: a look before the
+   * request is read. Null: it could. Absent if the settler does not know accounts. Throws `settler_unavailable`.
+   */
+  mayPay?(
+    payment: DecodedPayment,
+    requirements: PaymentRequirements,
+    options: Pick<CheckOptions, 'proven'>,
+  ): Promise<Refusal | null>
+  /**
    * Sends a payment. `record` stores the intent before anything is sent; if it resolves to false, nothing is sent and
    * the outcome is pending. The outcome is also pending if the settlement does not get as far as `wait` in time.
    */

@@ -4,8 +4,9 @@
  * settlement, and an unknown outcome is never reported as a failure.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Network } from '../config/networks.ts'
-import { type Recipient, type Recipients, recipientsOf } from '../config/pay-to.ts'
+import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { ServiceError } from '../errors.ts'
 import {
   type DecodedPayment,
@@ -17,22 +18,31 @@ import {
 import { createSignatureCheckLimit } from '../methods/signature-check-limit.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import {
-  createRequirements,
-  isForAnotherRoute,
-  offeredOn,
-  type PaymentRequirements,
-  type Refusal,
-} from '../x402/payment-requirements.ts'
+import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
 import { createChallenge, type Quote } from '../x402/challenge.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
 import type { HeldAmount, Journal, Reservation } from './journal/journal.ts'
 import { assertNotSettledLate } from './late-settlement.ts'
-import { type PaymentRequest, type PresentedPayment, presentedPayment } from './presented-payment.ts'
+import {
+  checkEarly,
+  checkOffline,
+  createLargeBodyLimit,
+  type EarlyCheckParts,
+  invalidError,
+  isLargeBody,
+  refusalOf,
+} from './early-checks.ts'
+import {
+  type OfflineCheck,
+  type PaymentRequest,
+  type PresentedPayment,
+  presentedPayment,
+  type UnreadPayment,
+} from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
-import { identifierConflict, nonceConflict, provesRecord, replay, type ReplayParts } from './replay.ts'
+import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
 
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
@@ -54,7 +64,14 @@ export interface Payments {
   /** Builds the 402 of an operation. `error` is the reason it is sent. */
   quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError): Quote
   /** Reads the payment of a request; null if there is none. Throws `payment_invalid`, or 422 for a malformed header. */
-  present(request: PaymentRequest, fingerprint: string): PresentedPayment | null
+  present(request: PaymentRequest): UnreadPayment | null
+  /**
+   * Checks a payment as far as is cheap, before the body of its request is read. Returns what it found; null if the payment
+   * is refused by now, but has bought something before. Throws `payment_invalid`; for a large body also `rate_limited`, or
+   * `settler_unavailable`.
+   * @param version of the catalog that the price comes from
+   */
+  checkEarly(operation: Operation, unread: UnreadPayment, version: string): Awaitable<OfflineCheck | null>
   /**
    * Returns the answer that this payment has bought or is buying right now; null if it has bought nothing. Throws 409
    * if it was used for another request, 503 while the outcome of its settlement is unknown.
@@ -66,6 +83,8 @@ export interface Payments {
    * @param version of the catalog that the price comes from
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
+  /** Takes note that the call of a payment ended with a sale. */
+  sold(presented: UnreadPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
   /** Whether a call of this process is working on a payment. */
@@ -75,12 +94,7 @@ export interface Payments {
 }
 
 /** What the functions of this file share. */
-interface Context extends ReplayParts {
-  readonly baseUrl: string
-  readonly recipients: readonly [Recipient, ...Recipient[]]
-  readonly formerPrices: PaymentsParts['formerPrices']
-  readonly limitSignatureChecks: (payer: string) => Promise<void>
-}
+type Context = EarlyCheckParts
 
 /** Creates the payments of one gateway. */
 export function createPayments(parts: PaymentsParts): Payments {
@@ -91,6 +105,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     ...shared,
     recipients: recipientsOf(parts),
     limitSignatureChecks: createSignatureCheckLimit(),
+    largeBodies: createLargeBodyLimit(),
   }
   const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
   const isReady = (network: Network): boolean => settler.health(network).ready
@@ -101,7 +116,14 @@ export function createPayments(parts: PaymentsParts): Payments {
       if (!quoteOf) quotes.set(catalog, (quoteOf = createChallenge({ ...parts, catalog, formats: methods, isReady })))
       return quoteOf(operation, url, error)
     },
-    present: (request, fingerprint) => presentedPayment(request, fingerprint, methods),
+    present: (request) => presentedPayment(request, methods),
+    checkEarly(operation, { payment, bodyBytes }, version) {
+      const checked = checkEarly(context, operation, payment, bodyBytes, version)
+      return isPromise(checked) ? withJournal(() => checked) : checked
+    },
+    async sold({ payment, bodyBytes }) {
+      if (isLargeBody(bodyBytes)) await context.largeBodies.paid(payment.payer)
+    },
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
     admit: (operation, presented, version) => withJournal(() => admit(context, operation, presented, version)),
     delivered: (key) => journal.delivered(key),
@@ -163,14 +185,11 @@ async function tryToAdmit(
   presented: PresentedPayment,
   version: string,
 ): Promise<Purchase | PaidAnswer | null> {
-  const { baseUrl, journal, methods, settler, now, inProgress } = context
+  const { journal, methods, settler, now, inProgress } = context
   const { payment, identifier, connection } = presented
-  const { requirements, priceVersion } = requirementsMet(context, operation, payment, version)
-  const { network } = requirements
-  const refusal = methodOf(methods, network.caip2).verify(payment, requirements, Math.floor(now().getTime() / 1000))
-  if (refusal && !refusal.needsSettler) throw invalidError(refusal)
-  if (isForAnotherRoute(operation, baseUrl, payment.envelope)) throw invalidError(OTHER_ROUTE)
-  const health = settler.health(network)
+  const { requirements, priceVersion, refusal } =
+    freshCheck(context, presented) ?? checkOffline(context, operation, payment, version)
+  const health = settler.health(requirements.network)
   if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
   const named = identifier === null ? null : await journal.findByIdentifier(payment.payer, identifier)
@@ -189,7 +208,7 @@ async function tryToAdmit(
         if (bought) return bought
       }
       if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
-      throw invalidError(refusal?.reason === problem.reason ? refusal : problem)
+      throw invalidError(refusalOf(problem, refusal))
     }
     const reservation = reservationOf(operation, presented, requirements, priceVersion)
     const { reserved, record, ahead } = await journal.reserve(reservation)
@@ -225,23 +244,13 @@ async function tryToAdmit(
   return null
 }
 
-/**
- * The requirements to check a payment against, at the current or an accepted former price, and that price's catalog
- * version.
- */
-function requirementsMet(
-  { recipients, methods, formerPrices }: Context,
-  operation: Operation,
-  { amount, network }: DecodedPayment,
-  version: string,
-): { readonly requirements: PaymentRequirements; readonly priceVersion: string } {
-  const offered = offeredOn(operation, recipients)
-  const recipient = offered.find((each) => each.network.caip2 === network) ?? offered[0]
-  const requirements = createRequirements(operation, methodOf(methods, recipient.network.caip2), recipient.payTo)
-  const former = amount === requirements.amount ? undefined : formerPrices?.(operation).get(amount)
-  if (former === undefined) return { requirements, priceVersion: version }
-  return { requirements: { ...requirements, amount }, priceVersion: former }
+/** What the check before the body found, unless reading took so long that the payment may have expired. */
+function freshCheck({ now }: Context, { checked }: PresentedPayment): OfflineCheck | null {
+  return checked && now().getTime() / 1000 < checked.atSeconds + CHECK_SECONDS ? checked : null
 }
+
+/** Shorter than the time for which a payment must be valid when it is checked. */
+const CHECK_SECONDS = 3
 
 /** Waits until a payment is valid. A token accepts it only after the second of `startsAt`. */
 async function untilValid({ now, pause }: Context, { startsAt }: DecodedPayment): Promise<void> {
@@ -328,13 +337,4 @@ function reservationOf(
     identifier,
     place,
   }
-}
-
-const OTHER_ROUTE: Refusal = {
-  reason: 'invalid_payment_requirements',
-  message: 'The payment was signed for another route. Request a quote from this route and sign that.',
-}
-
-function invalidError({ reason, message }: Refusal): ServiceError {
-  return new ServiceError('payment_invalid', message, { reason })
 }

@@ -1,7 +1,13 @@
 /** The payment of one request, with the data that identifies its caller. */
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
-import { decodePayment, type DecodedPayment, type PaymentMethod } from '../methods/payment-method.ts'
+import {
+  decodePayment,
+  type DecodedPayment,
+  type OfflineRefusal,
+  type PaymentMethod,
+} from '../methods/payment-method.ts'
+import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
 
 /** Identifies the caller who presents a payment. */
@@ -12,14 +18,33 @@ export interface Caller {
   readonly place: string | null
 }
 
-/** A payment with the request that it came with. */
-export interface PresentedPayment extends Caller {
+/** What the offline check of a payment found. */
+export interface OfflineCheck {
+  readonly requirements: PaymentRequirements
+  /** The catalog version of the price. */
+  readonly priceVersion: string
+  /** Null, or why the settler has to verify the proof. */
+  readonly refusal: OfflineRefusal | null
+  /** When it was checked, in seconds since the epoch. */
+  readonly atSeconds: number
+}
+
+/** A payment whose request was not read yet. */
+export interface UnreadPayment extends Caller {
   readonly payment: DecodedPayment
-  /** Digest of the operation and its input. */
-  readonly fingerprint: string
+  /** The size of the body as it is announced, in bytes; infinite if it is not. */
+  readonly bodyBytes: number
   readonly callId: string
   /** Whether somebody still waits for the answer. */
   readonly connection: Connection
+}
+
+/** A payment with the request that it came with. */
+export interface PresentedPayment extends UnreadPayment {
+  /** Digest of the operation and its input. */
+  readonly fingerprint: string
+  /** What was found before the request was read. Null: nothing was checked. */
+  readonly checked: OfflineCheck | null
 }
 
 export interface Connection {
@@ -36,6 +61,8 @@ export interface PaymentRequest {
   readonly idempotencyKey?: string
   /** An IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
   readonly client: string | null
+  /** The size of the body as it is announced, in bytes; infinite if it is not. */
+  readonly bodyBytes: number
 }
 
 /**
@@ -44,10 +71,9 @@ export interface PaymentRequest {
  * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
  */
 export function presentedPayment(
-  { id, caller, credential, idempotencyKey, client }: PaymentRequest,
-  fingerprint: string,
+  { id, caller, credential, idempotencyKey, client, bodyBytes }: PaymentRequest,
   methods: readonly PaymentMethod[],
-): PresentedPayment | null {
+): UnreadPayment | null {
   const decoded = (credential?.payments ?? []).map((each) => decodePayment(each, methods))
   const [payment, ...others] = decoded
   if (!payment) return null
@@ -56,7 +82,7 @@ export function presentedPayment(
       reason: 'invalid_payload',
     })
   const identifier = identifierOf(payment.envelope, idempotencyKey)
-  return { payment, fingerprint, identifier, place: placeOf(client), callId: id, connection: caller }
+  return { payment, identifier, place: placeOf(client), callId: id, bodyBytes, connection: caller }
 }
 
 function placeOf(client: string | null): string | null {

@@ -74,6 +74,21 @@ export async function replay(
   }
 }
 
+/**
+ * Whether a payment may get something from `replay`, other than that it has bought nothing. Knows nothing of the request,
+ * so it can be asked before the request is read.
+ */
+export async function isKnown(
+  { methods, journal, inProgress }: ReplayParts,
+  payment: DecodedPayment,
+): Promise<boolean> {
+  const entry = inProgress.find(payment.key)
+  if (entry) return entry.request.payment.proof === payment.proof || isSigned(methods, payment)
+  const record = await journal.find(payment.key)
+  if (!record || record.state === 'released') return false
+  return provesRecord(methods, payment, record) || isSigned(methods, payment)
+}
+
 /** Waits for this process's own work on the payment, if there is any, and shares its outcome with the buyer. */
 async function outcomeInProgress(
   { methods, inProgress }: ReplayParts,

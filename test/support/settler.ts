@@ -41,6 +41,8 @@ export interface ScriptedSettler extends Settler {
   next(...behaviours: Behaviour[]): void
   /** Delays every settlement until the returned function is called. */
   hold(): () => void
+  /** From now on, this account is known to hold nothing. */
+  impoverish(payer: Hex): void
   /** Makes the settler not ready for this reason; null makes it ready again. */
   down(reason: string | null): void
   /** From now on, payments that were never broadcast count as expired. */
@@ -58,6 +60,7 @@ export function createScriptedSettler(options: {
   const calls: string[] = []
   const script: Behaviour[] = []
   const reverted = new Set<PaymentKey>()
+  const poor = new Set<string>()
   let gate: Promise<void> = Promise.resolve()
   let reason: string | null = null
   let expired = false
@@ -83,6 +86,7 @@ export function createScriptedSettler(options: {
         resolve()
       }
     },
+    impoverish: (payer) => void poor.add(payer.toLowerCase()),
     down: (why) => {
       reason = why
     },
@@ -101,6 +105,12 @@ export function createScriptedSettler(options: {
       return transferOf(payment.key)
         ? { reason: 'invalid_transaction_state', message: 'This authorization is used.' }
         : null
+    },
+
+    async mayPay(payment, requirements, { proven }) {
+      calls.push('mayPay')
+      if (poor.has(payment.payer)) return { reason: 'insufficient_funds', message: 'The payer holds nothing.' }
+      return proven ? null : verify(payment, requirements, Math.floor(now().getTime() / 1000))
     },
 
     async settle({ key, payer }, { amount, payTo }, { record }) {

@@ -95,6 +95,7 @@ export function createBuyers(
       transport: 'http',
       url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
+      bodyBytes: 0,
       client: `address ${bought.calls.length}`,
       caller: callerOf(call.hangUp.signal),
       onSent: (listener) => void (confirmSent = listener),

@@ -12,6 +12,7 @@ import type { PendingTransaction } from './pending-transaction.ts'
 import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
 import { createOutcomeReader, type TransactionReceipt } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
+import { createPayerCheck } from '../payer-check.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
@@ -93,6 +94,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const wallets = createContractWallets(rpc, network.asset, factories)
   const simulate = createSimulate(rpc, wallets)
   const check = createCheck({ rpc, network, wallets, simulate })
+  const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const readOutcome = createOutcomeReader(rpc, network, depth)
   const inspect = (): Promise<string | null> => inspectAccount(context)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
@@ -120,6 +122,9 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
         const [refusal] = await Promise.all([check(transfer, checkOptions), lookingUp])
         return refusal
       }),
+
+    mayPay: (payment, _requirements, { proven }) =>
+      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
 
     settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
     status: (payment) => statusOf(context, payment),
