@@ -159,7 +159,7 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
         settled(outcome, (performance.now() - began) / 1000)
       }
     },
-    status: (record) => settler.status(record),
+    status: (record, options) => settler.status(record, options),
     health: (network) => settler.health(network),
     close: () => settler.close(),
   }

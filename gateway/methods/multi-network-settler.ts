@@ -24,7 +24,7 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
       (await on(payment.network).mayPay?.(payment, requirements, options)) ?? null,
     settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),
     // A payment on a network that is no longer configured stays open until the network is configured again.
-    status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,
+    status: async (record, options) => (await byNetwork.get(record.network)?.status(record, options)) ?? UNKNOWN,
     health(network) {
       if (network) return on(network.caip2).health()
       const states = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))

@@ -173,8 +173,11 @@ export interface Settler {
     requirements: PaymentRequirements,
     options: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: Wait },
   ): Promise<Outcome>
-  /** Finds out what became of a submitted payment, and sends it again if it was lost. Never guesses. */
-  status(payment: SubmittedPayment): Promise<Outcome>
+  /**
+   * Finds out what became of a submitted payment, and sends it again if it was lost. Never guesses. With
+   * `maySend: false` it only looks, because the buyer was told that nothing is charged.
+   */
+  status(payment: SubmittedPayment, options?: { readonly maySend?: boolean }): Promise<Outcome>
   /**
    * Whether payments can be settled on this network, or on any network if none is given. `reason` explains why not;
    * with `ready: true` it names the networks that are down. Cheap, because it returns the result of the last check.

@@ -49,7 +49,7 @@ export async function assertNotSettledLate(
 ): Promise<void> {
   const record = await journal.find(key)
   if (!mayStillSettle(record)) return
-  const outcome = await settler.status(record)
+  const outcome = await settler.status(record, { maySend: false })
   if (outcome.state !== 'settled' || outcome.provisional) return
   if (await recordLateSettlement(journal, record, outcome.transaction)) throw owedError(outcome.transaction)
 }

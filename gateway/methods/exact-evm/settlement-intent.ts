@@ -21,6 +21,8 @@ export interface FacilitatorIntent {
   readonly kind: 'facilitator'
   readonly url: string
   readonly fromBlock: number | null
+  /** The x402 version that the payer used. Absent in rows of earlier releases. */
+  readonly version?: 1 | 2
 }
 
 export type EvmIntent = ChainIntent | FacilitatorIntent

@@ -23,8 +23,6 @@ describe('a payment settled through facilitators with faults', () => {
   let first: Proxy
   let second: Proxy
   let gateway: ChainGateway
-  /** Payments whose outcome is unknown. */
-  const pending: SignedPayment[] = []
 
   before(async function () {
     gateway = await openChainGateway(this, async (chain, [node]) => {
@@ -44,8 +42,9 @@ describe('a payment settled through facilitators with faults', () => {
       return settler
     })
   })
-  afterEach(() => {
+  afterEach(async () => {
     for (const proxy of [first, second]) proxy.script(() => 'pass')
+    await gateway.chain.rpc.call('evm_setAutomine', true)
   })
   after(async () => {
     await gateway?.close()
@@ -53,6 +52,16 @@ describe('a payment settled through facilitators with faults', () => {
     await reference?.close()
   })
 
+  /** Scripts the facilitator that is asked first and the other one, whichever the gateway prefers at the moment. */
+  function scriptInOrder(ofFirstAsked: Fault, ofOther: Fault): void {
+    let asked: Proxy | null = null
+    for (const proxy of [first, second])
+      proxy.script((path) => {
+        if (path !== '/settle') return 'pass'
+        asked ??= proxy
+        return asked === proxy ? ofFirstAsked : ofOther
+      })
+  }
   const sign = async (): Promise<SignedPayment> => gateway.sign('/v1/echo/facilitated', await gateway.newBuyer())
   const settleRequests = (proxy: Proxy): number =>
     proxy.requests.filter((body) => body.includes('paymentPayload')).length
@@ -131,21 +140,76 @@ describe('a payment settled through facilitators with faults', () => {
     })
 
   for (const [name, fault] of Object.entries<Fault>({
-    'does not answer in time': 'hang',
-    'answers 500': answering({ error: 'boom' }, 500),
-    'reports a settlement that never happened': answering({ success: true, transaction: HASH }),
-    'reports a pending settlement': answering({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+    'answers 500 once': answering({ error: 'boom' }, 500),
+    'answers 200 without a meaning once': answering({ hello: 'world' }),
+    'answers something else than JSON once': { status: 200, body: '<html>' },
+    'does not answer once': 'hang',
   }))
-    it(`keeps a payment open if the facilitator ${name}, and asks no other one`, async () => {
+    it(`asks a facilitator that ${name} again, and delivers within the same call`, async () => {
+      let asked = 0
+      for (const proxy of [first, second])
+        proxy.script((path) => (path === '/settle' && ++asked === 1 ? fault : 'pass'))
+      const payment = await sign()
+      const response = await payment.pay()
+      expect(response.status).to.equal(200)
+      expect(asked).to.equal(2)
+      await expectStates(payment, SETTLED)
+      expect(await gateway.received()).to.equal(PRICE)
+    })
+
+  it('delivers through the next facilitator if one answers 500 every time', async () => {
+    scriptInOrder(answering({}, 500), 'pass')
+    const payment = await sign()
+    const { response, asked } = await pay(payment)
+    expect(response.status).to.equal(200)
+    expect(asked).to.have.members([2, 1])
+    await expectStates(payment, SETTLED)
+    expect(await gateway.received()).to.equal(PRICE)
+  })
+
+  it('charges once if a facilitator is asked again while its transaction waits for a block', async () => {
+    const payment = await sign()
+    const before = settleRequests(first) + settleRequests(second)
+    await gateway.chain.rpc.call('evm_setAutomine', false)
+    const call = payment.pay()
+    await until(() => settleRequests(first) + settleRequests(second) === before + 2)
+    await gateway.chain.rpc.call('evm_setAutomine', true)
+    await gateway.mine(1)
+    expect((await call).status).to.equal(200)
+    await expectStates(payment, SETTLED)
+    expect(await gateway.received()).to.equal(PRICE)
+  })
+
+  it('does not call a payment refused that one facilitator may have sent and another one refuses', async () => {
+    scriptInOrder(answering({}, 500), answering(failing('insufficient_funds')))
+    const payment = await sign()
+    const { response } = await pay(payment)
+    expect(await outcomeOf(response)).to.deep.equal([503, 'settlement_pending'])
+    expect(await payment.states()).to.deep.equal(SUBMITTED)
+    for (const proxy of [first, second]) proxy.script(() => 'pass')
+    await expectStates(payment, SETTLED)
+    expect(await gateway.received()).to.equal(PRICE)
+  })
+
+  for (const [name, fault] of Object.entries<Fault>({
+    'do not answer in time': 'hang',
+    'answer 500': answering({ error: 'boom' }, 500),
+    'report a settlement that never happened': answering({ success: true, transaction: HASH }),
+    'report a pending settlement': answering({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+  }))
+    it(`keeps a payment open while all facilitators ${name}, and settles it without the buyer once they work`, async () => {
       for (const proxy of [first, second]) proxy.script(onSettle(fault))
       const payment = await sign()
       const { response, asked } = await pay(payment)
       expect(response.headers.get('payment-required')).to.equal(null)
       expect(await outcomeOf(response)).to.deep.equal([503, 'settlement_pending'])
-      expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
+      expect(asked.reduce((sum, count) => sum + count)).to.be.within(1, 4)
       expect(await payment.states()).to.deep.equal(SUBMITTED)
       expect(await gateway.received()).to.equal(0n)
-      pending.push(payment)
+      for (const proxy of [first, second]) proxy.script(() => 'pass')
+      await expectStates(payment, SETTLED)
+      expect((await payment.pay()).status).to.equal(200)
+      expect(await gateway.received()).to.equal(PRICE)
     })
 
   it('does no work and charges nothing while all facilitators are down, but still serves the 402', async () => {
@@ -189,11 +253,18 @@ describe('a payment settled through facilitators with faults', () => {
     expect(await gateway.received()).to.equal(0n)
   })
 
-  it('releases payments with an unknown outcome only once they have expired by the time of the chain', async () => {
-    for (const payment of pending) expect(await payment.states()).to.deep.equal(SUBMITTED)
+  it('asks less and less often while a payment cannot be settled, and releases it only once it has expired by the time of the chain', async () => {
+    for (const proxy of [first, second]) proxy.script(onSettle(answering({ error: 'boom' }, 500)))
+    const payment = await sign()
+    const { response } = await pay(payment)
+    expect(await outcomeOf(response)).to.deep.equal([503, 'settlement_pending'])
+    const asked = (): number => settleRequests(first) + settleRequests(second)
+    const before = asked()
+    for (let times = 0; times < 20; times++)
+      expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settlement_pending'])
+    expect(asked() - before, 'twenty repeats').to.be.at.most(5)
     await gateway.chain.advance(400)
-    for (const payment of pending) await expectStates(payment, RELEASED)
-    expect(pending).to.have.length(4)
+    await expectStates(payment, RELEASED)
     expect(await gateway.received()).to.equal(0n)
   })
 })

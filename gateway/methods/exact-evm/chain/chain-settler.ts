@@ -127,7 +127,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
 
     settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
-    status: (payment) => statusOf(context, payment),
+    status: (payment, { maySend = true } = {}) => statusOf(context, payment, maySend),
 
     health() {
       const nodes = rpc.states()
@@ -215,12 +215,12 @@ async function finalOutcome(context: Context, sent: SentPayment, tx: PendingTran
   return outcome
 }
 
-async function statusOf(context: Context, payment: SubmittedPayment): Promise<Outcome> {
+async function statusOf(context: Context, payment: SubmittedPayment, maySend: boolean): Promise<Outcome> {
   const intent = intentOf(payment)
   const pending = { state: 'pending', transaction: intent?.kind === 'chain' ? intent.transaction : null } as const
   if (!intent) return pending
   try {
-    return await outcomeOfIntent(context, transferOf(payment), intent)
+    return await outcomeOfIntent(context, transferOf(payment), intent, maySend)
   } catch (error) {
     context.log.warn({ err: error, key: payment.key }, 'the outcome of a payment could not be read from the chain')
     return pending
@@ -228,18 +228,23 @@ async function statusOf(context: Context, payment: SubmittedPayment): Promise<Ou
 }
 
 /** Reads the outcome of a recorded payment, and sends it again if its transaction was lost. Throws RpcError. */
-async function outcomeOfIntent(context: Context, transfer: Transfer, intent: EvmIntent): Promise<Outcome> {
+async function outcomeOfIntent(
+  context: Context,
+  transfer: Transfer,
+  intent: EvmIntent,
+  maySend: boolean,
+): Promise<Outcome> {
   const { rpc, readOutcome } = context
   const { fromBlock } = intent
   if (intent.kind !== 'chain') return readOutcome({ ...transfer, fromBlock })
   const { transaction, batch } = intent
-  const sent = { transfer, fromBlock, isShared: batch !== undefined }
+  const sent = { transfer, fromBlock, isShared: batch !== undefined && maySend }
   const [receipt, height] = await rpc.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
   if (receipt instanceof Error || height instanceof Error) throw receipt instanceof Error ? receipt : height
   if (receipt) return outcomeOfReceipt(outcomeParts(context), sent, receipt as TransactionReceipt, Number(height))
   const outcome = await readOutcome({ ...transfer, fromBlock })
+  if (outcome.state === 'pending' && maySend) await resend(context, sent, intent)
   if (outcome.state !== 'pending') return outcome
-  await resend(context, sent, intent)
   return { state: 'pending', transaction }
 }
 

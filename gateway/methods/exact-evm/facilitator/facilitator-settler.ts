@@ -1,11 +1,13 @@
 /**
  * Settles payments through x402 facilitators, in order of preference. A facilitator is asked to settle, and the chain
- * then shows whether it did: what the facilitator reports is not trusted, neither a success nor a failure.
+ * then shows whether it did: what the facilitator reports is not trusted, neither a success nor a failure. One that
+ * gives no clear answer is asked again, and then the next one. The token accepts an authorization once, so however many
+ * facilitators send it, the buyer pays once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { DecodedPayment, Outcome, Settler, Wait, NodeState } from '../../payment-method.ts'
+import type { DecodedPayment, NodeState, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
@@ -19,6 +21,7 @@ import {
 } from '../authorization-outcome.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
+import { createRepeatSchedule, type RepeatSchedule } from './repeat-schedule.ts'
 import { createContractWallets } from '../contract-wallets.ts'
 import { transferOf } from '../eip3009.ts'
 import { type FacilitatorIntent, intentOf } from '../settlement-intent.ts'
@@ -44,6 +47,14 @@ export interface FacilitatorSettlerOptions {
 
 const HEALTH_SECONDS = 60
 const POLL_MS = 500
+const TIMEOUT_SECONDS = 15
+/** How often one facilitator is asked within a call, and the time before the second request; it doubles each time. */
+const REQUESTS_PER_FACILITATOR = 2
+const BACKOFF_MS = 500
+/** Within a call, no further request begins after this long. Later ones are left to the buyer's repeat and recovery. */
+const ASK_WITHIN_MS = 20_000
+/** How long a look at a payment waits for a facilitator that it asks again. The request itself may take longer. */
+const REPEAT_WAIT_MS = 3_000
 /**
  * Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending.
  */
@@ -59,11 +70,12 @@ interface Context {
   readonly readOutcome: ReadOutcome
   /** How long to wait for the chain to show a reported settlement at the required depth. */
   readonly confirmMs: number
+  readonly repeats: RepeatSchedule
 }
 
 /** Creates the settler of one network. It is not ready before its first health check has ended. */
 export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Settler {
-  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10 } = options
+  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = TIMEOUT_SECONDS, confirmSeconds = 10 } = options
   const { confirmBlocks = 1, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createContractWallets(rpc, network.asset, factories)
@@ -73,7 +85,8 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const confirmMs = secondsToDepth(confirmSeconds, confirmBlocks) * 1000
-  const context: Context = { rpc, network, log, clients, health, readOutcome, confirmMs }
+  const repeats = createRepeatSchedule()
+  const context: Context = { rpc, network, log, clients, health, readOutcome, confirmMs, repeats }
   void health.refresh()
 
   return {
@@ -86,17 +99,25 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
       const [first] = usable(clients)
       if (!first) throw new ServiceError('settler_unavailable')
       const fromBlock = Number(await orUnavailable(health, isOutage, () => rpc.call<Hex>('eth_blockNumber')))
-      const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock }
+      const { version } = payment.envelope
+      const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock, version }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
-      const answer = await askToSettle(context, payment, requirements)
-      return outcomeOfAnswer(context, answer, { ...transferOf(payment), fromBlock }, wait)
+      const outcome = await askToSettle(context, payment, requirements, { ...transferOf(payment), fromBlock }, wait)
+      if (outcome.state === 'pending') repeats.asked(payment.key, payment.expiresAt)
+      return outcome
     },
 
-    async status(payment) {
+    async status(payment, { maySend = true } = {}) {
       const intent = intentOf(payment)
       if (!intent) return { state: 'pending', transaction: null }
-      const outcome = await readOrPending(context, { ...transferOf(payment), fromBlock: intent.fromBlock })
-      if (outcome.state !== 'pending') return outcome
+      const sent = { ...transferOf(payment), fromBlock: intent.fromBlock }
+      let outcome = await readOrPending(context, sent)
+      if (outcome.state === 'pending' && intent.kind === 'facilitator' && maySend)
+        outcome = await askAgain(context, payment, intent, sent)
+      if (outcome.state !== 'pending') {
+        repeats.forget(payment.key)
+        return outcome
+      }
       return { state: 'pending', transaction: intent.kind === 'chain' ? intent.transaction : null }
     },
 
@@ -135,27 +156,80 @@ async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorizat
   }
 }
 
-/** Asks one facilitator after the other, until one may have broadcast the payment. */
+/**
+ * Asks one facilitator after the other. One that gives no clear answer is asked twice, and the chain is read before each
+ * further request. As soon as one of them may have sent the payment, no refusal by another proves anything.
+ */
 async function askToSettle(
-  { clients, health, log }: Context,
+  context: Context,
   payment: DecodedPayment,
   requirements: PaymentRequirements,
-): Promise<SettleAnswer> {
-  for (const client of usable(clients)) {
-    const answer = await client.settle(payment, requirements)
-    if (!isNotTaken(answer)) return answer
-    log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; trying the next one')
-  }
+  sent: SentAuthorization,
+  wait: Wait,
+): Promise<Outcome> {
+  const { clients, health, log } = context
+  const begun = performance.now()
+  let unclear = 0
+  for (const client of usable(clients))
+    for (let requests = 1; requests <= REQUESTS_PER_FACILITATOR; requests++) {
+      const answer = await client.settle(payment, requirements)
+      if (isNotTaken(answer)) {
+        log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; trying the next one')
+        break
+      }
+      if (answer.kind !== 'unknown') return outcomeOfAnswer(context, answer, sent, wait, unclear > 0)
+      const outcome = await outcomeOfAnswer(context, answer, sent, wait)
+      if (outcome.state !== 'pending' || outcome.transaction !== null) return outcome
+      if (performance.now() - begun > ASK_WITHIN_MS) return outcome
+      log.warn({ facilitator: client.url }, 'the facilitator gave no clear answer to a settlement; asking again')
+      await delay(BACKOFF_MS * 2 ** unclear)
+      unclear += 1
+    }
   void health.refresh()
-  return { kind: 'unsent' }
+  return outcomeOfAnswer(context, { kind: unclear > 0 ? 'unknown' : 'unsent' }, sent, wait)
 }
 
-/** Waits for the chain to show what a facilitator did. Only a failure that proves nothing was broadcast refuses. */
+/**
+ * Asks a facilitator again to settle a payment whose outcome is unknown, if that is due; each time another one. The
+ * request goes on by itself, and the outcome is read from the chain for a few seconds.
+ */
+async function askAgain(
+  context: Context,
+  payment: SubmittedPayment,
+  { version = 2 }: FacilitatorIntent,
+  sent: SentAuthorization,
+): Promise<Outcome> {
+  const { clients, repeats, network, log } = context
+  const able = usable(clients)
+  const times = able.length === 0 ? null : repeats.take(payment.key, payment.expiresAt)
+  const client = times === null ? undefined : able[times % able.length]
+  if (!client) return { state: 'pending', transaction: null }
+  const { amount, payTo, startsAt, expiresAt } = payment
+  const requirements = { scheme: 'exact', network, amount, payTo, maxTimeoutSeconds: Number(expiresAt - startsAt) }
+  const envelope = { version, scheme: 'exact', network: network.caip2, payload: {}, accepted: null, extensions: {} }
+  let isAnswered = false
+  log.info({ facilitator: client.url, payment: payment.key }, 'a facilitator is asked again to settle a payment')
+  const asking = client.settle({ ...payment, envelope }, requirements).then(() => {
+    isAnswered = true
+  })
+  const deadline = performance.now() + REPEAT_WAIT_MS
+  for (;;) {
+    await Promise.race([asking, delay(POLL_MS)])
+    const outcome = await readOrPending(context, sent)
+    if (outcome.state !== 'pending' || isAnswered || performance.now() > deadline) return outcome
+  }
+}
+
+/**
+ * Waits for the chain to show what a facilitator did. Only a failure that proves nothing was broadcast refuses.
+ * @param mayBeSent another request may have broadcast the payment: then a failure only says that nothing is left to do
+ */
 async function outcomeOfAnswer(
   context: Context,
   answer: SettleAnswer,
   sent: SentAuthorization,
   wait: Wait,
+  mayBeSent = false,
 ): Promise<Outcome> {
   if (answer.kind === 'unsent')
     return { state: 'refused', reason: 'unexpected_settle_error', message: 'No facilitator took the payment.' }
@@ -167,13 +241,14 @@ async function outcomeOfAnswer(
     const outcome = await readOrPending(context, sent)
     if (outcome.state !== 'pending' && !isTooShallow(outcome)) return outcome
     const isInBlock = outcome.state === 'settled'
-    if ((answer.kind !== 'success' && !isInBlock) || performance.now() > deadline) {
+    const isExpected = answer.kind === 'success' || mayBeSent || isInBlock
+    if (!isExpected || performance.now() > deadline) {
       if (isInBlock) return { state: 'pending', transaction: outcome.transaction }
       break
     }
     await delay(POLL_MS)
   }
-  if (answer.kind !== 'failure') return { state: 'pending', transaction }
+  if (answer.kind !== 'failure' || mayBeSent) return { state: 'pending', transaction }
   const { reason } = answer
   const hasFailed = transaction === null ? BEFORE_BROADCAST.test(reason) : await isReverted(context, transaction)
   if (!hasFailed) return { state: 'pending', transaction }

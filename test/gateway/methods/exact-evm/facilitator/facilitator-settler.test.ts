@@ -144,10 +144,43 @@ describe('the facilitator settler', () => {
         expect(settleRequests(second)).to.equal(0)
       })
 
-    const unclear: Readonly<Record<string, Fault>> = {
+    const unanswered: Readonly<Record<string, Fault>> = {
       hangs: 'hang',
       'answers 500': answering({ error: 'boom' }, 500),
       'answers 200 without an outcome': answering({ ok: true }),
+    }
+    for (const [name, fault] of Object.entries(unanswered))
+      it(`asks a facilitator that ${name} again, then the next one, and reports the payment as settled`, async () => {
+        const settler = open()
+        first.script(onSettle(fault))
+        expect(await settle(settler, await pay())).to.include({ state: 'settled' })
+        expect([settleRequests(first), settleRequests(second)]).to.deep.equal([2, 1])
+        expect(await received()).to.equal(PRICE)
+      })
+
+    it('only looks at the chain if the buyer was told that nothing is charged', async () => {
+      const payload = await pay()
+      const settler = open()
+      for (const proxy of [first, second]) proxy.script(onSettle(answering({ error: 'boom' }, 500)))
+      const { intent } = await settle(settler, payload)
+      for (const proxy of [first, second]) proxy.script(() => 'pass')
+      const row = submittedRecord(payload, requirements, intent as Intent)
+      expect(await open().status(row, { maySend: false })).to.include({ state: 'pending' })
+      expect(await received()).to.equal(0n)
+    })
+
+    for (const version of [1, 2] as const)
+      it(`settles a payment of version ${version} that another process left with an unknown outcome`, async () => {
+        const payload = await pay(version)
+        for (const proxy of [first, second]) proxy.script(onSettle(answering({ error: 'boom' }, 500)))
+        const { intent } = await settle(open(), payload)
+        for (const proxy of [first, second]) proxy.script(() => 'pass')
+        const row = submittedRecord(payload, requirements, intent as Intent)
+        expect(await open().status(row)).to.include({ state: 'settled' })
+        expect(await received()).to.equal(PRICE)
+      })
+
+    const unclear: Readonly<Record<string, Fault>> = {
       'reports a success that the chain does not show': answering({ success: true, transaction: HASH }),
       'names a transaction that is not mined': answering({
         success: false,
