@@ -49,7 +49,7 @@ import { createRenderer, type Render } from './http/render.ts'
 import { closeServer } from './http/server.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
-import { createErc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
+import { createErc1271Check, type Erc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
 import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
 import type { PaymentMethod, Settler } from './methods/payment-method.ts'
@@ -59,6 +59,7 @@ import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
 import { openPriceHistory, type PriceHistory } from './payments/price-history.ts'
 import { createRecovery } from './payments/recovery.ts'
+import { createWalletSignIn } from './payments/wallet-sign-in.ts'
 import type { Logger } from 'pino'
 import type { Plugin } from './plugin/plugin.ts'
 import { joinSandbox, openSandbox, type Sandbox, type SharedSandbox } from './sandbox/sandbox.ts'
@@ -66,7 +67,7 @@ import { openDatabase, type OpenDatabase } from './stores/database.ts'
 import { type Kv, openKv } from './stores/kv.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
-import { createNonceStore } from './stores/nonce-store.ts'
+import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
 import { createRedisPeers } from './stores/redis-peers.ts'
@@ -163,6 +164,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
   const metrics = createMetrics({ journal, edition: () => editions.current })
+  const readable = readableNetworks(settlement, config)
+  const accepts = createErc1271Check(readable, log)
+  const nonces = createNonceStore(stores.db, clock.wall)
+  const signIn = createWalletSignIn({ baseUrl: config.baseUrl, nonces, accepts, now: clock.wall })
   const payments = createPayments({
     network: settlement.network,
     payTo: settlement.payTo,
@@ -174,6 +179,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     settler: metrics.timed(settlement.settler),
     now: clock.wall,
     formerPrices: prices.former,
+    signIn,
     offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })
   const recovery = createRecovery({
@@ -191,14 +197,14 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const plugins = builtInPlugins({
     config,
     recipients: settlement,
-    readable: readableNetworks(settlement, config),
     warnings: () => callers.warnings,
+    accepts,
+    nonces,
     settlerHealth: (network) => settlement.settler.health(network),
     editions,
     stores,
     tokens,
     clock,
-    log,
   })
   const { setupSeconds } = overrides
   const workers = createWorkerPool()
@@ -321,14 +327,14 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
       network: findNetwork(known, config.network) ?? NETWORKS['base-sepolia'],
       payTo: config.payTo ?? NO_PAY_TO,
     },
-    readable: [],
     warnings: () => [],
+    accepts: async () => false,
+    nonces: createNonceStore(stores.db, clock.wall),
     settlerHealth: () => ({ ready: true }),
     editions,
     stores,
     tokens,
     clock,
-    log,
   })
   const workers = createWorkerPool()
   const close = async (): Promise<void> => {
@@ -430,23 +436,23 @@ async function openStores(
 interface PluginParts {
   readonly config: Config
   readonly recipients: Recipients
-  /** The nodes to read each network from. */
-  readonly readable: readonly NodesOfNetwork[]
   /** Settings that the operator should look at. */
   readonly warnings: () => readonly Warning[]
+  /** Checks the signatures of contract wallets. */
+  readonly accepts: Erc1271Check
+  readonly nonces: NonceStore
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
   readonly stores: Stores
   readonly tokens: Tokens
   readonly clock: Clock
-  readonly log: Logger
 }
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, recipients, readable, warnings, settlerHealth, editions, stores, tokens, clock, log } = parts
+  const { config, recipients, warnings, accepts, nonces, settlerHealth, editions, stores, tokens, clock } = parts
   const { baseUrl, dataMode } = config
-  const { journal, prices, db, revocations } = stores
+  const { journal, prices, revocations } = stores
   const documents = createDocumentsPlugin({
     baseUrl,
     network: recipients.network,
@@ -467,8 +473,8 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     tokens,
     baseUrl,
     revoked: revocations.ids,
-    nonces: createNonceStore(db, clock.wall),
-    accepts: createErc1271Check(readable, log),
+    nonces,
+    accepts,
     now: clock.wall,
   })
   const networks = recipientsOf(recipients).map(({ network }) => network)

@@ -44,6 +44,15 @@ export const ERRORS = {
     when: 'The payment was settled earlier and its answer is no longer kept.',
     action: 'Sign a new payment. If the answer never reached you, send the operator the transaction.',
   },
+  sign_in_required: {
+    status: 402,
+    retry: 'after_fix',
+    message:
+      'This payment was used before, so it does not prove who you are. To get its answer again, send the Idempotency-Key of the purchase, or sign in with the wallet that paid: sign the challenge of the extension sign-in-with-x and send it in SIGN-IN-WITH-X. Do not pay again.',
+    when: 'A used payment, or the look-up of one, came without proof that the caller made the purchase.',
+    action:
+      'Send the Idempotency-Key (or payment-identifier) of the purchase, or sign the challenge of `sign-in-with-x` with the wallet that paid. Do not pay again.',
+  },
   settlement_failed: {
     status: 402,
     retry: 'new_quote',
@@ -90,10 +99,9 @@ export const ERRORS = {
   forbidden: {
     status: 403,
     retry: 'never',
-    message:
-      'This answer belongs to another buyer. Send the Idempotency-Key of the purchase, or call from where it was bought.',
-    when: 'The payment was settled for another caller, so its stored answer is not replayed to this one.',
-    action: 'Call from where the answer was bought. For a plan, sign in with the wallet that paid. Do not pay again.',
+    message: 'You may not have this.',
+    when: 'A product refuses this caller.',
+    action: 'Do not send the request again: the answer stays the same.',
   },
   not_found: {
     status: 404,

@@ -7,6 +7,7 @@ import type { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from '../payments/journal/journal.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
+import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
 import type { ServerEvent, StreamRequest } from '../plugin/plugin.ts'
 
 /** Payments and access token as the caller sent them: undecoded, from whichever header, argument or _meta they came. */
@@ -26,9 +27,11 @@ export interface CallRequest {
   readonly credential: Credential | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
+  /** The header SIGN-IN-WITH-X or its counterpart in MCP, as sent. */
+  readonly signIn?: PresentedSignIn
   /** The size of the body as it is announced, in bytes: 0 without one, infinite if its size is not announced. */
   readonly bodyBytes: number
-  /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
+  /** The address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
   /** Leaves when the connection closes before the whole answer was sent. */
   readonly caller: Caller

@@ -85,7 +85,10 @@ async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenChe
   const answer = bought && !bought.mustRefetch ? bought : await produce(parts, call, raw, payment, bought)
   if (!answer.receipt?.success) return answer
   if (!bought) await payments.sold(unread)
-  request.onSent(() => noteDelivery(parts, request.id, payment.payment.key))
+  const note = (): void => noteDelivery(parts, request.id, payment.payment.key)
+  // A stream of events may never end: it is delivered when it opens.
+  if ('events' in answer) note()
+  else request.onSent(note)
   return answer
 }
 
@@ -206,7 +209,7 @@ function refused({ retired, replacement }: Operation, error: ServiceError): Serv
   return retired ? retiredError(replacement) : error
 }
 
-/** Records that the answer reached its buyer. If that fails, a replay of the answer asks for less proof: no harm done. */
+/** Records that the answer reached its buyer. If that fails, the address that bought it can fetch it for longer. */
 function noteDelivery({ payments, log }: ServeParts, call: string, key: PaymentKey): void {
   payments.delivered(key).catch((error: unknown) => log.warn({ call, err: error }, 'a delivery could not be recorded'))
 }
@@ -215,7 +218,9 @@ function noteDelivery({ payments, log }: ServeParts, call: string, key: PaymentK
 function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: IncomingCall, thrown: unknown): Answer {
   const { operation } = bound
   const receipt = thrown instanceof SettlementError ? { receipt: thrown.receipt } : {}
-  if (thrown instanceof ServiceError && thrown.status === 402 && operation.price !== null) {
+  // Whoever has to sign in gets the challenge, also on a free route.
+  const isQuoted = operation.price !== null || (thrown instanceof ServiceError && thrown.code === 'sign_in_required')
+  if (thrown instanceof ServiceError && thrown.status === 402 && isQuoted) {
     const quote = payments.quote(edition.catalog, operation, request.url, thrown)
     return { ...quoteAnswer(thrown, quote), ...receipt }
   }

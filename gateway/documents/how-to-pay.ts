@@ -44,10 +44,18 @@ export function howToPay(context: Deployment): string {
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
     `${networkNames(recipientsOf(context))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
     'The answer has the receipt in PAYMENT-RESPONSE. Only a successful answer is charged. Repeating the same request ' +
-    'with the same payment returns the same answer without a second charge. If you may repeat it from another address, ' +
-    'send the header Idempotency-Key (or the extension payment-identifier) with the purchase.'
+    'with the same payment returns the same answer without a second charge, if you prove that the purchase is yours. ' +
+    GETTING_IT_AGAIN
   )
 }
+
+/** How a buyer proves that a purchase is his. */
+const GETTING_IT_AGAIN =
+  'Send a random Idempotency-Key (or an id in the extension payment-identifier) with the purchase, keep it secret, and send ' +
+  'it again with the repetition. Without it, the wallet that paid can sign in: the refusal, a 402 with the code ' +
+  'sign_in_required, has a challenge in the extension sign-in-with-x. Sign it and repeat the request with the signature ' +
+  'in SIGN-IN-WITH-X. A purchase without an identifier is also answered again to the address it came from, until 60 ' +
+  'seconds after its first delivery; a plan is not.'
 
 /** Names the routes that common clients refuse by default and the option that allows them. Empty if there are none. */
 export function capNotes(catalog: Catalog): readonly string[] {
@@ -86,7 +94,9 @@ export function tokenNotes({ plans }: Catalog): readonly string[] {
 /** Explains how tools are paid over MCP. */
 export const MCP_NOTE =
   'Paid MCP tools accept the payment in the argument payment_signature (base64, as in the header) or in ' +
-  '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error.'
+  '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error. To get a paid answer again, send the ' +
+  'payment with the payment-identifier of the purchase, or sign the challenge of the refusal and send it in ' +
+  '_meta["x402/sign-in-with-x"].'
 
 /** Returns a program that pays for one URL with @x402/fetch. */
 export function buyerProgram(address: string, recipients: readonly Recipient[]): string {

@@ -9,9 +9,10 @@ import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import { announcedBytes, readBody, readRawBody } from './request-body.ts'
-import { type CallerAddress, placeOf } from './caller-address.ts'
+import { type CallerAddress, isLoopback } from './caller-address.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
+import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
 
 /** Where x402 clients of version 2 and 1 put a payment. */
 export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
@@ -32,6 +33,11 @@ export function headerToken(headers: IncomingHttpHeaders): string | null {
 /** Returns the Idempotency-Key header as sent. */
 export function idempotencyKey({ 'idempotency-key': key }: IncomingHttpHeaders): Pick<CallRequest, 'idempotencyKey'> {
   return typeof key === 'string' ? { idempotencyKey: key } : {}
+}
+
+/** Returns the sign-in of the caller's wallet as sent. */
+export function signInOf({ [SIGN_IN_WITH_X]: signIn }: IncomingHttpHeaders): Pick<CallRequest, 'signIn'> {
+  return typeof signIn === 'string' ? { signIn } : {}
 }
 
 /** Returns the credentials of a call, or null if it has neither a payment nor a token. */
@@ -123,9 +129,13 @@ export class HttpCaller implements Caller {
   }
 }
 
-/** Returns the place that a call comes from, or null if others may share it: then nothing may be granted because of it. */
-export function clientOf({ from }: Pick<Visit, 'from'>): string | null {
-  return from.isKnown ? placeOf(from.address) : null
+/**
+ * Returns the exact address that a call comes from, "loopback" for this machine. Null if others may share it: then nothing
+ * may be granted because of it.
+ */
+export function clientOf({ from: { address, isKnown } }: Pick<Visit, 'from'>): string | null {
+  if (!isKnown) return null
+  return isLoopback(address) ? 'loopback' : address
 }
 
 /** Returns `stream` if the caller accepts server-sent events, with the id of the last event it received. */
@@ -160,6 +170,7 @@ export function callRequest(call: HttpCall): CallRequest {
     // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
+    ...signInOf(headers),
     bodyBytes: operation.bodyMedia.length === 0 ? 0 : announcedBytes(request),
     client: clientOf(visit),
     caller,

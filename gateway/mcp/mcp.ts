@@ -16,7 +16,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import type { Credential } from '../calls/request-and-answer.ts'
+import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
@@ -32,12 +32,14 @@ import {
   headerToken,
   HttpCaller,
   idempotencyKey,
+  signInOf,
   visitOf,
 } from '../http/request.ts'
 import { answerPost, type Method, type Methods, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
+import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
 
 export interface McpParts {
   readonly editions: CurrentEdition
@@ -82,6 +84,7 @@ interface Exchange {
 /** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
 const MAX_STREAMS = 1000
 const META_PAYMENT = 'x402/payment'
+const META_SIGN_IN = `x402/${SIGN_IN_WITH_X}`
 const CAPABILITIES = { tools: { listChanged: true } }
 /** The SDK's servers would each create one, though notifications are never validated. */
 const VALIDATOR = new AjvJsonSchemaValidator()
@@ -228,6 +231,8 @@ async function callTool(
     url: publicUrl(baseUrl, tool.targetOf(input)),
     credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
     ...idempotencyKey(request.headers),
+    ...signInOf(request.headers),
+    ...metaSignIn(params),
     bodyBytes: announcedBytes(request),
     client: clientOf(visitOf(response)),
     caller,
@@ -248,6 +253,12 @@ function paymentsOf(
     if (payment === undefined || payment === null || payment === '') return []
     return [typeof payment === 'string' ? payment : isObject(payment) ? payment : JSON.stringify(payment)]
   })
+}
+
+/** Returns the sign-in of the caller's wallet in _meta: base64 text or the object. */
+function metaSignIn({ _meta }: CallToolRequest['params']): Pick<CallRequest, 'signIn'> {
+  const signIn = _meta?.[META_SIGN_IN]
+  return typeof signIn === 'string' || isObject(signIn) ? { signIn } : {}
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

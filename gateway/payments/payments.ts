@@ -20,6 +20,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
 import { createChallenge, type Quote } from '../x402/challenge.ts'
+import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
 import type { HeldAmount, Journal, Reservation } from './journal/journal.ts'
@@ -43,6 +44,7 @@ import {
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
 import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
+import type { WalletSignIn } from './wallet-sign-in.ts'
 
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
@@ -58,6 +60,8 @@ export interface PaymentsParts extends Recipients {
   readonly formerPrices?: (operation: Operation) => FormerPrices
   /** Signs the requirements of a 402; they are not signed if absent. */
   readonly offers?: Offers
+  /** Lets a wallet prove that a purchase is its own. If absent, only the identifier of the purchase proves it. */
+  readonly signIn?: WalletSignIn
 }
 
 export interface Payments {
@@ -98,22 +102,29 @@ type Context = EarlyCheckParts
 
 /** Creates the payments of one gateway. */
 export function createPayments(parts: PaymentsParts): Payments {
-  const { baseUrl, journal, log, methods, settler, now, formerPrices, pause = delay } = parts
+  const { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, pause = delay } = parts
   const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
-  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, pause, inProgress }
+  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, pause, inProgress }
+  const recipients = recipientsOf(parts)
   const context: Context = {
     ...shared,
-    recipients: recipientsOf(parts),
+    recipients,
     limitSignatureChecks: createSignatureCheckLimit(),
     largeBodies: createLargeBodyLimit(),
   }
+  const networks = recipients.map(({ network }) => network)
+  const challenges = signIn ? { signInChallenge: createSignInChallenge(parts, networks) } : {}
   const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
   const isReady = (network: Network): boolean => settler.health(network).ready
 
   return {
     quote(catalog, operation, url, error) {
       let quoteOf = quotes.get(catalog)
-      if (!quoteOf) quotes.set(catalog, (quoteOf = createChallenge({ ...parts, catalog, formats: methods, isReady })))
+      if (!quoteOf)
+        quotes.set(
+          catalog,
+          (quoteOf = createChallenge({ ...parts, ...challenges, catalog, formats: methods, isReady })),
+        )
       return quoteOf(operation, url, error)
     },
     present: (request) => presentedPayment(request, methods),
@@ -193,7 +204,9 @@ async function tryToAdmit(
   if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
   const named = identifier === null ? null : await journal.findByIdentifier(payment.payer, identifier)
-  if (named && named.key !== payment.key) throw identifierConflict(named)
+  if (named && named.key !== payment.key)
+    // Nobody has proved yet that a contract wallet signed this: it learns nothing of the wallet's purchase.
+    throw refusal ? new ServiceError('idempotency_conflict') : identifierConflict(named)
   const work = inProgress.start(presented)
   if (!work) return null
   try {

@@ -9,6 +9,7 @@ import {
 } from '../methods/payment-method.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
+import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
 
 /** Identifies the caller who presents a payment. */
 export interface Caller {
@@ -31,6 +32,8 @@ export interface OfflineCheck {
 
 /** A payment whose request was not read yet. */
 export interface UnreadPayment extends Caller {
+  /** The wallet's sign-in, as it was sent. */
+  readonly signIn: PresentedSignIn | null
   readonly payment: DecodedPayment
   /** The size of the body as it is announced, in bytes; infinite if it is not. */
   readonly bodyBytes: number
@@ -59,7 +62,9 @@ export interface PaymentRequest {
   readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
-  /** An IPv4 address, or the /64 of an IPv6 one. Null if others may call from there too. */
+  /** The header SIGN-IN-WITH-X or its counterpart in MCP, as sent. */
+  readonly signIn?: PresentedSignIn
+  /** The network address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
   /** The size of the body as it is announced, in bytes; infinite if it is not. */
   readonly bodyBytes: number
@@ -71,7 +76,7 @@ export interface PaymentRequest {
  * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
  */
 export function presentedPayment(
-  { id, caller, credential, idempotencyKey, client, bodyBytes }: PaymentRequest,
+  { id, caller, credential, idempotencyKey, signIn, client, bodyBytes }: PaymentRequest,
   methods: readonly PaymentMethod[],
 ): UnreadPayment | null {
   const decoded = (credential?.payments ?? []).map((each) => decodePayment(each, methods))
@@ -82,10 +87,19 @@ export function presentedPayment(
       reason: 'invalid_payload',
     })
   const identifier = identifierOf(payment.envelope, idempotencyKey)
-  return { payment, identifier, place: placeOf(client), callId: id, bodyBytes, connection: caller }
+  return {
+    payment,
+    identifier,
+    place: placeOf(client),
+    signIn: signIn ?? null,
+    callId: id,
+    bodyBytes,
+    connection: caller,
+  }
 }
 
-function placeOf(client: string | null): string | null {
+/** Digest of an address. */
+export function placeOf(client: string | null): string | null {
   if (client === null) return null
   return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
 }

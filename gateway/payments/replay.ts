@@ -18,22 +18,22 @@ import {
   receiptOf,
   settleAnswer,
 } from './purchase.ts'
-import { isBuyer, mustWaitForDelivery } from './replay-access.ts'
+import { ReplayAccess, type ReplayAccessParts } from './replay-access.ts'
 
-export interface ReplayParts extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'> {
+export interface ReplayParts
+  extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>, ReplayAccessParts {
   readonly methods: readonly PaymentMethod[]
   readonly pause: (ms: number) => Promise<unknown>
 }
 
 /** How often the journal is read while another process works on a payment. */
 const POLL_MS = 100
-/** How long the delivery of an answer may take. */
-const DELIVERY_MS = 10_000
 
 /**
  * Returns the answer that a payment has bought or is buying right now; null if it has bought nothing.
- * @throws ServiceError `payment_conflict` if it was used for another request, `settlement_pending` while its outcome is
- *   open, `payment_already_used` if its answer is gone, `forbidden` if the answer belongs to another caller
+ * @throws ServiceError `sign_in_required` if the caller has not proved that the purchase is his, `payment_conflict` if it
+ *   was used for another request, `settlement_pending` while its outcome is open, `payment_already_used` if its answer is
+ *   gone
  */
 export async function replay(
   parts: ReplayParts,
@@ -44,24 +44,28 @@ export async function replay(
   const { payment } = presented
   const { key } = payment
   const giveUpAt = now().getTime() + operation.timeoutSeconds * 1000
+  const access = new ReplayAccess(parts, presented, operation.plan !== null)
   for (;;) {
-    const shared = await outcomeInProgress(parts, presented)
+    const shared = await outcomeInProgress(parts, presented, access)
     if (shared) return shared
     const record = await journal.find(key)
     if (!record || record.state === 'released') {
       if (inProgress.find(key)) continue
+      // Others may have read it from the chain, and could spend it for something else.
+      if (record?.transaction && provesRecord(methods, payment, record)) await access.assert(record)
       return null
     }
     if (!provesRecord(methods, payment, record)) {
       if (isSigned(methods, payment)) throw nonceConflict(record)
       return null
     }
+    // What was bought is said to nobody but its buyer, so this comes before everything else.
+    if (isForgotten(record) && !(await access.allows(record))) throw forgottenError(record)
+    await access.assert(record)
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
     if (inProgress.find(key)) continue
-    // Another process is working on it, or its answer is being delivered: wait for the journal to show the outcome.
-    const isFresh = now().getTime() - record.updatedAt < DELIVERY_MS
-    const mustWait = record.state === 'reserved' || (mustWaitForDelivery(operation, record, presented) && isFresh)
-    if (!mustWait) {
+    // Another process is working on a reserved payment: wait for the journal to show the outcome.
+    if (record.state !== 'reserved') {
       const paid = await finishRecord(parts, operation, record, presented)
       if (paid) return paid
       continue
@@ -93,18 +97,22 @@ export async function isKnown(
 async function outcomeInProgress(
   { methods, inProgress }: ReplayParts,
   presented: PresentedPayment,
+  access: ReplayAccess,
 ): Promise<PaidAnswer | null> {
   const { payment } = presented
   const entry = inProgress.find(payment.key)
   if (!entry) return null
+  const { identifier, place, fingerprint } = entry.request
+  const { payer, network } = payment
   const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
-  if (isProved && entry.request.fingerprint !== presented.fingerprint) throw otherRequestError(null)
+  const isBuyer = isProved && (await access.allows({ payer, network, identifier, place, deliveredAt: null }))
+  if (isBuyer && fingerprint !== presented.fingerprint) throw otherRequestError(null)
   if (isProved && !hasSameTerms(entry.request.payment, payment)) throw nonceConflict(null)
   const outcome = await entry.outcome
-  // A caller who cannot prove the payment waits too, and is then treated like any other caller.
-  if (!isProved || !outcome) return null
+  // A caller who has not proved that the purchase is his waits too, and is then treated like any other caller.
+  if (!isBuyer || !outcome) return null
   if ('error' in outcome) throw outcome.error
-  return isBuyer(entry.request, presented) ? replayed(outcome.result) : null
+  return replayed(outcome.result)
 }
 
 /** Whether two payments with the same nonce authorise the same transfer. */
@@ -218,21 +226,26 @@ function isFailed(error: unknown): boolean {
 /** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer available. */
 function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
   const { answer, transaction } = record
-  const fields = { fields: { transaction } }
-  if (!answer)
-    throw new ServiceError(
-      'payment_already_used',
-      'This payment was settled and its answer is no longer stored.',
-      fields,
-    )
+  if (!answer) throw forgottenError(record)
   if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))
     throw new ServiceError(
       'payment_already_used',
       'This payment was settled, and the time to fetch its stream again is over.',
-      fields,
+      { fields: { transaction } },
     )
   const { network } = methodOf(methods, record.network)
   return { ...answer, receipt: receiptOf(record, network, payment.envelope.version, transaction ?? ''), record }
+}
+
+/** Whether the answer of a settled payment is no longer stored. How its buyer can be recognised is forgotten with it. */
+function isForgotten({ state, answer }: PaymentRecord): boolean {
+  return state === 'settled' && answer === null
+}
+
+function forgottenError({ transaction }: PaymentRecord): ServiceError {
+  return new ServiceError('payment_already_used', 'This payment was settled and its answer is no longer stored.', {
+    fields: { transaction },
+  })
 }
 
 /** Marks an answer as a replay. No RFC defines a header for this yet; `idempotent-replay` is the name in common use. */

@@ -14,6 +14,7 @@ import {
   type PaymentRequirements,
   type RequirementFormat,
 } from './payment-requirements.ts'
+import { SIGN_IN_WITH_X, type SignInChallenge } from './sign-in-with-x.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'
 
 /** One 402, ready to be sent. */
@@ -36,6 +37,8 @@ export interface ChallengeParts extends Recipients {
   readonly baseUrl: string
   /** Signs the offers; without it nothing is signed. */
   readonly offers?: Offers
+  /** Writes the challenge of a refusal that a wallet can answer by signing in. */
+  readonly signInChallenge?: SignInChallenge
 }
 
 /**
@@ -95,13 +98,14 @@ interface Prebuilt {
  * when its signed offers run out. Only an address with path parameters, or another error, is built per call.
  */
 export function createChallenge(parts: ChallengeParts): WriteChallenge {
-  const { catalog, formats, isReady, baseUrl, offers } = parts
+  const { catalog, formats, isReady, baseUrl, offers, signInChallenge } = parts
   const recipients = recipientsOf(parts)
   /** By the names of the networks that are offered, then by operation; '' stands for all networks. */
   const prebuilt = new Map<string, Map<OperationId, Prebuilt>>()
 
   function prebuiltOf(operation: Operation): Prebuilt {
-    const offered = readyRecipients(offeredOn(operation, recipients), isReady)
+    // A free route has a 402 only to ask who calls.
+    const offered = operation.price === null ? [] : readyRecipients(offeredOn(operation, recipients), isReady)
     const names = offered.length === recipients.length ? '' : offered.map(({ network }) => network.name).join()
     let byOperation = prebuilt.get(names)
     if (!byOperation) prebuilt.set(names, (byOperation = new Map()))
@@ -112,7 +116,7 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
       createRequirements(operation, formatOf(formats, network), payTo),
     )
     const docs = `${baseUrl}/docs`
-    const signing = offers ? { offers } : {}
+    const signing = { ...(offers ? { offers } : {}), ...(signInChallenge ? { signInChallenge } : {}) }
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
     const fresh = { write, bareUrl, plain: write(bareUrl, PLAIN), periodStart: offers?.periodStart() ?? 0 }
     byOperation.set(operation.id, fresh)
@@ -153,10 +157,12 @@ interface WriterParts {
   /** Address of the documentation for people. */
   readonly docs: string
   readonly offers?: Offers
+  readonly signInChallenge?: SignInChallenge
 }
 
 /** Returns the writer of 402s for one operation. */
-function createWriter({ operation, catalog, requirements, formats, bareUrl, docs, offers }: WriterParts) {
+function createWriter(parts: WriterParts) {
+  const { operation, catalog, requirements, formats, bareUrl, docs, offers, signInChallenge } = parts
   const description = shorten([operation.summary, operation.description].filter(Boolean).join(' '))
   const acceptsV2 = requirements.map((each) => formatOf(formats, each.network).acceptsV2(each))
   const requirementsV1 = requirements.filter(({ network }) => !network.v2Only)
@@ -202,13 +208,22 @@ function createWriter({ operation, catalog, requirements, formats, bareUrl, docs
     }
   }
 
+  /** The v2 object with a challenge, and with the least detail: whoever gets it knows the route. */
+  function askToSignIn(url: string, error: string): { v2: Fields; header: string } {
+    const { extensions, ...fields } = objectV2(url, error, DETAILS.length - 1)
+    const challenge = signInChallenge ? { [SIGN_IN_WITH_X]: signInChallenge(url) } : {}
+    const v2 = { ...fields, extensions: { ...(extensions as Fields), ...challenge } }
+    return { v2, header: Buffer.from(JSON.stringify(v2)).toString('base64') }
+  }
+
   // Any other address is longer than the bare one, so detail that does not fit here fits nowhere.
   const { level: firstLevel } = fitHeader(bareUrl, '', 0)
 
   return (url: string, error: ServiceError): Quote => {
     const isPaymentRequired = error.code === 'payment_required'
     const reason = error.reason ?? (isPaymentRequired ? 'Payment required.' : error.message)
-    const { v2, header } = fitHeader(url, reason, firstLevel)
+    const { v2, header } =
+      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel)
     const v1 = {
       ...error.fields,
       x402Version: 1,

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { get as httpGet, type IncomingMessage } from 'node:http'
+import { json as jsonOf } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { json, offer, payment } from '../support/agent.ts'
 import { until } from '../support/until.ts'
@@ -65,6 +66,11 @@ describe('an event stream with a price', () => {
     return answer.setEncoding('utf8')
   }
 
+  async function codeOf(refusal: IncomingMessage): Promise<unknown> {
+    expect(refusal.statusCode).to.equal(402)
+    return ((await jsonOf(refusal)) as { code: unknown }).code
+  }
+
   /** Reads until so many events have come, and leaves. */
   async function read(answer: IncomingMessage, count: number): Promise<readonly string[]> {
     let text = ''
@@ -89,18 +95,32 @@ describe('an event stream with a price', () => {
 
   it('is resumed with the same payment, without another charge, until the payment expires', async () => {
     const before = transfers()
-    const header = await payment(url, shop.wallet)
-    await read(await follow({ 'payment-signature': header }), 2)
-    const again = await follow({ 'payment-signature': header, 'last-event-id': '2' })
+    const paid = {
+      'payment-signature': await payment(url, shop.wallet),
+      'idempotency-key': 'ticks-2026-11-23-0001',
+    }
+    await read(await follow(paid), 2)
+    shop.advance(120)
+    const again = await follow({ ...paid, 'last-event-id': '2' })
     expect(again.headers['idempotent-replay']).to.equal('true')
     expect(await read(again, 2)).to.deep.equal(['3', '4'])
     expect(transfers()).to.equal(before + 1)
-    shop.advance(400)
-    const late = await follow({ 'payment-signature': header, 'last-event-id': '4' })
-    expect(late.statusCode).to.equal(402)
-    late.resume()
+    shop.advance(280)
+    const late = await follow({ ...paid, 'last-event-id': '4' })
+    expect(await codeOf(late)).to.equal('payment_already_used')
     shop.advance(-400)
     expect(transfers()).to.equal(before + 1)
+  })
+
+  it('is resumed without a key for a minute after it opened, from the same address, and then not even while it is open', async () => {
+    const paid = { 'payment-signature': await payment(url, shop.wallet) }
+    const open = await follow(paid)
+    const again = await follow(paid)
+    expect(await read(again, 2)).to.deep.equal(['1', '2'])
+    shop.advance(61)
+    expect(await codeOf(await follow(paid))).to.equal('sign_in_required')
+    shop.advance(-61)
+    expect(await read(open, 2)).to.deep.equal(['1', '2'])
   })
 
   it('is not given away if its payment cannot be settled', async () => {

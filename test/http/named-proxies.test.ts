@@ -82,7 +82,7 @@ describe('a proxy', () => {
     await bought.text()
     const key = shop.settler.transfers[0]?.key as string
     await until(async () => (await shop.gateway.journal.find(key))?.deliveredAt !== null)
-    for (const caller of ['203.0.113.7', '203.0.113.8']) expect((await present(caller)).status).to.equal(403)
+    for (const caller of ['203.0.113.7', '203.0.113.8']) expect((await present(caller)).status).to.equal(402)
   })
 
   it('that is not named is reported once in the log, and in /health', async () => {

@@ -188,7 +188,7 @@ describe('a route that requires an idempotency key', () => {
     expect(shop.settler.calls).to.deep.equal([])
     const paid = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
     expect(paid.status, 'the same payment with a key').to.equal(200)
-    expect((await send(url, header)).status, 'a repetition from the same address without a key').to.equal(200)
+    expect((await send(url, header)).status, 'a repetition from the same address without a key').to.equal(402)
     const repeated = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
     expect([repeated.status, repeated.headers.get('idempotent-replay')], 'a repetition with the key').to.deep.equal([
       200,

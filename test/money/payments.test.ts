@@ -226,10 +226,11 @@ describe('a payment', () => {
 
   it('gets its stored answer before validation, price and anything else that may have changed', async () => {
     const header = await payment(`${url}/v1/echo/kept`, shop.wallet)
-    const first = await (await send(`${url}/v1/echo/kept`, header)).text()
+    const headers = { 'idempotency-key': 'order-2026-11-23-0001' }
+    const first = await (await send(`${url}/v1/echo/kept`, header, 2, { headers })).text()
     shop.settler.down('no chain')
     shop.advance(86_000)
-    expect(await (await send(`${url}/v1/echo/kept`, header)).text()).to.equal(first)
+    expect(await (await send(`${url}/v1/echo/kept`, header, 2, { headers })).text()).to.equal(first)
   })
 
   it('is refused if one call carries two different payments', async () => {

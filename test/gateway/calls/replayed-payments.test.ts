@@ -1,11 +1,15 @@
-/** A settled payment is public. These tests present one again, as somebody could who read it from the chain. */
+/**
+ * A settled payment is public. These tests present one again while it is in progress, across restarts and through proxies.
+ * test/gateway/payments/replay-access.test.ts has the rules.
+ */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x'
 import { expect } from 'chai'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { paymentKey } from '../../../gateway/methods/payment-method.ts'
-import { ask, json, payment, send } from '../../support/agent.ts'
+import { json, payment, send } from '../../support/agent.ts'
 import { freePort, newWallet, nextRequest, openGateway, type TestGateway, until } from '../../support/gateway.ts'
 import type { Authorization } from '../../support/wallet.ts'
 
@@ -43,34 +47,28 @@ describe('a settled payment that is presented again', () => {
   const buyPlan = (header: string, address: string): Promise<Response> =>
     send(`${shop.url}/v1/passes/late/1h`, header, 2, from(address, 'POST'))
 
-  it('returns the access token only to the address it was bought from, also after a restart', async () => {
+  const refusal = async (response: Response, secret: string): Promise<void> => {
+    const text = await response.text()
+    expect(response.status, text).to.equal(402)
+    expect(JSON.parse(text)).to.include({ code: 'sign_in_required', retry: 'after_fix' })
+    expect(text).to.include('Do not pay again').and.not.to.include(secret)
+    expect(JSON.stringify([...response.headers])).not.to.contain(secret)
+    expect(response.headers.has('payment-response')).to.equal(false)
+  }
+
+  it('returns no access token to a caller without a proof, also after a restart', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const bought = await buyPlan(header, '203.0.113.7')
     const { token } = await json(bought)
     expect(token).to.be.a('string')
     const refused = async (): Promise<void> => {
-      const response = await buyPlan(header, '203.0.113.8')
-      const text = await response.text()
-      expect(response.status).to.equal(403)
-      expect(JSON.parse(text)).to.include({ code: 'forbidden', retry: 'never' })
-      expect(text).to.include('Do not pay again').and.not.to.include('eyJ')
-      expect(JSON.stringify([...response.headers])).not.to.contain('eyJ')
+      await refusal(await buyPlan(header, '203.0.113.7'), String(token))
+      await refusal(await buyPlan(header, '203.0.113.8'), String(token))
     }
     await refused()
-    const repeated = await buyPlan(header, '203.0.113.7')
-    expect(repeated.headers.get('idempotent-replay')).to.equal('true')
-    expect((await json(repeated))['token']).to.equal(token)
     await shop.close()
     shop = await openGateway(environment, { inMemory: false })
     await refused()
-    expect((await json(await buyPlan(header, '203.0.113.7')))['token']).to.equal(token)
-  })
-
-  it('treats an IPv6 /64 as one address', async () => {
-    const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
-    expect((await buyPlan(header, '2001:db8:1:2::7')).status).to.equal(200)
-    expect((await buyPlan(header, '2001:db8:1:2:ffff::9')).status).to.equal(200)
-    expect((await buyPlan(header, '2001:db8:1:3::7')).status).to.equal(403)
   })
 
   it('treats the IPv4 and IPv6 addresses of one machine as one address', async () => {
@@ -78,22 +76,22 @@ describe('a settled payment that is presented again', () => {
       ['127.0.0.2', '::1'],
       ['203.0.113.7', '::ffff:203.0.113.7'],
     ] as const) {
-      const header = await payment(`${shop.url}/v1/passes/late/1h`, newWallet(), 2, { method: 'POST' })
-      expect((await buyPlan(header, boughtFrom)).status).to.equal(200)
-      expect((await buyPlan(header, repeatedFrom)).status, repeatedFrom).to.equal(200)
-      expect((await buyPlan(header, '203.0.113.8')).status).to.equal(403)
+      const header = await payment(`${shop.url}/v1/echo/hello`, newWallet())
+      expect((await echo(header, boughtFrom)).status).to.equal(200)
+      expect((await echo(header, repeatedFrom)).status, repeatedFrom).to.equal(200)
+      expect((await echo(header, '203.0.113.8')).status).to.equal(402)
     }
   })
 
   it('tells buyers behind the same trusted proxy apart, and recognises a buyer behind another one', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     expect((await echo(header, '203.0.113.7, 198.51.100.1')).status).to.equal(200)
-    expect((await echo(header, '203.0.113.8, 198.51.100.1')).status).to.equal(403)
+    expect((await echo(header, '203.0.113.8, 198.51.100.1')).status).to.equal(402)
     expect((await echo(header, '203.0.113.7, 198.51.100.2')).status).to.equal(200)
-    expect((await echo(header, '203.0.113.7, 192.0.2.1')).status, 'a proxy nobody trusts').to.equal(403)
+    expect((await echo(header, '203.0.113.7, 192.0.2.1')).status, 'a proxy nobody trusts').to.equal(402)
   })
 
-  it('returns no token to another caller who waits while the buyer’s own call is in progress', async () => {
+  it('returns no token to a caller without a proof who waits while the buyer’s own call is in progress', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const settlement = holdSettlements()
     const buyer = buyPlan(header, '203.0.113.7')
@@ -101,20 +99,14 @@ describe('a settled payment that is presented again', () => {
     const others = await allArrived(2, () => [buyPlan(header, '203.0.113.7'), buyPlan(header, '203.0.113.8')])
     settlement.release()
     const statuses = (await Promise.all([buyer, ...others])).map(({ status }) => status)
-    expect(statuses).to.deep.equal([200, 200, 403])
+    expect(statuses).to.deep.equal([200, 402, 402])
   })
 
   it('returns a delivered answer only to the address it was bought from, also after a restart', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const from = (address: string) => echo(header, address)
     const first = await (await from('203.0.113.7')).text()
-    const refused = async (): Promise<void> => {
-      const response = await from('203.0.113.8')
-      const body = await json(response)
-      expect(response.status).to.equal(403)
-      expect(body).to.include({ code: 'forbidden', retry: 'never' }).and.not.have.property('said')
-      expect(response.headers.has('payment-response')).to.equal(false)
-    }
+    const refused = async (): Promise<void> => refusal(await from('203.0.113.8'), '"said"')
     await refused()
     await shop.close()
     shop = await openGateway(environment, { inMemory: false })
@@ -132,10 +124,34 @@ describe('a settled payment that is presented again', () => {
     settlement.release()
     const rightAfter = buyer.then(() => echo(header, '203.0.113.9'))
     const statuses = (await Promise.all([buyer, rightAfter, ...others])).map(({ status }) => status)
-    expect(statuses).to.deep.equal([200, 403, 403, 403, 403, 403, 403])
+    expect(statuses).to.deep.equal([200, 402, 402, 402, 402, 402, 402])
   })
 
-  it('returns an answer that was never delivered to any address, since the buyer may have moved', async () => {
+  it('that failed on the chain, where others can read it, buys something for its buyer only', async () => {
+    const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
+    shop.settler.next('revert')
+    expect((await echo(header, '203.0.113.7')).status).to.equal(402)
+    const stolen = await send(`${shop.url}/v1/echo/other`, header, 2, from('203.0.113.8'))
+    await refusal(stolen, '"said"')
+    const signIn = { headers: { 'x-forwarded-for': '203.0.113.8', 'sign-in-with-x': await signedIn(header) } }
+    expect((await send(`${shop.url}/v1/echo/other`, header, 2, signIn)).status).to.equal(200)
+  })
+
+  it('tells nobody with a forged payment of a contract wallet what was bought under an idempotency key', async () => {
+    const url = `${shop.url}/v1/echo/hello`
+    const headers = { 'idempotency-key': 'order-1' }
+    expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(200)
+    const decoded = JSON.parse(Buffer.from(await payment(url, shop.wallet), 'base64').toString()) as {
+      payload: { signature: string }
+    }
+    const payload = { ...decoded.payload, signature: `0x01${'ab'.repeat(65)}` }
+    const forged = Buffer.from(JSON.stringify({ ...decoded, payload })).toString('base64')
+    const refused = await send(url, forged, 2, { headers })
+    expect(refused.status).to.equal(409)
+    expect(await refused.text()).not.to.contain('/v1/echo')
+  })
+
+  it('returns an answer that was never delivered to the address that bought it, and counts a minute from then', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const settlement = holdSettlements()
     const leaving = new AbortController()
@@ -148,58 +164,30 @@ describe('a settled payment that is presented again', () => {
     await closed
     settlement.release()
     await until(async () => (await shop.gateway.journal.find(keyOf(header)))?.state === 'settled')
-    shop.advance(11)
-    const response = await echo(header, '203.0.113.8')
+    shop.advance(3600)
+    await refusal(await echo(header, '203.0.113.8'), '"said"')
+    const response = await echo(header, '203.0.113.7')
     expect([response.status, response.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])
     await response.text()
     await until(async () => (await shop.gateway.journal.find(keyOf(header)))?.deliveredAt !== null)
-    expect((await echo(header, '203.0.113.9')).status).to.equal(403)
+    expect((await echo(header, '203.0.113.7')).status).to.equal(200)
+    shop.advance(61)
+    await refusal(await echo(header, '203.0.113.7'), '"said"')
+    shop.advance(-3661)
     expect(shop.settler.transfers.filter(({ key }) => key === keyOf(header))).to.have.length(1)
   })
 
-  it('returns the answer of a named purchase to anyone who sends its idempotency key, and to nobody with another key', async () => {
-    const name = { 'idempotency-key': 'order-2026-11-20-0042' }
-    for (const path of ['/v1/echo/hello', '/v1/passes/late/1h'] as const) {
-      const method = path.startsWith('/v1/passes') ? 'POST' : 'GET'
-      const header = await payment(`${shop.url}${path}`, newWallet(), 2, { method })
-      const present = (address: string, headers = {}): Promise<Response> =>
-        send(`${shop.url}${path}`, header, 2, { method, headers: { 'x-forwarded-for': address, ...headers } })
-      const bytes = await (await present('203.0.113.7', name)).text()
-      for (const [address, headers] of [
-        ['203.0.113.8', {}],
-        ['203.0.113.7', { 'idempotency-key': 'order-2026-11-20-0043' }],
-        ['203.0.113.8', { 'idempotency-key': 'order-2026-11-20-0043' }],
-      ] as const) {
-        const refused = await present(address, headers)
-        expect(refused.status, path).to.equal(409)
-        expect(await json(refused)).to.include({ code: 'idempotency_conflict', retry: 'same_payment' })
-      }
-      for (const [address, headers] of [
-        ['203.0.113.8', name],
-        ['203.0.113.7', {}],
-      ] as const) {
-        const repeated = await present(address, headers)
-        expect([repeated.status, await repeated.text()], path).to.deep.equal([200, bytes])
-      }
+  /** Answers the challenge that a caller without a proof gets. */
+  async function signedIn(header: string): Promise<string> {
+    const refused = await send(`${shop.url}/v1/echo/hello`, header, 2, from('203.0.113.8'))
+    const required = Buffer.from(refused.headers.get('payment-required') ?? '', 'base64').toString()
+    const { extensions } = JSON.parse(required) as {
+      extensions: { 'sign-in-with-x': { info: { uri: string }; supportedChains: object[] } }
     }
-  })
-
-  it('accepts the idempotency key of a purchase over MCP too, in the header of the POST', async () => {
-    const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
-    const name = { 'idempotency-key': 'order-2026-11-20-0044' }
-    const elsewhere = { 'x-forwarded-for': '203.0.113.8' }
-    const bought = await send(`${shop.url}/v1/echo/hello`, header, 2, { headers: name })
-    const params = { name: 'get_echo', arguments: { word: 'hello', payment_signature: header } }
-    const call = async (headers: Record<string, string>) => {
-      const accept = 'application/json, text/event-stream'
-      const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
-      const response = await ask(`${shop.url}/mcp`, { method: 'POST', body, headers: { accept, ...headers } })
-      const { result } = (await response.json()) as { result: { structuredContent: Record<string, unknown> } }
-      return result.structuredContent
-    }
-    expect(await call(elsewhere)).to.include({ code: 'idempotency_conflict' })
-    expect(await call({ ...elsewhere, ...name })).to.deep.equal(await json(bought))
-  })
+    const { info, supportedChains } = extensions['sign-in-with-x']
+    const signed = { ...info, ...supportedChains[0] } as unknown as Parameters<typeof createSIWxPayload>[0]
+    return encodeSIWxHeader(await createSIWxPayload(signed, shop.wallet, info.uri))
+  }
 
   const echo = (header: string, address: string, sent: { signal?: AbortSignal } = {}): Promise<Response> =>
     send(`${shop.url}/v1/echo/hello`, header, 2, { ...from(address), ...sent })

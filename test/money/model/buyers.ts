@@ -1,7 +1,8 @@
 /**
  * Buyers who follow the rules and trust the answers. After a lost connection or a pending settlement they repeat the same
  * payment. They sign a new one only after the gateway said that nothing was charged. A buyer who is charged twice under
- * these rules was charged twice by the gateway. Every call comes from a different address.
+ * these rules was charged twice by the gateway. A purchase without an identifier is made from one address, one with an
+ * identifier from a different address each time.
  */
 import { callerOf } from '../../../gateway/editions/timeout.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/request-and-answer.ts'
@@ -9,8 +10,8 @@ import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
 
 /**
- * How a buyer understands an answer. `uncharged`: the gateway said that it took no money. `refused`: the answer was
- * already delivered to another address.
+ * How a buyer understands an answer. `uncharged`: the gateway said that it took no money. `refused`: the buyer has to prove
+ * that the purchase is his.
  */
 export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'refused' | 'lost'
 
@@ -96,7 +97,7 @@ export function createBuyers(
       url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
       bodyBytes: 0,
-      client: `address ${bought.calls.length}`,
+      client: purchase.identifier === null ? `address of ${purchase.word}` : `address ${bought.calls.length}`,
       caller: callerOf(call.hangUp.signal),
       onSent: (listener) => void (confirmSent = listener),
       read: async () => ({ params: {}, query: { word }, body: null }),
@@ -159,6 +160,6 @@ function verdictOf({ status, receipt, error }: Answer): Verdict {
   if (error?.retry === 'same_payment' && error.code !== 'idempotency_conflict') return 'pending'
   if (error?.code === 'payment_conflict') return 'conflict'
   if (error?.code === 'payment_already_used') return 'spent'
-  if (error?.code === 'forbidden') return 'refused'
+  if (error?.code === 'sign_in_required') return 'refused'
   return 'uncharged'
 }
