@@ -59,7 +59,7 @@ import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
 import { openPriceHistory, type PriceHistory } from './payments/price-history.ts'
 import { createRecovery } from './payments/recovery.ts'
-import { createWalletSignIn } from './payments/wallet-sign-in.ts'
+import { createWalletSignIn, type WalletSignIn } from './payments/wallet-sign-in.ts'
 import type { Logger } from 'pino'
 import type { Plugin } from './plugin/plugin.ts'
 import { joinSandbox, openSandbox, type Sandbox, type SharedSandbox } from './sandbox/sandbox.ts'
@@ -200,6 +200,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     warnings: () => callers.warnings,
     accepts,
     nonces,
+    signIn,
     settlerHealth: (network) => settlement.settler.health(network),
     editions,
     stores,
@@ -321,6 +322,8 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   const editions = createSwap({ prepare: async () => {}, now: clock.wall, log })
   // An error in networks.json is among the issues of the catalog, so it must not fail here.
   const { known } = knownNetworks(config.catalogDir)
+  const accepts = async (): Promise<boolean> => false
+  const nonces = createNonceStore(stores.db, clock.wall)
   const plugins = builtInPlugins({
     config,
     recipients: {
@@ -328,8 +331,9 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
       payTo: config.payTo ?? NO_PAY_TO,
     },
     warnings: () => [],
-    accepts: async () => false,
-    nonces: createNonceStore(stores.db, clock.wall),
+    accepts,
+    nonces,
+    signIn: createWalletSignIn({ baseUrl: config.baseUrl, nonces, accepts, now: clock.wall }),
     settlerHealth: () => ({ ready: true }),
     editions,
     stores,
@@ -441,6 +445,7 @@ interface PluginParts {
   /** Checks the signatures of contract wallets. */
   readonly accepts: Erc1271Check
   readonly nonces: NonceStore
+  readonly signIn: WalletSignIn
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
   readonly stores: Stores
@@ -450,7 +455,8 @@ interface PluginParts {
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, recipients, warnings, accepts, nonces, settlerHealth, editions, stores, tokens, clock } = parts
+  const { config, recipients, warnings, accepts, nonces, signIn, settlerHealth, editions, stores, tokens, clock } =
+    parts
   const { baseUrl, dataMode } = config
   const { journal, prices, revocations } = stores
   const documents = createDocumentsPlugin({
@@ -481,7 +487,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
   return [
     documents,
     createPlansPlugin({ tokens, baseUrl, reissue }),
-    createReceiptsPlugin({ tokens, networks, journal, now: clock.wall }),
+    createReceiptsPlugin({ tokens, networks, journal, signIn, now: clock.wall }),
   ]
 }
 

@@ -48,8 +48,8 @@ export const ERRORS = {
     status: 402,
     retry: 'after_fix',
     message:
-      'This payment was used before, so it does not prove who you are. To get its answer again, send the Idempotency-Key of the purchase, or sign in with the wallet that paid: sign the challenge of the extension sign-in-with-x and send it in SIGN-IN-WITH-X. Do not pay again.',
-    when: 'A used payment, or the look-up of one, came without proof that the caller made the purchase.',
+      'Others can read a used payment from the chain, so it does not prove that the purchase is yours. Send the Idempotency-Key of the purchase, or sign in with the wallet that paid: sign the challenge of the extension sign-in-with-x and repeat the request with it in SIGN-IN-WITH-X. Do not pay again.',
+    when: 'A used payment, or the look-up of one, came without a proof that the purchase is the caller’s.',
     action:
       'Send the Idempotency-Key (or payment-identifier) of the purchase, or sign the challenge of `sign-in-with-x` with the wallet that paid. Do not pay again.',
   },

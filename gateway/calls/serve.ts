@@ -155,6 +155,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission): Awaitab
       asOf,
       ...(request.stream ? { stream: request.stream } : {}),
       caller: request.caller,
+      claimed: request,
     }
     const value = traced('handle', traces, () => bound.handle(handled))
     const settled = andThen(value, (value) => {

@@ -8,6 +8,7 @@ import { isShared } from '../plugin/immutable.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
 import { createAsk, assertUsable } from './calls-between-products.ts'
 import type { Breaker } from './circuit-breaker.ts'
+import { CLAIMED } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
 import { withTimeout } from './timeout.ts'
@@ -113,12 +114,22 @@ function produce(context: Context, call: HandledCall): unknown {
 /** The call as the handler gets it. Its signal also ends with the timeout, and with the stream if it asks for one. */
 function callOf(
   { operation, edition }: Context,
-  { id, catalog, input, access, asOf, stream }: HandledCall,
+  { id, catalog, input, access, asOf, stream, claimed }: HandledCall,
   timeout: { readonly signal: AbortSignal },
   streamEnd: AbortController | null,
 ): Call {
   const ending = streamEnd ? { signal: AbortSignal.any([timeout.signal, streamEnd.signal]) } : timeout
-  const known = { id, operation, catalog, input, access, asOf, [ENDING]: ending, ...(stream ? { stream } : {}) }
+  const known = {
+    id,
+    operation,
+    catalog,
+    input,
+    access,
+    asOf,
+    [ENDING]: ending,
+    [CLAIMED]: claimed,
+    ...(stream ? { stream } : {}),
+  }
   const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
   return Object.assign(call, { ask: createAsk(edition(), operation.product, call, operation.maxFreshnessSeconds) })
 }

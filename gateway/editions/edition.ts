@@ -5,6 +5,7 @@
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
+import type { ClaimedRequest } from '../payments/presented-payment.ts'
 import type { Caller } from './timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
@@ -19,7 +20,11 @@ export interface RawInput {
 }
 
 /** A call of a bound operation, which adds the `ask` of its product and a signal that also ends with its timeout. */
-export type HandledCall = Omit<Call, 'ask' | 'signal'> & { readonly caller: Caller }
+export type HandledCall = Omit<Call, 'ask' | 'signal'> & {
+  readonly caller: Caller
+  /** The caller's request. Absent if another product asks. */
+  readonly claimed?: ClaimedRequest
+}
 
 export interface BoundOperation {
   readonly operation: Operation

@@ -8,7 +8,7 @@ import {
   type PaymentMethod,
 } from '../methods/payment-method.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { identifierOf } from '../x402/payment-identifier.ts'
+import { identifierInHeader, identifierOf } from '../x402/payment-identifier.ts'
 import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
 
 /** Identifies the caller who presents a payment. */
@@ -31,9 +31,7 @@ export interface OfflineCheck {
 }
 
 /** A payment whose request was not read yet. */
-export interface UnreadPayment extends Caller {
-  /** The wallet's sign-in, as it was sent. */
-  readonly signIn: PresentedSignIn | null
+export interface UnreadPayment extends Claim {
   readonly payment: DecodedPayment
   /** The size of the body as it is announced, in bytes; infinite if it is not. */
   readonly bodyBytes: number
@@ -55,17 +53,27 @@ export interface Connection {
   readonly hasLeft: boolean
 }
 
-/** The parts of a request that payments need. */
-export interface PaymentRequest {
-  readonly id: string
-  readonly caller: Connection
-  readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
+/** What a request brings to prove that a purchase is its caller's. */
+export interface ClaimedRequest {
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
   /** The header SIGN-IN-WITH-X or its counterpart in MCP, as sent. */
   readonly signIn?: PresentedSignIn
   /** The network address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
+}
+
+/** A caller who says that a purchase is his. */
+export interface Claim extends Caller {
+  /** The wallet's sign-in, as it was sent. */
+  readonly signIn: PresentedSignIn | null
+}
+
+/** The parts of a request that payments need. */
+export interface PaymentRequest extends ClaimedRequest {
+  readonly id: string
+  readonly caller: Connection
+  readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
   /** The size of the body as it is announced, in bytes; infinite if it is not. */
   readonly bodyBytes: number
 }
@@ -98,8 +106,16 @@ export function presentedPayment(
   }
 }
 
-/** Digest of an address. */
-export function placeOf(client: string | null): string | null {
+/**
+ * The claim of a request without a payment.
+ * @throws InvalidInput (422) for a malformed Idempotency-Key
+ */
+export function claimOf({ idempotencyKey, signIn, client }: ClaimedRequest): Claim {
+  const identifier = idempotencyKey === undefined ? null : identifierInHeader(idempotencyKey)
+  return { identifier, place: placeOf(client), signIn: signIn ?? null }
+}
+
+function placeOf(client: string | null): string | null {
   if (client === null) return null
   return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
 }

@@ -10,18 +10,13 @@
  * opens a plan, whose token is good for days.
  */
 import { ERRORS, ServiceError } from '../errors.ts'
-import type { PresentedSignIn, SignInRefusal } from '../x402/sign-in-with-x.ts'
+import type { SignInRefusal } from '../x402/sign-in-with-x.ts'
 import type { PaymentRecord } from './journal/journal.ts'
-import type { Caller } from './presented-payment.ts'
-import type { WalletSignIn } from './wallet-sign-in.ts'
-
-/** What a caller brings to prove that a purchase is his. */
-export interface Claim extends Caller {
-  readonly signIn: PresentedSignIn | null
-}
+import type { Claim } from './presented-payment.ts'
+import type { PayingWallet, WalletSignIn } from './wallet-sign-in.ts'
 
 /** What is known of the purchase. `deliveredAt` is null while nothing was delivered, in milliseconds since the epoch. */
-export type Purchased = Pick<PaymentRecord, 'payer' | 'network' | 'identifier' | 'place' | 'deliveredAt'>
+export type Purchased = Pick<PaymentRecord, 'identifier' | 'place' | 'deliveredAt'> & PayingWallet
 
 export interface ReplayAccessParts {
   /** Absent where nobody can sign in. */

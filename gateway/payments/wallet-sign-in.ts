@@ -26,10 +26,13 @@ export interface WalletSignInParts extends SignInParts {
   readonly accepts: Erc1271Check
 }
 
-/** A wallet on the network, CAIP-2, where it paid. The same address may be another contract elsewhere. */
 export interface PayingWallet {
   readonly payer: Hex
-  readonly network: string
+  /**
+   * Where it paid, CAIP-2. The same address may be another contract elsewhere. Null if it has not paid: then no chain is
+   * asked about it.
+   */
+  readonly network: string | null
 }
 
 /**
@@ -51,6 +54,7 @@ export function createWalletSignIn(parts: WalletSignInParts): WalletSignIn {
     const signature = signIn.signature as Hex
     const signer = await recoverAddress({ hash, signature }).catch(() => null)
     if (signer?.toLowerCase() !== wallet) {
+      if (network === null) return WRONG_SIGNATURE
       await limitSignatureChecks(wallet)
       const isAccepted = await parts.accepts({ caip2: network }, payer, hash, signature).catch(() => {
         throw new Unavailable('The chain cannot check the sign-in of this wallet now; sign in again.', 10)

@@ -20,7 +20,10 @@ const HEADER_ID = /^[\x21-\x7e]{1,255}$/
  * @throws InvalidInput if the header is malformed, or differs from the extension
  */
 export function identifierOf({ extensions }: PaymentEnvelope, header: string | undefined): string | null {
-  const [inPayment, inHeader] = [extensionId(extensions[EXTENSION]), header === undefined ? null : headerId(header)]
+  const [inPayment, inHeader] = [
+    extensionId(extensions[EXTENSION]),
+    header === undefined ? null : identifierInHeader(header),
+  ]
   if (inPayment !== null && inHeader !== null && inPayment !== inHeader)
     throw invalidHeader(`Idempotency-Key differs from the ${EXTENSION} in the payment. Send one of them.`)
   return inPayment ?? inHeader
@@ -36,7 +39,8 @@ function extensionId(extension: unknown): string | null {
   })
 }
 
-function headerId(header: string): string {
+/** Returns the identifier in Idempotency-Key. Throws InvalidInput if it is malformed. */
+export function identifierInHeader(header: string): string {
   const id = /^"(.*)"$/.exec(header)?.[1] ?? header
   if (HEADER_ID.test(id)) return id
   throw invalidHeader('Idempotency-Key must be 1 to 255 visible ASCII characters.')

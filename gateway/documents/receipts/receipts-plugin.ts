@@ -1,7 +1,11 @@
 /** The built-in plugin that verifies receipts, shows them to people, and tells a payer the state of a payment. */
 import { findNetwork, type Network, type Hex } from '../../config/networks.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
+import { claimedBy } from '../../editions/claimed-request.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
+import { claimOf } from '../../payments/presented-payment.ts'
+import { ReplayAccess } from '../../payments/replay-access.ts'
+import type { WalletSignIn } from '../../payments/wallet-sign-in.ts'
 import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 import { OFFER_TYPE } from '../../x402/signed-offers.ts'
@@ -14,6 +18,8 @@ export interface ReceiptParts {
   readonly now: () => Date
   /** Absent without a journal, in which payments are looked up. */
   readonly journal?: Pick<Journal, 'find'>
+  /** Checks the sign-in of a payer. */
+  readonly signIn?: WalletSignIn
 }
 
 interface Verified {
@@ -35,7 +41,7 @@ interface PaymentParams {
 const EXPIRED = 'It is ours and unaltered, but it has expired: ask for a fresh quote.'
 
 /** The plugin "receipts". */
-export function createReceiptsPlugin({ tokens, networks, journal, now }: ReceiptParts): Plugin {
+export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }: ReceiptParts): Plugin {
   /** `id` is a name or a CAIP-2 id. */
   async function find(id: string, payer: Hex, nonce: Hex): Promise<PaymentRecord | null> {
     const network = findNetwork(networks, id)
@@ -59,12 +65,17 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
     return { valid: true, reason: null, receipt, offer: null, ledger: isOurs ? (record?.state ?? null) : null }
   }
 
-  /** Only the payer knows the signature before settlement. Without it, the answer is the same as for no payment. */
-  async function getPayment({ input }: Call<{ params: PaymentParams; query: { signature: string }; body: unknown }>) {
-    const { network, payer, nonce } = input.params
+  /**
+   * Tells what became of a payment to its payer. Anybody can read payer, nonce and signature from the chain, so the caller
+   * has to prove the purchase as for its answer. Without a proof it makes no difference whether the payment exists.
+   */
+  async function getPayment(call: Call<{ params: PaymentParams; query: object; body: unknown }>) {
+    const { network, payer, nonce } = call.input.params
     const record = await find(network, payer, nonce)
-    if (record?.proof.toLowerCase() !== input.query.signature.toLowerCase())
-      throw new NotFound('No such payment exists, or this is not its signature.')
+    const isPlan = record !== null && (call.catalog.operations.get(record.operation)?.plan ?? null) !== null
+    const access = new ReplayAccess({ signIn, now }, claimOf(claimedBy(call) ?? { client: null }), isPlan)
+    await access.assert(record ?? { payer, ...NOTHING_BOUGHT })
+    if (!record) throw new NotFound('This wallet has made no such payment here.')
     const body = paymentOf(record)
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
   }
@@ -84,6 +95,8 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
     }),
   })
 }
+
+const NOTHING_BOUGHT = { network: null, identifier: null, place: null, deliveredAt: null } as const
 
 const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 

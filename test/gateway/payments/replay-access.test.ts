@@ -3,6 +3,9 @@
  * unmodified x402 clients, wallets are keys and contracts on a real chain, and the thief sends what a buyer has sent.
  */
 import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import {
   createSIWxClientExtension,
@@ -21,6 +24,7 @@ import { type ContractWallets, createContractWallets } from '../../support/contr
 import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../../support/payments.ts'
 
+const ROOT = resolve(import.meta.dirname, '../../..')
 const HOME = '203.0.113.7'
 const ELSEWHERE = '198.51.100.9'
 const RICH = 10_000_000n
@@ -51,6 +55,7 @@ describe('an answer that was bought', () => {
   let chain: TestChain
   let wallets: ContractWallets
   let shop: TestGateway
+  let catalog: string
   before(async function () {
     chain = await startChain(this)
     wallets = await createContractWallets(chain)
@@ -67,12 +72,16 @@ describe('an answer that was bought', () => {
     })
     const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
     // The tests call through a proxy on this machine, which reports where they come from.
-    const environment = { RPC_URL: rpcUrl, TRUSTED_PROXIES: '127.0.0.1 ::1' }
+    catalog = mkdtempSync(join(tmpdir(), 'tollgate-bought-'))
+    cpSync(join(ROOT, 'test/fixtures/shop/catalog'), catalog, { recursive: true })
+    cpSync(join(ROOT, 'catalog/receipts.json'), join(catalog, 'receipts.json'))
+    const environment = { RPC_URL: rpcUrl, TRUSTED_PROXIES: '127.0.0.1 ::1', CATALOG_DIR: catalog }
     shop = await openGateway(environment, { settlement })
   })
   after(async () => {
     await shop?.close()
     await chain?.stop()
+    if (catalog) rmSync(catalog, { recursive: true, force: true })
   })
 
   // A buyer signs by the real time, so the clock goes back after each test.
@@ -109,10 +118,13 @@ describe('an answer that was bought', () => {
     return { ...sent, answer, text }
   }
 
-  async function recordOf({ headers }: Captured) {
-    const { payload } = JSON.parse(Buffer.from(headers['payment-signature'] ?? '', 'base64').toString()) as {
-      payload: { authorization: { from: string; nonce: string } }
+  const paymentIn = ({ headers }: Captured) =>
+    JSON.parse(Buffer.from(headers['payment-signature'] ?? '', 'base64').toString()) as {
+      payload: { signature: string; authorization: { from: string; nonce: string } }
     }
+
+  async function recordOf(bought: Captured) {
+    const { payload } = paymentIn(bought)
     const { caip2, asset } = chain.network
     const { from, nonce } = payload.authorization
     const record = await shop.gateway.journal.find(`${caip2}/${asset}/${from}/${nonce}`.toLowerCase())
@@ -359,6 +371,79 @@ describe('an answer that was bought', () => {
       // The buyer learns that the payment was for another request.
       const conflict = await again(bought, { path: '/v1/echo/other' })
       expect([conflict.status, (await json(conflict))['code']]).to.deep.equal([409, 'payment_conflict'])
+    })
+  })
+
+  describe('is not told by the look-up of its payment', () => {
+    /** Looks the payment up as anybody can who has read it from the chain. */
+    async function lookUp(
+      bought: Captured,
+      change: Change & { readonly nonce?: string } = {},
+      send: typeof fetch = fetch,
+    ): Promise<Response> {
+      const { payer, identity } = await recordOf(bought)
+      const nonce = change.nonce ?? identity
+      const { payload } = paymentIn(bought)
+      const path = `/v1/payments/base-sepolia/${payer}/${nonce}?signature=${payload.signature}`
+      const headers = { 'x-forwarded-for': change.from ?? HOME, ...(change.headers as Record<string, string>) }
+      return send(`${shop.url}${path}`, { headers })
+    }
+    const paying = (account: LocalAccount): typeof fetch => {
+      const client = new x402Client().register('eip155:84532', new ExactEvmScheme(account))
+      client.registerExtension(createSIWxClientExtension({ signers: [account] }))
+      return wrapFetchWithPayment(fetch, client)
+    }
+
+    it('to those who read the chain: they get the refusal that they get for a payment that does not exist', async () => {
+      const account = await buyer()
+      const bought = await buy(ECHO, account)
+      const named = await buy(ECHO, account, { headers: { 'idempotency-key': `${KEY}-look` } })
+      later(61)
+      const bodies = []
+      for (const response of [
+        await lookUp(bought),
+        await lookUp(bought, { from: ELSEWHERE }),
+        await lookUp(named, { headers: { 'idempotency-key': KEY } }),
+        await lookUp(named),
+        await lookUp(bought, { nonce: `0x${'77'.repeat(32)}` }),
+      ]) {
+        const text = await response.clone().text()
+        await refused(response, '/v1/echo')
+        expect(text).to.not.match(/settled|delivered|echo/)
+        bodies.push(text)
+      }
+      expect(new Set(bodies).size).to.equal(1)
+      const plan = await buy(PASS, account, { method: 'POST' })
+      await refused(await lookUp(plan), 'passes')
+    })
+
+    it('except to its buyer: by the key, at the address within a minute, and by a sign-in through the stock client', async () => {
+      const account = await buyer()
+      const named = await buy(ECHO, account, { headers: { 'idempotency-key': `${KEY}-state` } })
+      const byKey = await lookUp(named, { from: ELSEWHERE, headers: { 'idempotency-key': `${KEY}-state` } })
+      expect(byKey.headers.get('cache-control')).to.equal('private, no-store')
+      expect(await json(byKey)).to.include({ state: 'settled', route: 'GET /v1/echo/{word}', answer_kept: true })
+      const bought = await buy(ECHO, account)
+      expect((await lookUp(bought)).status).to.equal(200)
+      const before = await chain.balanceOf(PAY_TO)
+      const signedIn = await lookUp(bought, { from: ELSEWHERE }, paying(account))
+      expect(await json(signedIn)).to.include({ state: 'settled', payer: account.address.toLowerCase() })
+      expect(await chain.balanceOf(PAY_TO)).to.equal(before)
+      const contract = await wallets.newWallet({ deployed: true, balance: RICH })
+      const ofContract = await buy(ECHO, contract)
+      expect((await lookUp(ofContract, { from: ELSEWHERE }, paying(contract))).status).to.equal(200)
+    })
+
+    it('and not to another wallet that signs in; the wallet itself learns that a payment does not exist', async () => {
+      const account = await buyer()
+      const bought = await buy(ECHO, account)
+      const challenge = await refused(await lookUp(bought, { from: ELSEWHERE }), '/v1/echo')
+      const foreign = { 'sign-in-with-x': await signIn(challenge, newWallet()) }
+      await refused(await lookUp(bought, { from: ELSEWHERE, headers: foreign }), '/v1/echo')
+      const own = { 'sign-in-with-x': await signIn(challenge, account, { nonce: 'b'.repeat(32) }) }
+      const absent = await lookUp(bought, { from: ELSEWHERE, nonce: `0x${'77'.repeat(32)}`, headers: own })
+      expect([absent.status, (await json(absent))['code']]).to.deep.equal([404, 'not_found'])
+      await refused(await lookUp(bought, { from: ELSEWHERE, headers: own }), '/v1/echo')
     })
   })
 

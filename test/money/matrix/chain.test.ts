@@ -151,7 +151,8 @@ describe('a payment settled on a chain with faults and final in the third block'
 
   it('delivers a plan only once its payment is final, and charges nobody if a reorganisation comes first', async () => {
     const { gateway } = fixture
-    const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), { method: 'POST' })
+    const request = { method: 'POST', headers: { 'idempotency-key': 'plan-2026-11-23-0001' } }
+    const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), request)
     const early = await payment.pay()
     expect(await outcomeOf(early)).to.deep.equal([503, 'settlement_pending'])
     expect(await gateway.received()).to.equal(PLAN_PRICE)
