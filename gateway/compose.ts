@@ -42,11 +42,13 @@ import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
 import { createHttpServer } from './http/app.ts'
+import { BodyStorage } from './http/body-storage.ts'
 import { CallerAddresses } from './http/caller-address.ts'
 import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
 import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
 import { closeServer } from './http/server.ts'
+import { createLargeMessages } from './mcp/large-messages.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createErc1271Check, type Erc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
@@ -228,7 +230,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
   const serve = serveCalls({ editions, metrics, payments, tokens, clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
+  const bodies = new BodyStorage({ folder: join(config.dataDir, 'bodies') })
   const mcp = createMcp({
+    bodies,
+    largeMessages: createLargeMessages(bodyReaders.work),
     editions,
     serve,
     onEdition: (listener) => onNewCatalog(editions, listener),
@@ -238,6 +243,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   })
   const { network } = settlement
   const server = createHttpServer({
+    bodies,
     editions,
     serve,
     offerPrice,

@@ -139,6 +139,13 @@ export const ERRORS = {
     when: 'The route was taken out of service; `replacement` names its successor, if there is one.',
     action: 'Call the replacement.',
   },
+  body_too_slow: {
+    status: 408,
+    retry: 'after_delay',
+    message: 'The body arrives too slowly; nothing was charged. Send the request again.',
+    when: 'The request body stopped arriving, or arrives at less than 4 kB per second.',
+    action: 'Send the same request again, over a faster connection. Nothing was charged.',
+  },
   body_too_large: {
     status: 413,
     retry: 'after_fix',

@@ -16,7 +16,16 @@ const dist = join(root, 'dist')
 const written = new Set<string>()
 
 /** The modules that are started or imported from outside: by the command line, by plugins and by worker threads. */
-const ENTRIES = ['main', 'compose', 'config/config', 'plugin/plugin', 'editions/worker-thread', 'calls/large-body-work']
+const ENTRIES = [
+  'main',
+  'compose',
+  'config/config',
+  'plugin/plugin',
+  'editions/worker-thread',
+  'calls/large-body-work',
+  'mcp/large-message-outline',
+  'mcp/large-message-arguments',
+]
 /** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
 const NOT_BUNDLED = [
   '@keyv/redis',

@@ -13,7 +13,12 @@ export function checkLargeBody(
   rules: BodyRules,
 ): { readonly sent: unknown; readonly checked: Checked } {
   const sent = parseJson(bytes)
-  return { sent, checked: checkOf(rules)(sent) }
+  return { sent, checked: checkBody(sent, rules) }
+}
+
+/** Checks a body that was parsed. */
+export function checkBody(body: unknown, rules: BodyRules): Checked {
+  return checkOf(rules)(body)
 }
 
 function checkOf({ key, operation, schemas }: BodyRules): Check {

@@ -10,6 +10,8 @@ import { references } from './schemas.ts'
 
 /** Larger bodies are read in a worker thread. On the event loop, one of this size takes about eight milliseconds. */
 export const LARGE_BODY_BYTES = 262_144
+/** So are bodies of more values than this, whatever their size. */
+export const LARGE_BODY_VALUES = 20_000
 
 /** What a thread needs to check bodies of one operation as the event loop does. It can be cloned. */
 export interface BodyRules {

@@ -6,7 +6,7 @@ import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
 import { inputWithUnread } from '../plugin/unread-body.ts'
-import { parseJson } from '../validation/json-body.ts'
+import { parseMeasuredJson } from '../validation/json-body.ts'
 import { type Schemas, compile, createAjv, isFile, violationsOf } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
@@ -86,7 +86,7 @@ function compileValidators(compilers: Compilers, operation: Operation): Validato
       const input = { params: path.value, query: search.value } as Omit<Input, 'body'>
       if (!large) return { ...input, body: (content as Checked).value }
       const { bytes } = large
-      return inputWithUnread(input, { bytes, rules: rules() }, () => body(parseJson(bytes)).value)
+      return inputWithUnread(input, { bytes, rules: rules() }, () => body(parseMeasuredJson(bytes)).value)
     },
     bodyRules: rules,
     answer(value) {

@@ -16,6 +16,7 @@ import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
 import type { CallerAddresses } from './caller-address.ts'
+import type { BodyStorage } from './body-storage.ts'
 import { sendEvents } from './event-stream.ts'
 import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
@@ -43,6 +44,8 @@ export interface HttpParts {
   readonly mcp: { handle(request: IncomingMessage, response: ServerResponse): Promise<void> }
   /** Reads large bodies. If absent, they are parsed on the event loop. */
   readonly readLarge?: ReadLargeBody
+  /** Where request bodies are kept. */
+  readonly bodies?: BodyStorage
   readonly limit?: Limit
   /** The processes that the rate limit holds for together. If absent or null, it holds for this one. */
   readonly peers?: Peers | null
@@ -184,9 +187,9 @@ function routerOf(app: App, edition: Edition): RequestHandler {
 /** Serves an operation, sends the answer to its end, and returns it. */
 function handleOperation(app: App, visit: Visit, bound: BoundOperation): Awaitable<Answer> {
   const { baseUrl } = app.config
-  const { proxy, readLarge } = app
+  const { proxy, readLarge, bodies } = app
   const caller = new HttpCaller(visit.response)
-  const call = callRequest({ visit, bound, caller, baseUrl, proxy, readLarge })
+  const call = callRequest({ visit, bound, caller, baseUrl, proxy, readLarge, bodies })
   return andThen(app.serve(visit.edition, bound, call), (answer) => {
     if (answer.events || answer.stream) return sendStream(app, visit, bound, caller, answer)
     respond(app, exchangeOf(app, visit, bound), answer)

@@ -5,14 +5,16 @@
  */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
-import { LARGE_BODY_BYTES } from '../catalog/large-body.ts'
+import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { RawBody } from '../editions/upstream.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { Upload } from '../plugin/plugin.ts'
-import { decodeText, parseJson } from '../validation/json-body.ts'
+import { decodeText, parseMeasuredJson } from '../validation/json-body.ts'
+import { JsonMeter } from '../validation/json-meter.ts'
+import { type ArrivedBody, bodyOf, BodyStorage } from './body-storage.ts'
 import { collect, parsePairs } from './request-target.ts'
 
 const JSON_MEDIA = 'application/json'
@@ -26,46 +28,68 @@ export type BodyRules = Pick<Operation, 'bodyMedia' | 'maxBytes'>
 /** Reads the bytes of a large JSON body. */
 type ReadLarge = (bytes: Buffer) => unknown
 
-/**
- * Reads and decodes a body. Returns undefined if the operation takes no body or none was sent. Throws ServiceError
- * body_too_large (413) or media_unsupported (415), or InvalidInput (422).
- *
- * @param readLarge reads JSON of more than LARGE_BODY_BYTES, from memory that threads share; by default it is parsed here
- */
-export async function readBody(
-  request: IncomingMessage,
-  rules: BodyRules,
-  readLarge: ReadLarge = (bytes) => parseJson(bytes),
-): Promise<unknown> {
-  if (rules.bodyMedia.length === 0 || !hasBody(request)) return undefined
-  const media = acceptedMedia(request, rules.bodyMedia)
-  if (media === 'multipart/form-data') return readMultipart(request, rules.maxBytes)
-  if (media === FORM_MEDIA) {
-    const limit = Math.min(rules.maxBytes, MAX_FORM_BYTES)
-    return parsePairs(decodeText(await readBytes(request, limit)), 'body')
-  }
-  if (media === JSON_MEDIA) {
-    const bytes = await readBytes(request, rules.maxBytes, joinToShare)
-    if (bytes.length === 0) return undefined
-    return bytes.length > LARGE_BODY_BYTES ? readLarge(bytes) : parseJson(bytes)
-  }
-  const bytes = await readBytes(request, rules.maxBytes)
-  if (bytes.length === 0) return undefined
-  const file: Upload = { filename: 'upload', mediaType: media, bytes }
-  return { file }
+/** What reading needs besides the request. */
+export interface Reading {
+  /** Where bodies are kept. */
+  readonly storage?: BodyStorage
+  /** Reads JSON that is large, from memory that threads share; by default it is parsed here. */
+  readonly readLarge?: ReadLarge | undefined
+  /** Gets a function that frees the memory of the body, to be called when the call has ended. By default that is at once. */
+  readonly whenRead?: (release: () => void) => void
 }
 
-type Join = (chunks: readonly Buffer[], size: number) => Buffer
+/** Keeps the bodies of those who do not bring a storage of their own. */
+const SHARED_STORAGE = new BodyStorage()
 
-const joinChunks: Join = (chunks, size) => (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
+/**
+ * Reads and decodes a body. Returns undefined if the operation takes no body or none was sent. Throws ServiceError
+ * body_too_large (413), body_too_slow (408) or media_unsupported (415), Unavailable (503), or InvalidInput (422).
+ */
+export async function readBody(request: IncomingMessage, rules: BodyRules, reading: Reading = {}): Promise<unknown> {
+  if (rules.bodyMedia.length === 0 || !hasBody(request)) return undefined
+  const media = acceptedMedia(request, rules.bodyMedia)
+  const meter = media === JSON_MEDIA ? new JsonMeter() : null
+  const arrived = await receive(request, media, rules.maxBytes, meter, reading)
+  try {
+    return await decode(request, media, arrived, meter, reading)
+  } finally {
+    free(arrived, reading)
+  }
+}
 
-/** Joins the bytes of a large body in memory that threads share, so that no copy for a thread delays other calls. */
-const joinToShare: Join = (chunks, size) => {
-  if (size <= LARGE_BODY_BYTES) return joinChunks(chunks, size)
-  const joined = Buffer.from(new SharedArrayBuffer(size))
-  let at = 0
-  for (const chunk of chunks) at += chunk.copy(joined, at)
-  return joined
+function free(arrived: ArrivedBody, { whenRead }: Reading): void {
+  if (whenRead && arrived.isHeld) whenRead(() => arrived.release())
+  else arrived.release()
+}
+
+function receive(
+  request: IncomingMessage,
+  media: string,
+  maxBytes: number,
+  meter: JsonMeter | null,
+  { storage = SHARED_STORAGE }: Reading,
+): Promise<ArrivedBody> {
+  const limit = media === FORM_MEDIA ? Math.min(maxBytes, MAX_FORM_BYTES) : maxBytes
+  return storage.receive(request, limit, meter ? (piece) => meter.take(piece) : undefined)
+}
+
+async function decode(
+  request: IncomingMessage,
+  media: string,
+  arrived: ArrivedBody,
+  meter: JsonMeter | null,
+  { readLarge }: Reading,
+): Promise<unknown> {
+  if (media === 'multipart/form-data') return readMultipart(request, arrived)
+  if (media === FORM_MEDIA) return parsePairs(decodeText(await arrived.bytes()), 'body')
+  if (arrived.size === 0) return undefined
+  if (!meter) {
+    const file: Upload = { filename: 'upload', mediaType: media, bytes: await arrived.bytes() }
+    return { file }
+  }
+  const isLarge = arrived.size > LARGE_BODY_BYTES || meter.values > LARGE_BODY_VALUES
+  if (isLarge && readLarge) return readLarge(await arrived.bytes(true))
+  return parseMeasuredJson(await arrived.bytes())
 }
 
 /** True if the request announces a body (RFC 9112, section 6.3). */
@@ -104,110 +128,42 @@ function unsupported(message: string, accepted: readonly string[]): ServiceError
 }
 
 /**
- * Reads a whole body. Throws ServiceError body_too_large as soon as more than `limit` bytes are announced or sent. Reads by
- * events: an iterator costs more than the rest of a small call.
- */
-export async function readBytes(request: IncomingMessage, limit: number, join: Join = joinChunks): Promise<Buffer> {
-  assertAnnounced(request, limit)
-  const chunks: Buffer[] = []
-  let size = 0
-  return new Promise((resolve, reject) => {
-    const take = (chunk: Buffer): void => {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > limit) fail(tooLarge(limit))
-    }
-    const finish = (): void => {
-      stop()
-      resolve(join(chunks, size))
-    }
-    const breakOff = (): void => fail(incomplete())
-    const listeners = { data: take, end: finish, error: breakOff, close: breakOff } as const
-    const stop = (): void => {
-      for (const [name, listener] of Object.entries(listeners)) request.off(name, listener)
-    }
-    const fail = (error: ServiceError): void => {
-      stop()
-      discard(request)
-      reject(error)
-    }
-    for (const [name, listener] of Object.entries(listeners)) request.on(name, listener)
-    if (request.destroyed) breakOff()
-  })
-}
-
-/** Passes the body to `take` chunk by chunk and awaits it. Throws as `readBytes` does. */
-async function readChunks(
-  request: IncomingMessage,
-  limit: number,
-  take: (chunk: Buffer) => Promise<void>,
-): Promise<void> {
-  assertAnnounced(request, limit)
-  let size = 0
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      size += (chunk as Buffer).length
-      if (size > limit) throw tooLarge(limit)
-      await take(chunk as Buffer)
-    }
-  } catch (error) {
-    discard(request)
-    throw error instanceof ServiceError ? error : incomplete()
-  }
-}
-
-function assertAnnounced({ headers }: IncomingMessage, limit: number): void {
-  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
-}
-
-/** Reads the rest of the body and drops it, so that the connection stays open for the answer. */
-function discard(request: IncomingMessage): void {
-  request.on('error', () => {}).resume()
-}
-
-function incomplete(): InvalidInput {
-  return new InvalidInput([{ loc: ['body'], msg: 'The body ended before it was complete.', type: 'incomplete' }])
-}
-
-function tooLarge(limit: number): ServiceError {
-  const fields = { max_bytes: limit }
-  return new ServiceError('body_too_large', `The body is larger than ${limit} bytes, the limit of this route.`, {
-    fields,
-  })
-}
-
-/**
  * Reads a body once, for an operation that an upstream answers: `body` is decoded for validation, `raw` is what the
  * caller sent. Throws as `readBody` does.
  */
 export async function readRawBody(
   request: IncomingMessage,
   rules: BodyRules,
-  readLarge?: ReadLarge,
+  reading: Reading = {},
 ): Promise<{ readonly body: unknown; readonly raw: RawBody | null }> {
-  if (rules.bodyMedia.length === 0) return { body: undefined, raw: null }
-  const bytes = await readBytes(request, rules.maxBytes)
-  const { 'transfer-encoding': _, ...headers } = request.headers
-  const length = { 'content-length': String(bytes.length) }
-  const copy = Object.assign(Readable.from([bytes]), { headers: { ...headers, ...length } })
-  const body = await readBody(copy as unknown as IncomingMessage, rules, readLarge)
-  const type = headers['content-type'] ?? rules.bodyMedia[0] ?? ''
-  return { body, raw: bytes.length === 0 ? null : { type, bytes } }
+  if (rules.bodyMedia.length === 0 || !hasBody(request)) return { body: undefined, raw: null }
+  const media = acceptedMedia(request, rules.bodyMedia)
+  const meter = media === JSON_MEDIA ? new JsonMeter() : null
+  const arrived = await receive(request, media, rules.maxBytes, meter, reading)
+  try {
+    const bytes = await arrived.bytes()
+    const body = await decode(request, media, bodyOf(bytes), meter, reading)
+    const type = request.headers['content-type'] ?? rules.bodyMedia[0] ?? ''
+    return { body, raw: bytes.length === 0 ? null : { type, bytes } }
+  } finally {
+    free(arrived, reading)
+  }
 }
 
 type Part = string | Upload
 
 const MAX_PARTS = 100
+/** Other calls get their turn after so many bytes. */
+const TURN_BYTES = 1_000_000
 const MAX_NAME_BYTES = 200
 
 /**
- * Reads multipart/form-data: text fields as strings, files as Upload, and several parts of one name as an array. Reads
- * at most `maxBytes` in total. Ignores the empty file that a browser sends if no file was chosen. Throws ServiceError
- * body_too_large, or InvalidInput.
+ * Reads multipart/form-data: text fields as strings, files as Upload, and several parts of one name as an array. Ignores
+ * the empty file that a browser sends if no file was chosen. Throws InvalidInput.
  */
-async function readMultipart(request: IncomingMessage, maxBytes: number): Promise<Record<string, Part | Part[]>> {
+async function readMultipart(request: IncomingMessage, arrived: ArrivedBody): Promise<Record<string, Part | Part[]>> {
   const parts = new Map<string, Part | Part[]>()
-  const parser = createParser(request, maxBytes)
+  const parser = createParser(request, arrived.size)
   const finished = once(parser, 'finish')
   finished.catch(() => {})
   let invalid: InvalidInput | null = null
@@ -229,9 +185,14 @@ async function readMultipart(request: IncomingMessage, maxBytes: number): Promis
   })
   parser.on('partsLimit', () => reject(`More than ${MAX_PARTS} parts.`))
   try {
-    await readChunks(request, maxBytes, async (chunk) => {
-      if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), finished])
-    })
+    let taken = 0
+    for await (const piece of arrived.pieces()) {
+      if (!parser.write(piece)) await Promise.race([once(parser, 'drain'), finished])
+      taken += piece.length
+      if (taken < TURN_BYTES) continue
+      taken = 0
+      await setImmediate()
+    }
     parser.end()
     await finished
   } catch (error) {

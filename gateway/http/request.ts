@@ -8,7 +8,8 @@ import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
-import { announcedBytes, readBody, readRawBody } from './request-body.ts'
+import type { BodyStorage } from './body-storage.ts'
+import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback } from './caller-address.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
@@ -153,6 +154,8 @@ export interface HttpCall {
   readonly proxy: UpstreamProxy
   /** Reads large bodies. Without it, they are parsed on the event loop. */
   readonly readLarge?: ReadLargeBody | undefined
+  /** Where bodies are kept. */
+  readonly bodies?: BodyStorage | undefined
 }
 
 /** Builds the CallRequest. The body is not read until `read` is called. */
@@ -189,12 +192,12 @@ type Fields = RawInput['query']
 
 async function readParts(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
   const { visit, bound } = call
-  return { params, query, body: await readBody(visit.request, bound.operation, readLargeOf(call, params, query)) }
+  return { params, query, body: await readBody(visit.request, bound.operation, readingOf(call, params, query)) }
 }
 
 async function readForwarded(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
   const { visit, bound, proxy } = call
-  const { body, raw } = await readRawBody(visit.request, bound.operation, readLargeOf(call, params, query))
+  const { body, raw } = await readRawBody(visit.request, bound.operation, readingOf(call, params, query))
   const forwarded: ForwardedRequest = {
     body: raw,
     headers: forwardedHeaders(visit.request.headers),
@@ -203,9 +206,19 @@ async function readForwarded(call: HttpCall, params: Fields, query: Fields): Pro
   return { params, query, body, forwarded }
 }
 
-/** Reads a large JSON body of this call. Undefined if large bodies are read as small ones are. */
-function readLargeOf({ visit, bound, readLarge }: HttpCall, params: Fields, query: Fields) {
-  if (!readLarge) return undefined
-  const isPaid = bound.operation.price !== null && headerPayments(visit.request.headers).length > 0
-  return (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid })
+/** How the body of this call is read. Its memory is freed when the connection has the answer. */
+function readingOf({ visit, bound, readLarge, bodies }: HttpCall, params: Fields, query: Fields): Reading {
+  const { request, response } = visit
+  const isPaid = bound.operation.price !== null && headerPayments(request.headers).length > 0
+  return {
+    ...(bodies ? { storage: bodies } : {}),
+    ...(readLarge ? { readLarge: (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid }) } : {}),
+    whenRead: (release) => releaseWithAnswer(response, release),
+  }
+}
+
+/** Calls `release` when a response has ended, however it ends. */
+export function releaseWithAnswer(response: ServerResponse, release: () => void): void {
+  if (response.closed) release()
+  else response.once('close', release)
 }

@@ -29,6 +29,9 @@ export type Method<Context> = (request: JSONRPCRequest, context: Context) => str
 /** The methods by name. */
 export type Methods<Context> = ReadonlyMap<string, Method<Context>>
 
+/** The refusal of a batch of too many messages. */
+export const BATCH_TOO_LONG = `Invalid Request: Batch must not exceed ${MAX_BATCH_SIZE} messages`
+
 /** The code that the SDK gives to errors of the HTTP transport. */
 const TRANSPORT_ERROR = -32_000
 const VERSION_HEADER = 'mcp-protocol-version'
@@ -57,8 +60,7 @@ export async function answerPost<Context>(
     return refuse(415, TRANSPORT_ERROR, 'Unsupported Media Type: Content-Type must be application/json')
 
   const parts: readonly unknown[] = Array.isArray(message) ? message : [message]
-  if (parts.length > MAX_BATCH_SIZE)
-    return refuse(400, ErrorCode.InvalidRequest, `Invalid Request: Batch must not exceed ${MAX_BATCH_SIZE} messages`)
+  if (parts.length > MAX_BATCH_SIZE) return refuse(400, ErrorCode.InvalidRequest, BATCH_TOO_LONG)
   const messages = parseMessages(parts)
   if (messages === null) return refuse(400, ErrorCode.ParseError, 'Parse error: Invalid JSON-RPC message')
 

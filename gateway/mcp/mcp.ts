@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { MAX_BATCH_SIZE } from '@modelcontextprotocol/sdk/server/requestBody.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import {
   type CallToolRequest,
@@ -20,11 +21,14 @@ import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
-import { RateLimited, ServiceError } from '../errors.ts'
+import { InvalidInput, RateLimited } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { announcedBytes, readBytes } from '../http/request-body.ts'
-import { parseJson } from '../validation/json-body.ts'
+import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
+import type { ArrivedBody, BodyStorage } from '../http/body-storage.ts'
+import { parseMeasuredJson } from '../validation/json-body.ts'
+import { JSON_LIMITS, JsonMeter } from '../validation/json-meter.ts'
+import type { LargeMessages } from './large-messages.ts'
 import {
   clientOf,
   credentialOf,
@@ -32,10 +36,11 @@ import {
   headerToken,
   HttpCaller,
   idempotencyKey,
+  releaseWithAnswer,
   signInOf,
   visitOf,
 } from '../http/request.ts'
-import { answerPost, type Method, type Methods, rpcError } from './json-rpc.ts'
+import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
@@ -48,6 +53,10 @@ export interface McpParts {
   /** The networks that payments are taken on, and the wallet that is paid on each. */
   readonly recipients: Recipients
   readonly log: Logger
+  /** Where messages are kept while they arrive. */
+  readonly bodies: BodyStorage
+  /** Reads large messages. If absent, they are parsed on the event loop. */
+  readonly largeMessages?: LargeMessages
   /** Calls `listener` after each change of the edition. Returns a function that stops it. */
   readonly onEdition: (listener: (edition: Edition) => void) => () => void
 }
@@ -79,6 +88,10 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly caller: HttpCaller
+  /** The size of the message in bytes. */
+  readonly size: number
+  /** The bytes of a message that was read as an outline. */
+  readonly large: Uint8Array | null
 }
 
 /** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
@@ -116,16 +129,21 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
 
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { methods, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
-  let message: unknown
+  let read: ReadMessage | PostAnswer
   try {
-    message = parseJson(await readBytes(request, messageLimit))
+    read = await readMessage(endpoint, request, response, messageLimit)
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error
+    if (!(error instanceof InvalidInput)) throw error
     sendRpcError(response, 400, ErrorCode.ParseError, error.message)
     return
   }
-  const caller = new HttpCaller(response)
-  const { status, body } = await answerPost(request, message, methods, { request, response, caller })
+  if ('status' in read) return sendAnswer(response, read)
+  const { message, size, large } = read
+  const exchange = { request, response, caller: new HttpCaller(response), size, large }
+  sendAnswer(response, await answerPost(request, message, methods, exchange))
+}
+
+function sendAnswer(response: ServerResponse, { status, body }: PostAnswer): void {
   if (response.closed) return
   if (body === null) response.writeHead(status).end()
   else {
@@ -134,6 +152,48 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
     response.writeHead(status, headers).end(body)
   }
 }
+
+/** A message that was read: as a whole, or only its outline if it is large. */
+interface ReadMessage {
+  readonly message: unknown
+  readonly size: number
+  /** The bytes of a large message. */
+  readonly large: Uint8Array | null
+}
+
+const MESSAGE_LIMITS = { ...JSON_LIMITS, items: MAX_BATCH_SIZE }
+
+/** Reads a message, or returns the answer that refuses it. Throws InvalidInput if it is not JSON. */
+async function readMessage(
+  { bodies, largeMessages }: Endpoint,
+  request: IncomingMessage,
+  response: ServerResponse,
+  limit: number,
+): Promise<ReadMessage | PostAnswer> {
+  const meter = new JsonMeter(MESSAGE_LIMITS)
+  let arrived: ArrivedBody
+  try {
+    arrived = await bodies.receive(request, limit, (piece) => meter.take(piece))
+  } catch (error) {
+    if (error instanceof InvalidInput && error.detail[0]?.type === 'too_long') return refuse(BATCH_TOO_LONG)
+    throw error
+  }
+  const { size } = arrived
+  const isLarge = size > LARGE_BODY_BYTES || meter.values > LARGE_BODY_VALUES
+  if (isLarge && largeMessages) {
+    releaseWithAnswer(response, () => arrived.release())
+    const large = await arrived.bytes(true)
+    const outline = await largeMessages.outline(large)
+    return 'refusal' in outline ? refuse(`Invalid Request: ${outline.refusal}`) : { ...outline, size, large }
+  }
+  try {
+    return { message: parseMeasuredJson(await arrived.bytes()), size, large: null }
+  } finally {
+    arrived.release()
+  }
+}
+
+const refuse = (message: string): PostAnswer => ({ status: 400, body: rpcError(ErrorCode.InvalidRequest, message) })
 
 async function openNotificationStream(
   { subscribers, editions }: Endpoint,
@@ -215,29 +275,30 @@ function serverInfo({ service: { name, title, version } }: Catalog): InitializeR
 }
 
 async function callTool(
-  { serve, baseUrl, log }: Endpoint,
+  { serve, baseUrl, log, largeMessages }: Endpoint,
   edition: Edition,
   tool: Tool,
   params: CallToolRequest['params'],
-  { request, response, caller }: Exchange,
+  { request, response, caller, size, large }: Exchange,
 ): Promise<string> {
   const bound = edition.bound.get(tool.operation.id)
   if (!bound) throw new McpError(ErrorCode.InvalidParams, `The tool ${params.name} is not available.`)
   const id = randomUUID()
   const input = tool.split(params.arguments ?? {})
+  const payments = paymentsOf(params, request)
   const answer = await serve(edition, bound, {
     id,
     transport: 'mcp',
     url: publicUrl(baseUrl, tool.targetOf(input)),
-    credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
+    credential: credentialOf(payments, headerToken(request.headers)),
     ...idempotencyKey(request.headers),
     ...signInOf(request.headers),
     ...metaSignIn(params),
-    bodyBytes: announcedBytes(request),
+    bodyBytes: size,
     client: clientOf(visitOf(response)),
     caller,
     onSent: (listener) => void response.once('finish', listener),
-    read: () => input,
+    read: () => (large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input),
   })
   log.info({ call: id, tool: params.name, status: answer.status }, 'tool call')
   return toolResult(answer, tool, id)

@@ -20,10 +20,20 @@ export interface Tool {
   readonly definition: ToolDefinition
   /** Splits flat arguments into the parts of an HTTP request. Path and query parameters become strings. */
   split(args: Arguments): RawInput
+  /** Where the arguments belong, for a thread that reads large ones. */
+  readonly places: ArgumentPlaces
   /** Returns path and query of the equivalent HTTP request. */
   targetOf(input: RawInput): { readonly path: string; readonly search: string }
   /** Rewrites the location of an issue to its argument: ["query", "limit"] becomes ["arguments", "limit"]. */
   locate(item: ValidationItem): ValidationItem
+}
+
+/** What tells the arguments of a body from the others. */
+export interface ArgumentPlaces {
+  /** True if the body is the argument `body`, and not an object of the other arguments. */
+  readonly isWhole: boolean
+  /** The arguments that are not in the body. */
+  readonly outside: readonly string[]
 }
 
 type Part = 'params' | 'query' | 'body'
@@ -48,6 +58,7 @@ function createTool(operation: Operation, catalog: Catalog, recipients: Recipien
     operation,
     definition: describe(operation, layout, recipients),
     split: (args) => split(operation, layout, args),
+    places: placesOf(operation, layout),
     targetOf: (input) => targetOf(operation, input),
     locate: (item) => locate(layout, item),
   }
@@ -78,6 +89,11 @@ function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
       required.push(...((piece['required'] as readonly string[] | undefined) ?? []))
   }
   return { partOf, whole, properties, required }
+}
+
+function placesOf({ price }: Operation, { partOf, whole }: Layout): ArgumentPlaces {
+  const outside = [...partOf].filter(([, part]) => part !== 'body').map(([name]) => name)
+  return { isWhole: whole, outside: price === null ? outside : [...outside, PAYMENT_ARGUMENT] }
 }
 
 /** Over MCP, a file is passed as text. */

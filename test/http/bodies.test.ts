@@ -171,3 +171,48 @@ describe('a request body over HTTP', () => {
     expect(gateway.calls).to.have.length(0)
   })
 })
+
+describe('a request body that stops arriving', () => {
+  let gateway: TransportGateway
+  before(async () => {
+    const echo = route('echo', 'POST /echo', { ...JSON_BODY, maxBytes: 5_000_000, tool: 'echo' }, ({ raw }) => ({
+      got: raw.body,
+    }))
+    gateway = await openTransportGateway([echo], { bodies: { graceMs: 200, arrivingBytes: 100_000 } })
+  })
+  after(() => gateway.close())
+
+  for (const path of ['/echo', '/mcp'])
+    it(`is answered 408 on ${path}, the connection is closed, and nothing of it is kept`, async () => {
+      const lines = [
+        `POST ${path} HTTP/1.1`,
+        'Host: localhost',
+        'Content-Type: application/json',
+        'Content-Length: 4000000',
+      ]
+      const accept = 'Accept: application/json, text/event-stream'
+      // `rawRequest` returns when the server closes the connection.
+      const { status, body } = await rawRequest(
+        gateway.port,
+        [...lines, accept, '', `"${'x'.repeat(900_000)}`].join('\r\n'),
+      )
+      expect(status).to.equal(408)
+      expect(JSON.parse(body)).to.include({ code: 'body_too_slow', retry: 'after_delay' })
+      await until(() => gateway.bodies.used.disk === 0)
+      expect(gateway.bodies.used).to.deep.equal({ arriving: 0, held: 0, disk: 0 })
+    })
+
+  it('does not delay others, who are answered while thirty uploads are stalled', async () => {
+    const sockets = Array.from({ length: 30 }, () => connect(gateway.port, '127.0.0.1'))
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n'
+    const answered = sockets.map((socket) => once(socket, 'data'))
+    for (const socket of sockets) socket.on('error', () => {}).write(`${head}"${'x'.repeat(300_000)}`)
+    await until(() => gateway.bodies.used.disk > 300_000)
+    expect(gateway.bodies.used.arriving).to.be.at.most(100_000)
+    expect((await request(gateway.server).post('/echo').send({ a: 1 })).status).to.equal(200)
+    for (const [first] of await Promise.all(answered)) expect(String(first)).to.match(/^HTTP\/1\.1 408 /)
+    for (const socket of sockets) socket.destroy()
+    await until(() => gateway.bodies.used.disk === 0)
+  })
+})

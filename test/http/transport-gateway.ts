@@ -18,6 +18,7 @@ import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Quote } from '../../gateway/x402/challenge.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 import { createHttpServer } from '../../gateway/http/app.ts'
+import { BodyStorage, type BodyStorageOptions } from '../../gateway/http/body-storage.ts'
 import { CallerAddresses } from '../../gateway/http/caller-address.ts'
 import type { Limit } from '../../gateway/http/rate-limit.ts'
 import { createMcp } from '../../gateway/mcp/mcp.ts'
@@ -142,6 +143,8 @@ export interface TransportGateway {
   readonly url: string
   readonly port: number
   readonly server: Server
+  /** Where request bodies are kept. */
+  readonly bodies: BodyStorage
   /** Every call of `serve`, including unpaid ones. */
   readonly requests: CallRequest[]
   /** The calls whose handler ran. */
@@ -158,6 +161,7 @@ export interface TransportGatewayOptions {
   /** Changes an answer before it is sent, as settlement would. */
   readonly settle?: (answer: Answer, recorded: RecordedCall) => Answer
   readonly schemas?: ReadonlyMap<string, JsonSchema>
+  readonly bodies?: BodyStorageOptions
 }
 
 export async function openTransportGateway(
@@ -204,9 +208,11 @@ export async function openTransportGateway(
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  const mcp = createMcp({ ...parts, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
+  const bodies = new BodyStorage(options.bodies)
+  const mcp = createMcp({ ...parts, bodies, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
+    bodies,
     config: { baseUrl: BASE_URL, viewDir },
     callers: new CallerAddresses({
       baseUrl: BASE_URL,
@@ -224,6 +230,7 @@ export async function openTransportGateway(
     url: `http://127.0.0.1:${port}`,
     port,
     server,
+    bodies,
     requests,
     calls,
     swap(next) {

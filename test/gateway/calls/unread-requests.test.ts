@@ -152,7 +152,8 @@ describe('the body of a request', () => {
   it('is read for a payment that has bought it, after its price and its time have passed', async () => {
     const account = newWallet()
     const header = await payment(url, account, 2, ofShop)
-    const bought = { ...ofShop, body: { text: 'kept' } }
+    const named = { 'idempotency-key': 'kept-text-1' }
+    const bought = { ...ofShop, body: { text: 'kept' }, headers: named }
     const first = await send(url, header, 2, bought)
     expect(first.status).to.equal(200)
     change({ price: '0.02' })
@@ -161,7 +162,7 @@ describe('the body of a request', () => {
     const again = await send(url, header, 2, bought)
     expect([again.status, again.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])
     expect(await again.text()).to.equal(await first.text())
-    const other = await send(url, header, 2, { ...ofShop, body: { text: 'other' } })
+    const other = await send(url, header, 2, { ...bought, body: { text: 'other' } })
     expect([other.status, (await json(other))['code']]).to.deep.equal([409, 'payment_conflict'])
     // Who knows the transfer and not its signature gets the 402.
     const paid = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: Fields }

@@ -36,10 +36,16 @@ describe('the reader of request bodies', () => {
   it('hands on the bytes of large JSON in memory that threads share, however they arrive, and parses what is smaller', async () => {
     const handed: Buffer[] = []
     const readJson = (bytes: Buffer, size: number): Promise<unknown> =>
-      readBody(incoming({}, bytes, size), { bodyMedia: ['application/json'], maxBytes: 1_000_000 }, (large) => {
-        handed.push(large)
-        return 'handed on'
-      })
+      readBody(
+        incoming({}, bytes, size),
+        { bodyMedia: ['application/json'], maxBytes: 1_000_000 },
+        {
+          readLarge: (large) => {
+            handed.push(large)
+            return 'handed on'
+          },
+        },
+      )
     const textOf = (length: number): Buffer => Buffer.from(JSON.stringify('x'.repeat(length - 2)))
     expect(await readJson(textOf(LARGE_BODY_BYTES), 65_536)).to.equal('x'.repeat(LARGE_BODY_BYTES - 2))
     const large = textOf(LARGE_BODY_BYTES + 1)

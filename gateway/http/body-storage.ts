@@ -1,0 +1,443 @@
+/**
+ * Where request bodies are kept while they arrive and while their calls run. Together they may take so much memory and no
+ * more: what exceeds it goes to disk while it arrives, and waits there until the calls before it have ended. A body that
+ * stops arriving is cut off.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
+
+export interface BodyStorageOptions {
+  /** Folder of temporary files; that of the system if absent. It is created when it is needed. */
+  readonly folder?: string
+  /** The memory for bodies that arrive. The first 64 kB of each do not count. */
+  readonly arrivingBytes?: number
+  /** The memory for bodies that have arrived and whose calls run. A single body may be larger. */
+  readonly heldBytes?: number
+  readonly diskBytes?: number
+  /** How long a body may wait for memory once it has arrived. */
+  readonly maxWaitMs?: number
+  /** How long a body may take before its rate counts, and the time over which the rate is measured from then on. */
+  readonly graceMs?: number
+}
+
+/** A body that has arrived. */
+export interface ArrivedBody {
+  readonly size: number
+  /** Its bytes in one piece, on request in memory that threads share. Waits for memory if too many bodies are held. */
+  bytes(isShared?: boolean): Promise<Buffer>
+  /** Its bytes as they arrived, once. Waits as `bytes` does. */
+  pieces(): AsyncGenerator<Buffer>
+  /** Whether it takes memory until it is released. */
+  readonly isHeld: boolean
+  /** Says that nothing of it is needed any more. Does nothing the second time. */
+  release(): void
+}
+
+/** Looks at each piece of a body as it arrives. It may throw ServiceError, which ends the reading. */
+export type Inspect = (piece: Buffer) => void
+
+/** What each body has in memory, whatever the others do. */
+const SMALL_BYTES = 65_536
+const ARRIVING_BYTES = 64_000_000
+const HELD_BYTES = 128_000_000
+const DISK_BYTES = 2_000_000_000
+const MAX_WAIT_MS = 15_000
+const GRACE_MS = 10_000
+/** The slowest rate that is waited for. */
+const MIN_BYTES_PER_SECOND = 4_096
+const SWEEPS_PER_GRACE = 5
+const RETRY_AFTER_SECONDS = 10
+/** Larger pieces of memory are copied in turns, so that other calls go on. */
+const TURN_BYTES = 2_000_000
+const FILE_PIECE_BYTES = 262_144
+/** From so many pieces on, those of fewer bytes are joined to pieces of up to TAIL_BYTES. */
+const MANY_PIECES = 16
+const TINY_BYTES = 4_096
+const TAIL_BYTES = 16_384
+const NOTHING = Buffer.alloc(0)
+
+/** A part of memory or disk that bodies share. */
+class Share {
+  readonly limit: number
+  used = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+}
+
+/** Keeps the bodies of one process. */
+export class BodyStorage {
+  readonly #options: BodyStorageOptions
+  readonly #arriving: Share
+  readonly #held: Share
+  readonly #disk: Share
+  readonly #waiting: Hold[] = []
+  readonly #running = new Set<Arrival>()
+  #sweeper: NodeJS.Timeout | undefined
+
+  constructor(options: BodyStorageOptions = {}) {
+    this.#options = options
+    this.#arriving = new Share(options.arrivingBytes ?? ARRIVING_BYTES)
+    this.#held = new Share(options.heldBytes ?? HELD_BYTES)
+    this.#disk = new Share(options.diskBytes ?? DISK_BYTES)
+  }
+
+  /** How many bytes are in memory beyond the first of each body, and on disk. */
+  get used(): { readonly arriving: number; readonly held: number; readonly disk: number } {
+    return { arriving: this.#arriving.used, held: this.#held.used, disk: this.#disk.used }
+  }
+
+  /**
+   * Reads a whole body. Throws `body_too_large` as soon as more than `limit` bytes are announced or sent, `body_too_slow` if
+   * it does not arrive, Unavailable if there is no room for it, and InvalidInput if it ends too early. Reads by events: an
+   * iterator costs more than the rest of a small call.
+   */
+  receive(request: IncomingMessage, limit: number, inspect?: Inspect): Promise<ArrivedBody> {
+    if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
+    return new Promise((resolve, reject) => {
+      const arrival = new Arrival(this, this.#arriving, this.#disk)
+      const take = (piece: Buffer): void => {
+        try {
+          if (arrival.size + piece.length > limit) throw tooLarge(limit)
+          inspect?.(piece)
+          const written = arrival.add(piece)
+          if (!written) return
+          request.pause()
+          written.then(() => request.resume(), fail)
+        } catch (error) {
+          fail(error)
+        }
+      }
+      const finish = (): void => {
+        stop()
+        const written = arrival.flush()
+        if (written) written.then(() => resolve(arrival), fail)
+        else resolve(arrival)
+      }
+      const breakOff = (): void => fail(incomplete())
+      const fail = (error: unknown): void => {
+        stop()
+        // The rest of the body is dropped, so that the connection stays open for the answer.
+        request.on('error', () => {}).resume()
+        arrival.release()
+        reject(error)
+      }
+      const stop = (): void => {
+        this.#running.delete(arrival)
+        request.off('data', take).off('end', finish).off('error', breakOff).off('close', breakOff)
+      }
+      arrival.cut = () => fail(tooSlow())
+      this.#running.add(arrival)
+      if (!this.#sweeper) this.#sweeper = this.#startSweeper()
+      request.on('data', take).on('end', finish).on('error', breakOff).on('close', breakOff)
+      if (request.destroyed) breakOff()
+    })
+  }
+
+  /** The folder of temporary files. */
+  folder(): string {
+    const { folder } = this.#options
+    if (folder === undefined) return tmpdir()
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return folder
+  }
+
+  /** Resolves once there is memory for a body, in the order of asking. Throws Unavailable after a while. */
+  async hold(size: number): Promise<Hold> {
+    const hold = new Hold(size)
+    if (this.#waiting.length === 0 && this.#hasRoom(size)) {
+      this.#held.used += size
+      return hold
+    }
+    this.#waiting.push(hold)
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(hold), 1)
+      hold.refuse(noRoom())
+    }, this.#options.maxWaitMs ?? MAX_WAIT_MS)
+    await hold.granted.finally(() => clearTimeout(timer))
+    return hold
+  }
+
+  /** Gives the memory of a body to those that wait. */
+  release({ size }: Hold): void {
+    this.#held.used -= size
+    for (let next = this.#waiting[0]; next && this.#hasRoom(next.size); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#held.used += next.size
+      next.grant()
+    }
+  }
+
+  #hasRoom(size: number): boolean {
+    return this.#held.used === 0 || this.#held.used + size <= this.#held.limit
+  }
+
+  /** Cuts off bodies that arrive too slowly. It runs while bodies arrive. */
+  #startSweeper(): NodeJS.Timeout {
+    const graceMs = this.#options.graceMs ?? GRACE_MS
+    const timer = setInterval(() => {
+      const now = performance.now()
+      for (const arrival of this.#running)
+        if (arrival.isTooSlow(now, graceMs, (MIN_BYTES_PER_SECOND * graceMs) / 1000)) arrival.cut()
+      if (this.#running.size > 0) return
+      clearInterval(timer)
+      this.#sweeper = undefined
+    }, graceMs / SWEEPS_PER_GRACE)
+    return timer.unref()
+  }
+}
+
+/** The memory of one body that has arrived. */
+class Hold {
+  readonly size: number
+  readonly granted: Promise<void>
+  grant!: () => void
+  refuse!: (error: Error) => void
+
+  constructor(size: number) {
+    this.size = size
+    this.granted = new Promise((resolve, reject) => {
+      this.grant = resolve
+      this.refuse = reject
+    })
+  }
+}
+
+/** One body, in memory or in a file. */
+class Arrival implements ArrivedBody {
+  size = 0
+  /** Ends the reading, because the body is too slow. */
+  cut: () => void = () => {}
+  readonly #storage: BodyStorage
+  readonly #memory: Share
+  readonly #disk: Share
+  #pieces: Buffer[] = []
+  /** The size of the pieces. */
+  #unwritten = 0
+  /** The last piece, if it was made of tiny ones, and the memory that it may grow into. */
+  #tail: Buffer = NOTHING
+  #room: Buffer = NOTHING
+  /** What of the shared memory it has. */
+  #counted = 0
+  #file: Promise<FileHandle> | null = null
+  #writing: Promise<unknown> | null = null
+  #onDisk = 0
+  #hold: Hold | null = null
+  #isReleased = false
+  /** What had arrived when its rate was last looked at. */
+  #seen = { size: 0, at: performance.now() }
+
+  constructor(storage: BodyStorage, memory: Share, disk: Share) {
+    this.#storage = storage
+    this.#memory = memory
+    this.#disk = disk
+  }
+
+  get isHeld(): boolean {
+    return this.#hold !== null
+  }
+
+  /** Keeps a piece. Returns a promise while it is written to disk. Throws Unavailable if there is no room on it. */
+  add(piece: Buffer): Promise<unknown> | null {
+    this.size += piece.length
+    if (this.#file) {
+      this.#keep(piece)
+      return this.#unwritten >= FILE_PIECE_BYTES ? this.flush() : null
+    }
+    this.#keep(piece)
+    const counted = Math.max(0, this.size - SMALL_BYTES)
+    this.#memory.used += counted - this.#counted
+    this.#counted = counted
+    if (counted === 0 || this.#memory.used <= this.#memory.limit) return null
+    this.#file = openUnnamed(this.#storage.folder())
+    return this.flush()
+  }
+
+  /** Writes to disk what is not there, if the body is on disk at all. Rejects with Unavailable if that fails. */
+  flush(): Promise<unknown> | null {
+    if (!this.#file || this.#unwritten === 0) return this.#writing
+    const bytes = this.#unwritten
+    if (this.#disk.used + bytes > this.#disk.limit) throw noRoom()
+    this.#disk.used += bytes
+    this.#onDisk += bytes
+    this.#writing = this.#write(this.#file, this.#writing, this.#pieces)
+    this.#leaveMemory()
+    return this.#writing
+  }
+
+  async bytes(isShared = false): Promise<Buffer> {
+    const [only, ...more] = this.#pieces
+    if (!isShared && only && more.length === 0 && this.size <= SMALL_BYTES) return only
+    await this.#enter()
+    const joined = isShared ? Buffer.from(new SharedArrayBuffer(this.size)) : Buffer.allocUnsafe(this.size)
+    let [at, turnEnds] = [0, TURN_BYTES]
+    for await (const piece of this.#read()) {
+      at += piece.copy(joined, at)
+      if (at < turnEnds) continue
+      turnEnds = at + TURN_BYTES
+      await setImmediate()
+    }
+    return joined
+  }
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    await this.#enter()
+    yield* this.#read()
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#leaveMemory()
+    if (this.#hold) this.#storage.release(this.#hold)
+    void this.#close()
+  }
+
+  /** Whether less than `leastBytes` arrived within the last `graceMs`. */
+  isTooSlow(now: number, graceMs: number, leastBytes: number): boolean {
+    if (now - this.#seen.at < graceMs) return false
+    const isSlow = this.size - this.#seen.size < leastBytes
+    this.#seen = { size: this.size, at: now }
+    return isSlow
+  }
+
+  /** Takes its place among the bodies whose calls run. A small one needs none. */
+  async #enter(): Promise<void> {
+    if (this.size <= SMALL_BYTES || this.#hold) return
+    const hold = await this.#storage.hold(this.size)
+    if (this.#isReleased) this.#storage.release(hold)
+    else this.#hold = hold
+    this.#memory.used -= this.#counted
+    this.#counted = 0
+  }
+
+  #leaveMemory(): void {
+    this.#pieces = []
+    this.#unwritten = 0
+    this.#memory.used -= this.#counted
+    this.#counted = 0
+  }
+
+  async *#read(): AsyncGenerator<Buffer> {
+    if (!this.#file) {
+      const pieces = this.#pieces
+      this.#pieces = []
+      yield* pieces
+      return
+    }
+    const file = await this.#file
+    for (let at = 0; at < this.size;) {
+      const piece = Buffer.allocUnsafe(Math.min(FILE_PIECE_BYTES, this.size - at))
+      const { bytesRead } = await file.read(piece, 0, piece.length, at)
+      if (bytesRead === 0) throw new Error('a temporary file ended too early')
+      at += bytesRead
+      yield piece.subarray(0, bytesRead)
+    }
+    await this.#close()
+  }
+
+  /** Keeps a piece in memory. Many tiny ones are copied together, because a buffer takes more than its bytes. */
+  #keep(piece: Buffer): void {
+    this.#unwritten += piece.length
+    if (this.#pieces.length < MANY_PIECES || piece.length > TINY_BYTES) {
+      this.#pieces.push(piece)
+      return
+    }
+    if (this.#tail.length + piece.length > TAIL_BYTES || this.#pieces.at(-1) !== this.#tail) {
+      // The piece that was last stays as it is. The next tiny ones are added to this one.
+      this.#room = Buffer.allocUnsafe(TAIL_BYTES)
+      this.#tail = this.#room.subarray(0, 0)
+      this.#pieces.push(this.#tail)
+    }
+    const end = this.#tail.length + piece.copy(this.#room, this.#tail.length)
+    this.#tail = this.#room.subarray(0, end)
+    this.#pieces[this.#pieces.length - 1] = this.#tail
+  }
+
+  async #write(
+    opening: Promise<FileHandle>,
+    before: Promise<unknown> | null,
+    pieces: readonly Buffer[],
+  ): Promise<void> {
+    await before
+    try {
+      const file = await opening
+      for (const piece of pieces) await file.appendFile(piece)
+    } catch (error) {
+      throw noRoom(error)
+    }
+  }
+
+  /** Closes the file, which has no name any more, so that the system removes it. */
+  async #close(): Promise<void> {
+    const [file, writing] = [this.#file, this.#writing]
+    const onDisk = this.#onDisk
+    this.#onDisk = 0
+    if (!file || onDisk === 0) return
+    await writing?.catch(() => {})
+    await file.then((handle) => handle.close()).catch(() => {})
+    this.#disk.used -= onDisk
+  }
+}
+
+/** A body that is in memory already. */
+export function bodyOf(bytes: Buffer): ArrivedBody {
+  return {
+    size: bytes.length,
+    isHeld: false,
+    async bytes(isShared = false) {
+      if (!isShared) return bytes
+      const shared = Buffer.from(new SharedArrayBuffer(bytes.length))
+      bytes.copy(shared)
+      return shared
+    },
+    async *pieces() {
+      for (let at = 0; at < bytes.length; at += FILE_PIECE_BYTES) yield bytes.subarray(at, at + FILE_PIECE_BYTES)
+    },
+    release: () => {},
+  }
+}
+
+/** Opens a temporary file and removes its name at once, so that nothing of it remains however the process ends. */
+async function openUnnamed(folder: string): Promise<FileHandle> {
+  const path = join(folder, `body-${randomUUID()}`)
+  const file = await open(path, 'wx+', 0o600)
+  try {
+    await unlink(path)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return file
+}
+
+function incomplete(): InvalidInput {
+  return new InvalidInput([{ loc: ['body'], msg: 'The body ended before it was complete.', type: 'incomplete' }])
+}
+
+function tooLarge(limit: number): ServiceError {
+  const fields = { max_bytes: limit }
+  return new ServiceError('body_too_large', `The body is larger than ${limit} bytes, the limit of this route.`, {
+    fields,
+  })
+}
+
+/** The connection ends with the answer, because the rest of the body may never come. */
+function tooSlow(): ServiceError {
+  return new ServiceError('body_too_slow', undefined, { headers: { connection: 'close' } })
+}
+
+function noRoom(cause?: unknown): ServiceError {
+  const refusal = new Unavailable(
+    'Too many large bodies arrive at the moment; nothing was charged.',
+    RETRY_AFTER_SECONDS,
+  )
+  return cause === undefined ? refusal : Object.assign(refusal, { cause })
+}

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { type ArrivedBody, BodyStorage, type BodyStorageOptions } from '../../../gateway/http/body-storage.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { until } from '../../support/until.ts'
+
+const LIMIT = 10_000_000
+const NOTHING = { arriving: 0, held: 0, disk: 0 }
+
+describe('the storage of request bodies', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bodies-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  afterEach(() => {
+    expect(readdirSync(folder), 'files with a name').to.deep.equal([])
+  })
+
+  const open = (options: BodyStorageOptions): BodyStorage => new BodyStorage({ folder, ...options })
+  const newRequest = (headers: object = {}) =>
+    Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage
+  /** Sends a body in pieces of a size, and waits until it has arrived. */
+  async function send(storage: BodyStorage, bytes: Buffer, size = 100_000): Promise<ArrivedBody> {
+    const request = newRequest()
+    const arriving = storage.receive(request, LIMIT)
+    for (let at = 0; at < bytes.length; at += size) request.write(bytes.subarray(at, at + size))
+    request.end()
+    return arriving
+  }
+  async function refusal(work: Promise<unknown>): Promise<string> {
+    try {
+      await work
+    } catch (error) {
+      if (error instanceof ServiceError) return error.code
+      throw error
+    }
+    return 'accepted'
+  }
+  /** How many deleted files of the folder this process has open. */
+  const openFiles = (): number =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith(join(folder, 'body-'))
+      } catch {
+        return false
+      }
+    }).length
+
+  it('returns the bytes that arrived, in memory or on disk, in one piece or in several, and frees everything', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 700_000 }),
+        fc.constantFrom(1_000, 5_000, 70_000, 300_000),
+        fc.constantFrom(0, 100_000, 1_000_000),
+        fc.constantFrom('plain', 'shared', 'pieces'),
+        async (length, size, arrivingBytes, how) => {
+          const storage = open({ arrivingBytes })
+          const bytes = randomBytes(length)
+          const arrived = await send(storage, bytes, size)
+          expect(storage.used.disk > 0).to.equal(length > 65_536 + arrivingBytes)
+          const pieces: Buffer[] = []
+          if (how === 'pieces') for await (const piece of arrived.pieces()) pieces.push(piece)
+          else pieces.push(await arrived.bytes(how === 'shared'))
+          expect(Buffer.concat(pieces).equals(bytes)).to.equal(true)
+          expect(arrived.isHeld).to.equal(length > 65_536)
+          expect(storage.used.held).to.equal(arrived.isHeld ? length : 0)
+          arrived.release()
+          arrived.release()
+          await until(() => storage.used.disk === 0)
+          expect(storage.used).to.deep.equal(NOTHING)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('keeps a body of tiny pieces in few buffers', async () => {
+    const storage = open({})
+    const arrived = await send(storage, randomBytes(300_000), 10)
+    const pieces: Buffer[] = []
+    for await (const piece of arrived.pieces()) pieces.push(piece)
+    expect(pieces.length).to.be.lessThan(60)
+    arrived.release()
+  })
+
+  it('writes bodies to disk beyond its memory, however many arrive at once and stop', async () => {
+    const storage = open({ arrivingBytes: 1_000_000 })
+    const requests = Array.from({ length: 20 }, () => newRequest())
+    const arriving = requests.map((request) => storage.receive(request, LIMIT))
+    for (const request of requests) request.write(randomBytes(600_000))
+    await until(() => storage.used.disk > 600_000 * 17)
+    expect(storage.used.arriving).to.be.at.most(1_000_000)
+    expect(openFiles()).to.be.greaterThan(17)
+    for (const request of requests) request.destroy()
+    for (const each of arriving) expect(await refusal(each)).to.equal('validation_failed')
+    await until(() => openFiles() === 0)
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('refuses a body for which there is no room on disk either, and goes on with the others', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytes: 1_000_000 })
+    const first = await send(storage, randomBytes(800_000))
+    const refused = newRequest()
+    const arriving = storage.receive(refused, LIMIT)
+    refused.write(randomBytes(400_000))
+    await arriving.then(
+      () => expect.fail('the body was accepted'),
+      (error: ServiceError) => expect([error.status, error.headers['retry-after']]).to.deep.equal([503, '10']),
+    )
+    expect((await first.bytes()).length).to.equal(800_000)
+    first.release()
+    await until(() => storage.used.disk === 0)
+    const second = await send(storage, randomBytes(800_000))
+    second.release()
+    await until(() => storage.used.disk === 0)
+  })
+
+  it('refuses a body if its folder cannot be written', async () => {
+    const storage = new BodyStorage({ folder: join(folder, 'nowhere'), arrivingBytes: 0 })
+    rmSync(join(folder, 'nowhere'), { recursive: true, force: true })
+    const folderOf = storage.folder.bind(storage)
+    storage.folder = () => join(folderOf(), 'missing')
+    expect(await refusal(send(storage, randomBytes(800_000)))).to.equal('product_suspended')
+    rmSync(join(folder, 'nowhere'), { recursive: true })
+    await until(() => storage.used.disk === 0)
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('lets bodies that have arrived wait for those whose calls run, in order, and not for ever', async () => {
+    const storage = open({ heldBytes: 1_000_000, maxWaitMs: 5_000 })
+    const [one, two, three] = await Promise.all([
+      send(storage, randomBytes(700_000)),
+      send(storage, randomBytes(700_000)),
+      send(storage, randomBytes(400_000)),
+    ])
+    await one.bytes()
+    const waiting = [two.bytes(), three.bytes()]
+    expect(storage.used.held).to.equal(700_000)
+    one.release()
+    await waiting[0]
+    // The third would have fitted in before the second.
+    expect([two.isHeld, three.isHeld]).to.deep.equal([true, false])
+    two.release()
+    await waiting[1]
+    three.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+    const impatient = open({ heldBytes: 1_000_000, maxWaitMs: 50 })
+    const running = await send(impatient, randomBytes(900_000))
+    await running.bytes()
+    const late = await send(impatient, randomBytes(200_000))
+    expect(await refusal(late.bytes())).to.equal('product_suspended')
+    late.release()
+    running.release()
+    expect(impatient.used).to.deep.equal(NOTHING)
+  })
+
+  it('holds a body that is larger than its memory once no other is held', async () => {
+    const storage = open({ heldBytes: 100_000 })
+    const arrived = await send(storage, randomBytes(500_000))
+    expect((await arrived.bytes()).length).to.equal(500_000)
+    arrived.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('cuts off a body that stops arriving, and not one that goes on', async () => {
+    const storage = open({ graceMs: 200 })
+    const [stalled, steady] = [newRequest(), newRequest()]
+    stalled.write(randomBytes(300_000))
+    const [cut, arriving] = [refusal(storage.receive(stalled, LIMIT)), storage.receive(steady, LIMIT)]
+    const timer = setInterval(() => steady.write(randomBytes(10_000)), 10)
+    expect(await cut).to.equal('body_too_slow')
+    clearInterval(timer)
+    steady.end()
+    const arrived = await arriving
+    arrived.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('refuses a body over the limit when it is announced, or when it exceeds it, and reads the rest away', async () => {
+    const storage = open({})
+    expect(await refusal(storage.receive(newRequest({ 'content-length': String(LIMIT + 1) }), LIMIT))).to.equal(
+      'body_too_large',
+    )
+    const request = newRequest()
+    const arriving = refusal(storage.receive(request, 100_000))
+    for (let at = 0; at < 10; at += 1) request.write(Buffer.alloc(50_000))
+    request.end()
+    expect(await arriving).to.equal('body_too_large')
+    await until(() => request.readableEnded)
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+})
