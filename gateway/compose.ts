@@ -24,7 +24,7 @@ import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
 import { type Recipients, recipientsOf } from './config/pay-to.ts'
-import { SANDBOX } from './config/settlement.ts'
+import { HELD_BY_SIGNER, SANDBOX } from './config/settlement.ts'
 import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
@@ -67,6 +67,7 @@ import type { Plugin } from './plugin/plugin.ts'
 import { joinSandbox, openSandbox, type Sandbox, type SharedSandbox } from './sandbox/sandbox.ts'
 import { openDatabase, type OpenDatabase } from './stores/database.ts'
 import { type Kv, openKv } from './stores/kv.ts'
+import type { SignerClient } from './stores/signer-client.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
 import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
@@ -74,6 +75,7 @@ import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
 import { createRedisPeers } from './stores/redis-peers.ts'
 import { createTokens, type Tokens } from './tokens/access-tokens.ts'
+import type { StatementSigner } from './tokens/statement-signer.ts'
 import { createRevocations, type Revocations } from './tokens/revocations.ts'
 import { createOffers } from './x402/signed-offers.ts'
 
@@ -95,6 +97,8 @@ export interface Overrides {
   readonly sandbox?: SharedSandbox
   /** The other workers of this machine. Without Redis, limits and circuit breakers are shared with them. */
   readonly peers?: Peers
+  /** Holds the keys. Without it, those of the configuration sign in this process. */
+  readonly signer?: SignerClient | null
   readonly now?: () => Date
   readonly log?: Logger
   /** Wraps the journal, so that a test can stop a process exactly between two steps. */
@@ -146,7 +150,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = clockOf(config, overrides.now)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox))
+  const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer))
   const stores = await openStores(config, clock, log, overrides)
   const { journal, prices, revocations } = stores
   const peers = stores.peers ?? overrides.peers ?? null
@@ -154,6 +158,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const tokens = await createTokens({
     keys: config.tokenKeys,
     dataDir: config.dataDir,
+    signer: overrides.signer ? remoteStatements(overrides.signer) : null,
     issuer: config.baseUrl,
     now: clock.wall,
     revoked: revocations.ids,
@@ -182,7 +187,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
     formerPrices: prices.former,
     signIn,
-    offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
+    offers: createOffers({ sign: tokens.signOffer, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })
   const recovery = createRecovery({
     journal,
@@ -320,7 +325,8 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   const clock = clockOf(config, now)
   const stores = await openStores({ ...config, databaseUrl: null, keyvUrl: null }, clock, log, { inMemory: true })
   const tokens = await createTokens({
-    keys: config.tokenKeys,
+    // The keys sign nothing here, and may be held by the signer.
+    keys: config.tokenKeys === HELD_BY_SIGNER ? null : config.tokenKeys,
     dataDir: null,
     issuer: config.baseUrl,
     now: clock.wall,
@@ -366,9 +372,14 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
  * Opens the sandbox chain, or joins the one that is `shared`, or opens the production settlers. Throws if a chain is not
  * the configured one.
  */
-export async function openSettlement(config: Config, log: Logger, shared?: SharedSandbox): Promise<Settlement> {
+export async function openSettlement(
+  config: Config,
+  log: Logger,
+  shared?: SharedSandbox,
+  signer?: SignerClient | null,
+): Promise<Settlement> {
   if (config.network !== SANDBOX) {
-    const settlers = await openSettlers(config, log)
+    const settlers = await openSettlers(config, log, signer)
     return { ...settlers, sandbox: null, close: () => settlers.settler.close() }
   }
   const { dataDir, sandboxBlockSeconds: blockSeconds } = config
@@ -386,6 +397,12 @@ export async function openSettlement(config: Config, log: Logger, shared?: Share
       await sandbox.close()
     },
   }
+}
+
+/** Tokens and receipts that the signer process signs. */
+function remoteStatements(signer: SignerClient): StatementSigner {
+  const { publicKeys, offerKeys } = signer.keys
+  return { publicKeys, offerKeys, sign: (type, statement) => signer.signStatement(type, statement) }
 }
 
 /** The wall clock, and the clock of the data, which a replay may freeze. */

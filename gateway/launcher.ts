@@ -1,12 +1,13 @@
 /**
- * The process that the operator starts. It runs the gateway in a process of its own, whose environment has no secrets, and
- * ends it in time also if it hangs.
+ * The process that the operator starts. It hands the keys to the signer, runs the gateway in a process of its own, whose
+ * environment has no secrets, and ends it in time also if it hangs.
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { takeEnvironment, type Environment } from './config/environment.ts'
 import type { Message, Orders, Report } from './parent.ts'
 import { onSignals, STOP_MS } from './signals.ts'
+import { startSigner } from './signer/start-signer.ts'
 
 /**
  * Starts the gateway and runs until it has ended. SIGTERM, SIGINT and a terminal that closes stop it; SIGHUP reloads it.
@@ -14,6 +15,11 @@ import { onSignals, STOP_MS } from './signals.ts'
  */
 export function launch(exit: (code: number) => never): void {
   const environment = takeEnvironment()
+  let failure: string | null = null
+  const signer = startSigner(environment, (message) => {
+    failure = message
+    kill()
+  })
   const gateway = fork(process.argv[1] as string, ['--as', 'gateway'])
   const send = (message: Message): void => void gateway.send(message, () => {})
   const order = (name: keyof Orders): void => send({ order: name })
@@ -37,13 +43,16 @@ export function launch(exit: (code: number) => never): void {
     reload: () => order('reload'),
   })
   gateway.on('message', (message: Report) => {
-    if (message.report === 'started') send({ role: { nth: 0, workers: null, sandbox: null, environment } })
+    if (message.report === 'started')
+      send({ role: { nth: 0, workers: null, sandbox: null, environment: signer.environment, signer: signer.socket } })
     else if (message.report === 'opened') process.stdout.write(message.welcome)
     else if (message.report === 'stopping') watchStop()
   })
   gateway.once('exit', (code, signal) => {
     clearTimeout(limit)
-    if (signal !== null && !isStopping) process.stderr.write(`The gateway was ended by ${signal}.\n`)
+    signer.stop()
+    if (failure !== null) process.stderr.write(`${failure}\n`)
+    else if (signal !== null && !isStopping) process.stderr.write(`The gateway was ended by ${signal}.\n`)
     const isClean = code === 0
     const status = code ?? (isStopping && signal === 'SIGTERM' ? 0 : 1)
     void (isClean ? Promise.resolve() : endChain(environment)).then(() => exit(status))

@@ -11,7 +11,8 @@ const MAX_WORKERS = 64
 async function main(): Promise<void> {
   const { workers, as } = parseCommand(process.argv.slice(2))
   // Imported here, because the process that starts the others needs little of the gateway, and starts sooner without.
-  if (as !== null) await (await import('./process.ts')).runProcess(exit)
+  if (as === 'signer') await (await import('./signer/signer.ts')).runSigner(exit)
+  else if (as !== null) await (await import('./process.ts')).runProcess(exit)
   else if (workers !== null) await (await import('./workers.ts')).runWorkers(workers, exit)
   else (await import('./launcher.ts')).launch(exit)
 }
@@ -19,8 +20,8 @@ async function main(): Promise<void> {
 interface Command {
   /** The number behind `--workers`. */
   readonly workers: number | null
-  /** What this process is, if another process of the gateway has started it. */
-  readonly as: 'gateway' | 'worker' | null
+  /** What this process is, if another process of the gateway has started it. The operator may start a signer too. */
+  readonly as: 'gateway' | 'worker' | 'signer' | null
 }
 
 /** Parses the command line. Throws ConfigError for arguments that are not valid. */
@@ -29,7 +30,7 @@ function parseCommand(args: readonly string[]): Command {
   const options = { workers: { type: 'string' }, as: { type: 'string' } } as const
   try {
     const { workers, as = null } = parseArgs({ args: [...args], options }).values
-    if (as === 'gateway' || as === 'worker') return { workers: null, as }
+    if (as === 'gateway' || as === 'worker' || as === 'signer') return { workers: null, as }
     if (workers === undefined && as === null) return { workers: null, as }
     const count = /^\d{1,3}$/.test(workers ?? '') ? Number(workers) : 0
     if (as === null && count >= 1 && count <= MAX_WORKERS) return { workers: count, as }

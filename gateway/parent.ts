@@ -17,8 +17,10 @@ export interface Role {
   readonly workers: number | null
   /** What the primary opened for its workers. Null outside the sandbox, and for a process that opens its own. */
   readonly sandbox: SharedSandbox | null
-  /** The variables of the operator. Plugins do not see them. */
+  /** The variables of the operator without private keys. Plugins do not see them. */
   readonly environment: Environment
+  /** Path of the signer's socket. */
+  readonly signer: string
 }
 
 /** How a gateway process obeys. */

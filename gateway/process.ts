@@ -9,6 +9,7 @@ import { guardProcess } from './editions/process-guard.ts'
 import { createLog } from './observe/log.ts'
 import { configOfProcess, joinParent, type Parent } from './parent.ts'
 import { isHungUp, STOP_MS } from './signals.ts'
+import { connectSigner } from './stores/signer-client.ts'
 
 /**
  * Runs the gateway until a signal, the launcher or the primary ends it. `exit` ends the process; no plugin may do that.
@@ -24,8 +25,10 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   const log = role.workers === null ? shared : shared.child({ worker: role.nth + 1 })
   guardProcess(isCopiedCode, exit, log)
   const { sandbox } = role
+  const signer = await connectSigner(role.signer, log)
   const gateway = await createGateway(settings, {
     log,
+    signer,
     ...(sandbox ? { sandbox } : {}),
     ...(parent.peers ? { peers: parent.peers } : {}),
   })

@@ -7,12 +7,13 @@ import { mkdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ConfigError, readConfig } from './config/config.ts'
-import { type Environment, takeEnvironment } from './config/environment.ts'
+import { takeEnvironment } from './config/environment.ts'
 import { SANDBOX, workerIssues } from './config/settlement.ts'
 import { createLog } from './observe/log.ts'
 import type { Message, Orders, Question, Report, Role } from './parent.ts'
 import { type OpenSandbox, openSandbox } from './sandbox/sandbox.ts'
 import { onSignals, STOP_MS } from './signals.ts'
+import { type StartedSigner, startSigner } from './signer/start-signer.ts'
 import { type Peers, PeersInMemory } from './stores/peers.ts'
 
 /**
@@ -29,14 +30,21 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
   const log = createLog(config.logLevel)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   cluster.setupPrimary({ args: ['--as', 'worker'] })
-  const workers = new Workers(count, environment, log)
+  const signer = startSigner(environment, (message) => {
+    process.stderr.write(`${message}\n`)
+    void end(1)
+  })
+  const workers = new Workers(count, signer, log)
   let sandbox: OpenSandbox | null = null
   let ending: Promise<never> | null = null
   const end = (code: number): Promise<never> => {
     ending ??= workers
       .stop()
       .then(() => sandbox?.close())
-      .then(() => exit(code))
+      .then(() => {
+        signer.stop()
+        return exit(code)
+      })
     return ending
   }
   onSignals({
@@ -79,7 +87,7 @@ const REPLACE_MS = 60_000
 
 /** The workers of one primary. */
 class Workers {
-  readonly #environment: Environment
+  readonly #signer: StartedSigner
   readonly #log: Logger
   /** By number. A place is null until its worker is started. */
   readonly #places: (Running | null)[]
@@ -98,10 +106,10 @@ class Workers {
   /** 0, or the exit code of the worker that made the start fail. */
   exitCode = 0
 
-  constructor(count: number, environment: Environment, log: Logger) {
+  constructor(count: number, signer: StartedSigner, log: Logger) {
     this.#places = Array.from({ length: count }, () => null)
     this.#failures = Array.from({ length: count }, () => 0)
-    this.#environment = environment
+    this.#signer = signer
     this.#log = log
     this.#startFailed = new Promise((resolve) => {
       this.#failStart = () => resolve(null)
@@ -178,7 +186,8 @@ class Workers {
 
   async #launch(nth: number): Promise<Running> {
     const sandbox = (await this.#sandbox?.share(nth)) ?? null
-    const role: Role = { nth, workers: this.#places.length, sandbox, environment: this.#environment }
+    const { environment, socket: signer } = this.#signer
+    const role: Role = { nth, workers: this.#places.length, sandbox, environment, signer }
     const worker = cluster.fork()
     const ended = new Promise<number | string>((resolve) => {
       worker.once('exit', (code, signal) => resolve(signal ?? code))

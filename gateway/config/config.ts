@@ -55,6 +55,10 @@ export interface Config extends NetworkConfig {
   readonly replayDir: string | null
   readonly replayShift: ReplayShift
   readonly tokenKeys: string | null
+  /** Unix socket of a signer that the operator runs. Null: the launcher starts one. */
+  readonly signerSocket: string | null
+  /** The most gas per hour and network that the signer signs for. */
+  readonly signerGasPerHour: number
   readonly databaseUrl: string | null
   readonly keyvUrl: string | null
   readonly catalogDir: string
@@ -132,6 +136,8 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),
     replayShift: replayShiftOf(text('REPLAY_SHIFT') ?? 'auto', issues),
     tokenKeys: text('TOKEN_KEYS'),
+    signerSocket: text('SIGNER_SOCKET'),
+    signerGasPerHour: Number(values['SIGNER_GAS_PER_HOUR']),
     databaseUrl: text('DATABASE_URL'),
     keyvUrl: text('KEYV_URL'),
     catalogDir: resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog'),

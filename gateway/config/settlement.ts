@@ -2,6 +2,7 @@
  * How payments are settled on each network. A plain variable (RPC_URL) configures the leading network. The same variable
  * with a network's name at its end (RPC_URL_BASE_SEPOLIA) configures that network.
  */
+import type { Environment } from './environment.ts'
 import type { Hex, Network } from './networks.ts'
 
 /** How payments are settled on one network. */
@@ -12,14 +13,22 @@ export interface NetworkConfig {
   readonly facilitatorUrls: readonly string[]
   readonly rpcUrl: string | null
   readonly settleRpcUrl: string | null
-  readonly settleKey: Hex | null
+  readonly settleKey: SettleKey | null
   /** All keys of SETTLE_KEY: each worker process uses one of its own. `settleKey` is the first. */
-  readonly settleKeys: readonly Hex[]
+  readonly settleKeys: readonly SettleKey[]
+  /** Which of the keys this process uses, from 0. */
+  readonly nth: number
   /** A payment is final once it is this many blocks deep; 1 is the newest block. */
   readonly confirmBlocks: number
   /** The highest gas price to pay, in wei. Null means no limit. */
   readonly maxGasPrice: bigint | null
 }
+
+/** Stands in SETTLE_KEY and TOKEN_KEYS for a key that the signer process holds. */
+export const HELD_BY_SIGNER = 'signer'
+
+/** A private key, or that the signer process holds it. */
+export type SettleKey = Hex | typeof HELD_BY_SIGNER
 
 /** Variables that a network may override. A node serves one chain, so other networks do not fall back to its address. */
 const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SETTLE_MAX_GWEI'] as const
@@ -59,7 +68,7 @@ export function networkConfigs(
     const node = isLeading ? shared : own
     const settleRpcUrl = node('SETTLE_RPC_URL')
     const settleKey = isLeading || settleRpcUrl !== null ? shared('SETTLE_KEY') : own('SETTLE_KEY')
-    const settleKeys = (settleKey ?? '').split(/\s+/).filter(Boolean) as Hex[]
+    const settleKeys = (settleKey ?? '').split(/\s+/).filter(Boolean) as SettleKey[]
     return {
       network,
       payTo: shared('PAY_TO') as Hex | null,
@@ -68,6 +77,7 @@ export function networkConfigs(
       settleRpcUrl,
       settleKey: settleKeys[0] ?? null,
       settleKeys,
+      nth: 0,
       confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? 1),
       maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
     }
@@ -116,17 +126,27 @@ export function networkIssues(
 
 /** The settings of worker `nth`, from 0: it pays gas with a key that no other worker uses. */
 export function ofWorker(settings: NetworkConfig, nth: number): NetworkConfig {
-  return { ...settings, settleKey: settings.settleKeys[nth] ?? null }
+  return { ...settings, nth, settleKey: settings.settleKeys[nth] ?? null }
 }
 
 /** Lists the networks that have too few keys for this many workers. */
 export function workerIssues(configs: readonly NetworkConfig[], workers: number): readonly string[] {
   return configs.flatMap(({ network, settleRpcUrl, settleKeys }, index) => {
-    const keys = new Set(settleKeys.map((key) => key.toLowerCase())).size
+    const held = settleKeys.filter((key) => key === HELD_BY_SIGNER).length
+    const own = settleKeys.filter((key) => key !== HELD_BY_SIGNER).map((key) => key.toLowerCase())
+    const keys = new Set(own).size + held
     if (settleRpcUrl === null || keys >= workers) return []
     const name = index === 0 ? 'SETTLE_KEY' : ownVariable('SETTLE_KEY', network)
     return [
       `${name}: each of ${workers} workers pays gas with a key of its own, and ${keys === 1 ? '1 is' : `${keys} are`} given. List ${workers} keys, separated by spaces, or start fewer workers.`,
     ]
   })
+}
+
+/** What the gateway is told instead of the keys: how many there are. A word that is no key stays, and is reported. */
+export function withoutKeys(environment: Environment): Environment {
+  const rest: Record<string, string | undefined> = { ...environment, TOKEN_KEYS: HELD_BY_SIGNER }
+  for (const [name, value = ''] of Object.entries(environment))
+    if (/^SETTLE_KEY(_|$)/.test(name)) rest[name] = value.replaceAll(/\b0x[0-9a-f]{64}\b/gi, HELD_BY_SIGNER)
+  return rest
 }

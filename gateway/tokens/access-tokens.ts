@@ -1,18 +1,21 @@
 /**
  * Access tokens, which plan purchases return: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). Anyone can verify a token
- * with the public key; only the gateway can issue one. Receipts and offers are signed with the same keys.
+ * with the public key; only the gateway can issue one. Receipts are signed with the same keys, and offers with keys that are derived from them.
  */
-import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
-import { compactVerify, type CryptoKey, errors, type JWK, jwtVerify, SignJWT } from 'jose'
+import { compactVerify, type CryptoKey, errors, importJWK, type JWK, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { ServiceError } from '../errors.ts'
-import { ALGORITHM, openKeys, publicPart } from './key-set.ts'
+import type { Awaitable } from '../awaitable.ts'
+import { ALGORITHM, publicPart } from './key-set.ts'
+import { openStatementSigner, signWith, type Statement, type StatementSigner } from './statement-signer.ts'
 
 export interface TokenOptions {
   /** JWK set with private keys, as JSON text; null: the set in `dataDir`, created on first use. */
   readonly keys: string | null
   /** Null: the keys are not stored. */
   readonly dataDir: string | null
+  /** Signs instead of `keys`, for example another process. */
+  readonly signer?: StatementSigner | null
   /** The public address of the service: issuer and audience of its tokens. */
   readonly issuer: string
   readonly now: () => Date
@@ -49,16 +52,18 @@ export interface Tokens {
   remainingMs(token: Pick<VerifiedToken, 'expiresAt'>): number
   /** The public keys as a JWK set (RFC 7517). */
   jwks(): { readonly keys: readonly JWK[] }
-  /**
-   * Signs a flat statement that is not a token: a compact JWS (RFC 7515) of this `typ` over the statement's canonical
-   * form (RFC 8785: fields sorted by name). Synchronous, because a 402 does not wait.
-   */
-  sign(type: string, statement: Readonly<Record<string, unknown>>): string
+  /** Signs a statement that is not a token: a compact JWS (RFC 7515) of this `typ`. */
+  sign(type: string, statement: Statement): Awaitable<string>
+  /** Signs an offer. Synchronous, because a 402 does not wait. */
+  signOffer(statement: Statement): string
   /** The statement of a JWS that we signed with this `typ`; null if it is foreign, altered or of another type. */
-  read(type: string, jws: string): Promise<Readonly<Record<string, unknown>> | null>
+  read(type: string, jws: string): Promise<Statement | null>
 }
 
-const TYPE = 'JWT'
+/** `typ` of the JWS of an access token. */
+export const TOKEN_TYPE = 'JWT'
+/** `typ` of the JWS of an offer, so that it is never accepted as a receipt or an access token. */
+export const OFFER_TYPE = 'x402-offer'
 const CACHED_TOKENS = 1000
 
 /**
@@ -66,15 +71,17 @@ const CACHED_TOKENS = 1000
  *
  * @throws RangeError if the configured keys are not a set of private Ed25519 keys
  */
-export async function createTokens({ keys, dataDir, issuer, now, revoked = new Set() }: TokenOptions): Promise<Tokens> {
-  const set = await openKeys(keys, dataDir)
-  const [signing] = set
-  const signingKey = createPrivateKey({ key: signing.jwk as JsonWebKey, format: 'jwk' })
-  const publicKeys = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
+export async function createTokens(options: TokenOptions): Promise<Tokens> {
+  const { keys, dataDir, issuer, now, revoked = new Set() } = options
+  const signer = options.signer ?? (await openStatementSigner(keys, dataDir))
+  const publicKeys = await importAll(signer.publicKeys)
+  const offerKeys = await importAll(signer.offerKeys.map(publicPart))
+  const signOffer = signWith(signer.offerKeys[0] as JWK)
   const verified = new LRUCache<string, VerifiedToken>({ max: CACHED_TOKENS })
 
-  const keyOfHeader = ({ kid }: { readonly kid?: string }): CryptoKey => {
-    const key = publicKeys.get(kid ?? '')
+  /** Keys of offers verify offers only. */
+  const keyOfHeader = ({ kid, typ }: { readonly kid?: string; readonly typ?: string }): CryptoKey => {
+    const key = publicKeys.get(kid ?? '') ?? (typ === OFFER_TYPE ? offerKeys.get(kid ?? '') : undefined)
     if (!key) throw new errors.JWKSNoMatchingKey()
     return key
   }
@@ -83,7 +90,7 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
     const { payload } = await jwtVerify(token, keyOfHeader, {
       algorithms: [ALGORITHM],
       // Receipts and offers are signed with the same keys, but have types of their own.
-      typ: TYPE,
+      typ: TOKEN_TYPE,
       issuer,
       audience: issuer,
       currentDate: now(),
@@ -111,15 +118,8 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
     async issue({ subject, plan, tier, durationSeconds, id, issuedAt = now() }) {
       const issued = Math.floor(issuedAt.getTime() / 1000)
       const expires = issued + durationSeconds
-      const token = await new SignJWT({ plan, tier })
-        .setProtectedHeader({ alg: ALGORITHM, kid: signing.jwk.kid as string, typ: TYPE })
-        .setIssuer(issuer)
-        .setAudience(issuer)
-        .setSubject(subject)
-        .setJti(id)
-        .setIssuedAt(issued)
-        .setExpirationTime(expires)
-        .sign(signing.privateKey)
+      const claims = { plan, tier, iss: issuer, aud: issuer, sub: subject, jti: id, iat: issued, exp: expires }
+      const token = await signer.sign(TOKEN_TYPE, claims)
       return { token, issuedAt: new Date(issued * 1000), expiresAt: new Date(expires * 1000) }
     },
     async verify(token) {
@@ -130,18 +130,14 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
       return found
     },
     remainingMs: ({ expiresAt }) => expiresAt.getTime() - now().getTime(),
-    jwks: () => ({ keys: set.map(({ jwk }) => publicPart(jwk)) }),
-    sign(type, statement) {
-      const fields = Object.entries(statement).sort(([one], [other]) => (one < other ? -1 : 1))
-      const header = { alg: ALGORITHM, kid: signing.jwk.kid as string, typ: type }
-      const signed = `${base64url(header)}.${base64url(Object.fromEntries(fields))}`
-      return `${signed}.${sign(null, Buffer.from(signed), signingKey).toString('base64url')}`
-    },
+    jwks: () => ({ keys: [...signer.publicKeys, ...signer.offerKeys.map(publicPart)] }),
+    sign: (type, statement) => signer.sign(type, statement),
+    signOffer: (statement) => signOffer(OFFER_TYPE, statement),
     async read(type, jws) {
       try {
         const { payload, protectedHeader } = await compactVerify(jws, keyOfHeader, { algorithms: [ALGORITHM] })
         if (protectedHeader.typ !== type) return null
-        return JSON.parse(Buffer.from(payload).toString('utf8')) as Record<string, unknown>
+        return JSON.parse(Buffer.from(payload).toString('utf8')) as Statement
       } catch (error) {
         if (error instanceof errors.JOSEError) return null
         throw error
@@ -150,7 +146,11 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
   }
 }
 
-const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+/** Imports public keys, by their ids. */
+async function importAll(jwks: readonly JWK[]): Promise<ReadonlyMap<string, CryptoKey>> {
+  const imported = jwks.map(async (jwk) => [jwk.kid as string, (await importJWK(jwk, ALGORITHM)) as CryptoKey] as const)
+  return new Map(await Promise.all(imported))
+}
 
 function refuse(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new ServiceError('token_expired', undefined, { cause: error })

@@ -4,7 +4,7 @@
  */
 import { chmod, link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { randomUUID } from 'node:crypto'
+import { createPrivateKey, hkdfSync, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 
 /** JWS algorithm of the keys (RFC 8037). */
@@ -45,6 +45,21 @@ export async function openKeys(
   if (keys !== null) return parseKeys(keys, 'TOKEN_KEYS')
   return dataDir === null ? [await importKey(await createKey())] : storedKeys(dataDir)
 }
+
+/**
+ * Derives the key that signs offers from a token key, the same one in every process (HKDF, RFC 5869). It signs nothing
+ * else, so a process that answers 402s can hold it without the token key.
+ */
+export async function offerKeyOf({ jwk }: SigningKey): Promise<JWK> {
+  const seed = Buffer.from(hkdfSync('sha256', Buffer.from(jwk.d as string, 'base64url'), '', 'x402-offer', 32))
+  const der = Buffer.concat([ED25519_PKCS8, seed])
+  const { kty, crv, d, x } = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' })
+  const derived = { kty: kty as string, crv: crv as string, d: d as string, x: x as string }
+  return { ...derived, kid: await calculateJwkThumbprint(derived), alg: ALGORITHM, use: 'sig' }
+}
+
+/** What precedes the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** Adds a new signing key to the set in `dataDir`. The old keys keep verifying what they signed. */
 export async function rotateKeys(dataDir: string): Promise<KeySet> {

@@ -6,9 +6,6 @@ import { LRUCache } from 'lru-cache'
 import type { PaymentRequirements } from './payment-requirements.ts'
 import type { Hex } from '../config/networks.ts'
 
-/** `typ` of the JWS, so that an offer is never accepted as a receipt or an access token. */
-export const OFFER_TYPE = 'x402-offer'
-
 /** The signed statement, with the fields of the extension (section 4.2). */
 export interface OfferStatement {
   readonly version: 1
@@ -40,7 +37,7 @@ export interface Offers {
 }
 
 export interface OffersParts {
-  readonly sign: (type: string, statement: Readonly<Record<string, unknown>>) => string
+  readonly sign: (statement: Readonly<Record<string, unknown>>) => string
   readonly now: () => Date
   /** How long an old price is honoured after a change: offers must not outlive it. */
   readonly graceSeconds: number
@@ -83,7 +80,7 @@ export function createOffers({ sign, now, graceSeconds }: OffersParts): Offers {
           amount: String(amount),
           validUntil: at + 2 * half,
         }
-        return { format: 'jws', acceptIndex, signature: sign(OFFER_TYPE, { ...statement }) }
+        return { format: 'jws', acceptIndex, signature: sign({ ...statement }) }
       })
       signed.set(key, offers)
       return offers

@@ -7,8 +7,7 @@ import { claimOf } from '../../payments/presented-payment.ts'
 import { ReplayAccess } from '../../payments/replay-access.ts'
 import type { WalletSignIn } from '../../payments/wallet-sign-in.ts'
 import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
-import type { Tokens } from '../../tokens/access-tokens.ts'
-import { OFFER_TYPE } from '../../x402/signed-offers.ts'
+import { OFFER_TYPE, type Tokens } from '../../tokens/access-tokens.ts'
 import { RECEIPT_TYPE, type ReceiptStatement } from './signed-receipts.ts'
 
 export interface ReceiptParts {

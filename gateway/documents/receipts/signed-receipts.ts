@@ -3,7 +3,7 @@
  * answer. A receipt is made from the journal alone, so a retry gets the same one. Anyone can verify it with the
  * published key set, in which `kid` names the key.
  */
-import { andThen } from '../../awaitable.ts'
+import { andThen, type Awaitable, isPromise } from '../../awaitable.ts'
 import type { Answer, CallRequest } from '../../calls/request-and-answer.ts'
 import type { Serve } from '../../calls/serve.ts'
 import { answerDigest } from '../../payments/answer-digest.ts'
@@ -47,15 +47,19 @@ export function withReceipts(parts: SigningParts, serve: Serve): Serve {
     andThen(serve(edition, bound, request), (answer) => withReceipt(parts, request, answer))
 }
 
-function withReceipt({ tokens, log }: SigningParts, { id, url }: CallRequest, answer: Answer): Answer {
+function withReceipt({ tokens, log }: SigningParts, { id, url }: CallRequest, answer: Answer): Awaitable<Answer> {
   const { receipt, record } = answer
   if (!receipt?.success || !record) return answer
-  try {
-    const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, url, answer) })
-    return { ...answer, receipt: { ...receipt, signed } }
-  } catch (error) {
+  const add = (signed: string): Answer => ({ ...answer, receipt: { ...receipt, signed } })
+  const goWithout = (error: unknown): Answer => {
     log.error({ call: id, err: error }, 'a receipt could not be signed')
     return answer
+  }
+  try {
+    const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, url, answer) })
+    return isPromise(signed) ? signed.then(add, goWithout) : add(signed)
+  } catch (error) {
+    return goWithout(error)
   }
 }
 

@@ -71,6 +71,23 @@ export function settleData(transfer: Transfer): Hex {
   return `${SELECTORS.transferBytes}${head}${word(7 * 32)}${word(bytes.length / 2)}${tail}`
 }
 
+/** The head of a settlement's call data, from its selector: six words, of which the second is the recipient. */
+const SETTLEMENT = new RegExp(
+  `^(?:${SELECTORS.transferSplit}|${SELECTORS.transferBytes})0{24}[0-9a-f]{40}0{24}([0-9a-f]{40})[0-9a-f]{256}([0-9a-f]*)$`,
+)
+
+/** Returns whom a settlement pays; null if the data are anything but what `settleData` makes. */
+export function recipientOfSettlement(data: Hex): Hex | null {
+  const [, recipient, tail = ''] = SETTLEMENT.exec(data.toLowerCase()) ?? []
+  if (recipient === undefined) return null
+  if (data.startsWith(SELECTORS.transferSplit)) return tail.length === 3 * 64 ? `0x${recipient}` : null
+  if (tail.length < 2 * 64 || tail.slice(0, 64) !== word(7 * 32)) return null
+  const bytes = Number(`0x${tail.slice(64, 128)}`)
+  const signature = tail.slice(128)
+  const isExact = signature.length === Math.ceil(bytes / 32) * 64 && /^0*$/.test(signature.slice(bytes * 2))
+  return isExact ? `0x${recipient}` : null
+}
+
 /** Returns true for a signature of 65 bytes, which a private key makes. Contract wallets use other lengths. */
 export function isKeySignature(signature: Hex): boolean {
   return signature.length === 2 + 2 * 65

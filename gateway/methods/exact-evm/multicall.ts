@@ -1,5 +1,5 @@
 /** Multicall3: several calls in one transaction. It has the same address on every network. */
-import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
+import { decodeFunctionData, decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Hex } from '../../config/networks.ts'
 
 /** The address of Multicall3. */
@@ -27,6 +27,16 @@ const ABI = parseAbi([
 export function aggregateData(parts: readonly Part[]): Hex {
   const calls = parts.map(({ target, ...part }) => ({ ...part, target: target.toLowerCase() as Hex }))
   return encodeFunctionData({ abi: ABI, functionName: 'aggregate3', args: [calls] })
+}
+
+/** The calls in call data of aggregate3; null if the data are anything but what `aggregateData` makes. */
+export function aggregateParts(data: Hex): readonly Part[] | null {
+  try {
+    const [parts] = decodeFunctionData({ abi: ABI, data }).args
+    return aggregateData(parts) === data.toLowerCase() ? parts : null
+  } catch {
+    return null
+  }
 }
 
 /** Decodes the result of aggregate3: what each call returned, in order. */

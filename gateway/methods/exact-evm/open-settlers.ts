@@ -1,13 +1,15 @@
 /** Opens the settlers that the configuration asks for: one per network, by our own key or through facilitators. */
-import type { Config } from '../../config/config.ts'
+import { type Config, ConfigError } from '../../config/config.ts'
 import { type Hex, type Network, readNetworks } from '../../config/networks.ts'
 import type { Recipient, Recipients } from '../../config/pay-to.ts'
-import type { NetworkConfig } from '../../config/settlement.ts'
+import { HELD_BY_SIGNER, type NetworkConfig } from '../../config/settlement.ts'
 import type { Logger } from '../../plugin/plugin.ts'
+import type { SignerClient } from '../../stores/signer-client.ts'
 import type { Settler } from '../payment-method.ts'
 import { createSettlerByNetwork, type NetworkSettler } from '../multi-network-settler.ts'
 import { secondsToDepth } from './authorization-outcome.ts'
 import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
+import { createRemoteSigner, type Signer } from './chain/transaction-signer.ts'
 import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
 
 /** How long a payment waits for its first block. */
@@ -19,17 +21,23 @@ export interface OpenedSettlers extends Recipients {
 }
 
 /**
- * Opens one settler per configured network. Throws if a node reports another chain id than the configured network's;
- * the settlers opened before are closed again.
+ * Opens one settler per configured network. Throws if a node reports another chain id than the configured network's; the
+ * settlers opened before are closed again.
+ *
+ * @param signer holds the keys that the configuration does not
  */
-export async function openSettlers(config: Config, log: Logger): Promise<OpenedSettlers> {
+export async function openSettlers(
+  config: Config,
+  log: Logger,
+  signer: SignerClient | null = null,
+): Promise<OpenedSettlers> {
   const known = readNetworks(config.catalogDir)
   const opened: NetworkSettler[] = []
   const recipients: Recipient[] = []
   try {
     for (const settings of config.networks) {
       const network = known.find(({ name }) => name === settings.network) as Network
-      opened.push({ network, settler: await openSettler(config, settings, network, log) })
+      opened.push({ network, settler: await openSettler(config, settings, network, log, signer) })
       recipients.push({ network, payTo: settings.payTo as Hex })
     }
   } catch (error) {
@@ -54,13 +62,27 @@ export function chainSettlerOptions(
   return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds }
 }
 
-async function openSettler(config: Config, settings: NetworkConfig, network: Network, log: Logger): Promise<Settler> {
-  const { settleRpcUrl, rpcUrl, settleKey: key, facilitatorUrls: urls } = settings
-  if (settleRpcUrl !== null && key !== null) {
+async function openSettler(
+  config: Config,
+  settings: NetworkConfig,
+  network: Network,
+  log: Logger,
+  signer: SignerClient | null,
+): Promise<Settler> {
+  const { settleRpcUrl, rpcUrl, settleKey, facilitatorUrls: urls } = settings
+  if (settleRpcUrl !== null && settleKey !== null) {
+    const key = settleKey === HELD_BY_SIGNER ? remoteSigner(signer, settings) : settleKey
     const nodes = [settleRpcUrl, rpcUrl].join(',')
     return createChainSettler({ rpcUrl: nodes, key, network, log, ...chainSettlerOptions(config, settings) })
   }
   const { baseUrl, walletFactories: factories } = config
   const { confirmBlocks } = settings
   return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, factories, confirmBlocks })
+}
+
+/** Throws ConfigError if there is no signer, or if it does not have the key. */
+function remoteSigner(signer: SignerClient | null, { network, nth }: NetworkConfig): Signer {
+  if (signer === null)
+    throw new ConfigError(['SETTLE_KEY is signer, so SIGNER_SOCKET must name the socket of the signer.'])
+  return createRemoteSigner(signer, network, nth)
 }

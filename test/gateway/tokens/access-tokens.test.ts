@@ -134,7 +134,7 @@ describe('access tokens', () => {
       audience: await signed({ aud: 'https://other.test' }, 'JWT'),
       issuer: await signed({ iss: 'https://other.test' }, 'JWT'),
       untyped: await signed({}),
-      statement: tokens.sign('receipt', claims),
+      statement: await tokens.sign('receipt', claims),
     }
     for (const [kind, wrong] of Object.entries(refused))
       expect(await refusal(tokens, wrong), kind).to.equal('token_invalid')

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
-import { createOffers, OFFER_TYPE } from '../../../gateway/x402/signed-offers.ts'
+import { createOffers } from '../../../gateway/x402/signed-offers.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createChallenge } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
@@ -14,18 +14,18 @@ const on = (name: keyof typeof NETWORKS) => createRequirements(OPERATION, create
 
 describe('signed offers', () => {
   let seconds: number
-  let signed: { type: string; statement: Readonly<Record<string, unknown>> }[]
+  let signed: Readonly<Record<string, unknown>>[]
   beforeEach(() => {
     seconds = 1_795_000_000
     signed = []
   })
   const open = (graceSeconds: number) =>
     createOffers({
-      sign: (type, statement) => `jws${signed.push({ type, statement })}`,
+      sign: (statement) => `jws${signed.push(statement)}`,
       now: () => new Date(seconds * 1000),
       graceSeconds,
     })
-  const until = (): number => Number(signed.at(-1)?.statement['validUntil'])
+  const until = (): number => Number(signed.at(-1)?.['validUntil'])
 
   it('state the terms on each network, with the fields of the extension', () => {
     const offers = open(300).of(url, [on('base'), on('base-sepolia')])
@@ -34,17 +34,14 @@ describe('signed offers', () => {
       { format: 'jws', acceptIndex: 1, signature: 'jws2' },
     ])
     expect(signed[1]).to.deep.equal({
-      type: OFFER_TYPE,
-      statement: {
-        version: 1,
-        resourceUrl: url,
-        scheme: 'exact',
-        network: 'eip155:84532',
-        asset: NETWORKS['base-sepolia'].asset,
-        payTo,
-        amount: '5000',
-        validUntil: until(),
-      },
+      version: 1,
+      resourceUrl: url,
+      scheme: 'exact',
+      network: 'eip155:84532',
+      asset: NETWORKS['base-sepolia'].asset,
+      payTo,
+      amount: '5000',
+      validUntil: until(),
     })
   })
 
@@ -56,7 +53,7 @@ describe('signed offers', () => {
     }
     expect(signed.length).to.be.within(4, 6)
     offers.of(`${url}?limit=5`, [on('base')])
-    expect(signed.at(-1)?.statement['resourceUrl']).to.equal(`${url}?limit=5`)
+    expect(signed.at(-1)?.['resourceUrl']).to.equal(`${url}?limit=5`)
   })
 
   it('are not signed if old prices are honoured for less than a minute', () => {
@@ -66,7 +63,7 @@ describe('signed offers', () => {
   })
 
   it('are part of the 402, renewed in time, and as many as the header holds', () => {
-    const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({ type: '', statement: {} })}`
+    const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({})}`
     const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })
     const others = [{ network: NETWORKS['base-sepolia'], payTo } as const]
     const quotes = (more: object) =>

@@ -84,11 +84,11 @@ async function sendRecorded(
   toSend: readonly OutgoingPayment[],
   payments: readonly OutgoingPayment[],
 ): Promise<SentResult> {
-  if (toSend.length < payments.length) {
-    const { to, data, gas } = combined(toSend)
-    sender.amend(tx, to, data, gas)
-  }
   try {
+    if (toSend.length < payments.length) {
+      const { to, data, gas } = combined(toSend)
+      await sender.amend(tx, to, data, gas)
+    }
     return { tx, accepted: await sender.send(tx), isShared: toSend.length > 1 }
   } catch (error) {
     if (error instanceof RpcError) return { unsent: error }

@@ -16,7 +16,7 @@ import { createPayerCheck } from '../payer-check.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
-import { createSigner } from './transaction-signer.ts'
+import { createSigner, type Signer } from './transaction-signer.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { type ChainIntent, type EvmIntent, intentOf } from '../settlement-intent.ts'
 import { awaitOutcome, type OutcomeParts, outcomeOfReceipt, type SentPayment } from './transaction-outcome.ts'
@@ -25,8 +25,8 @@ import { type ContractWallets, createContractWallets, KEY_GAS } from '../contrac
 export interface ChainSettlerOptions {
   /** One node, or several in order of preference, separated by commas. */
   readonly rpcUrl: string
-  /** Private key of the account that pays the gas. */
-  readonly key: Hex
+  /** The account that pays the gas: its private key, or what signs for it. */
+  readonly key: Hex | Signer
   readonly network: Network
   readonly log: Logger
   /** How long a payment waits for its block before its outcome is pending. */
@@ -86,7 +86,7 @@ interface Sharing {
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
   const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
-  const signer = createSigner(key, network.chainId)
+  const signer = typeof key === 'string' ? createSigner(key, network.chainId) : key
   const { address } = signer
   const sender = createSender({ ...options, rpc, signer, depth })
   const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }

@@ -2,7 +2,7 @@
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { TransactionReceipt } from '../authorization-outcome.ts'
-import type { Fees, Signer } from './transaction-signer.ts'
+import type { Fees, SignedTransaction, Signer } from './transaction-signer.ts'
 import type { TrackedTransaction } from './transaction-tracker.ts'
 
 /** A signed transaction. It may be signed again while it is sent; `hashes` has every version that may be mined. */
@@ -35,12 +35,23 @@ export interface OwnTransaction extends PendingTransaction {
 
 type Fields = Pick<OwnTransaction, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>
 
-/** Signs a transaction. It is confirmed once it is `depth` blocks deep. */
-export function createTransaction(
-  { signer, depth, log }: { readonly signer: Signer; readonly depth: number; readonly log: Logger },
+interface Parts {
+  readonly signer: Signer
+  readonly depth: number
+  readonly log: Logger
+}
+
+/** Signs a transaction. It is confirmed once it is `depth` blocks deep. Throws RpcError `unsent`. */
+export async function createTransaction(parts: Parts, fields: Fields): Promise<OwnTransaction> {
+  return signedTransaction(parts, fields, await parts.signer.sign({ ...fields, ...fields.fees }))
+}
+
+/** A transaction that has been signed before. */
+export function signedTransaction(
+  { depth, log }: Omit<Parts, 'signer'>,
   fields: Fields,
+  { raw, hash }: SignedTransaction,
 ): OwnTransaction {
-  const { raw, hash } = signer.sign({ ...fields, ...fields.fees })
   const [mined, confirmed] = [latch<TransactionReceipt | null>(), latch<TransactionReceipt | null>()]
   const tx: OwnTransaction = {
     ...fields,
@@ -71,10 +82,11 @@ export function createTransaction(
   return tx
 }
 
-/** Signs a transaction again, with another nonce, fee or call. */
-export function signAgain(signer: Signer, tx: OwnTransaction, change: Partial<Fields>): void {
-  Object.assign(tx, change)
-  Object.assign(tx, signer.sign({ ...tx, ...tx.fees }))
+/** Signs a transaction again, with another nonce, fee or call. Throws RpcError `unsent`, and changes nothing then. */
+export async function signAgain(signer: Signer, tx: OwnTransaction, change: Partial<Fields>): Promise<void> {
+  const { nonce, to, data, gas, fees } = { ...tx, ...change }
+  const signed = await signer.sign({ nonce, to, data, gas, ...fees })
+  Object.assign(tx, change, signed)
   tx.hashes.push(tx.hash)
 }
 

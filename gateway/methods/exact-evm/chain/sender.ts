@@ -9,7 +9,13 @@ import type { ChainIntent } from '../settlement-intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import { createFeeReader, type FeeQuote, GasPriceTooHigh, replacementFees } from './gas-fees.ts'
-import { createTransaction, type OwnTransaction, type PendingTransaction, signAgain } from './pending-transaction.ts'
+import {
+  createTransaction,
+  type OwnTransaction,
+  type PendingTransaction,
+  signAgain,
+  signedTransaction,
+} from './pending-transaction.ts'
 import { ALREADY_KNOWN, type Nodes } from '../nodes/nodes.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { type Rpc, RpcError } from '../nodes/rpc.ts'
@@ -24,8 +30,8 @@ export interface Sender {
    * cannot be read.
    */
   prepare(to: Hex, data: Hex, gas: bigint): Promise<PendingTransaction>
-  /** Signs a prepared transaction again with another call. */
-  amend(tx: PendingTransaction, to: Hex, data: Hex, gas: bigint): void
+  /** Signs a prepared transaction again with another call. If it throws RpcError `unsent`, the nonce is free again. */
+  amend(tx: PendingTransaction, to: Hex, data: Hex, gas: bigint): Promise<void>
   /** Returns the nonce of a prepared transaction that will not be sent. */
   abandon(tx: PendingTransaction): void
   /**
@@ -98,7 +104,8 @@ export function createSender(options: SenderOptions): Sender {
   return {
     price: async () => (await affordableFees(context)).price,
     prepare: (to, data, gas) => prepare(context, to, data, gas),
-    amend: (tx, to, data, gas) => signAgain(signer, tx as OwnTransaction, { to, data, gas }),
+    amend: (tx, to, data, gas) =>
+      orRelease(context, tx.nonce, signAgain(signer, tx as OwnTransaction, { to, data, gas })),
     send: (tx) => send(context, tx as OwnTransaction),
     abandon: ({ nonce }) => nonces.release(nonce),
     resend: (intent) => resend(context, intent),
@@ -109,7 +116,18 @@ export function createSender(options: SenderOptions): Sender {
 async function prepare(context: Context, to: Hex, data: Hex, gas: bigint): Promise<OwnTransaction> {
   await start(context)
   const { block, price: _, ...fees } = await affordableFees(context)
-  return createTransaction(context, { nonce: context.nonces.allocate(), to, data, gas, fees, fromBlock: block })
+  const nonce = context.nonces.allocate()
+  return orRelease(context, nonce, createTransaction(context, { nonce, to, data, gas, fees, fromBlock: block }))
+}
+
+/** Waits for a signature, and frees the nonce if there is none. */
+async function orRelease<Value>({ nonces }: Context, nonce: number, signing: Promise<Value>): Promise<Value> {
+  try {
+    return await signing
+  } catch (error) {
+    nonces.release(nonce)
+    throw error
+  }
 }
 
 /** Reads the account's nonce once. After an error, the next call tries again. */
@@ -169,9 +187,11 @@ async function prepareRetry(
   const { signer, log, nonces, readFees } = context
   if (fault === 'unsent') return delay(RETRY_MS * attempt)
   log.warn({ nonce: tx.nonce, fault }, 'the node refused a transaction; it is signed again')
-  if (fault === 'fee') return signAgain(signer, tx, { fees: await readFees({ fresh: true }) })
+  if (fault === 'fee')
+    return orRelease(context, tx.nonce, signAgain(signer, tx, { fees: await readFees({ fresh: true }) }))
   await readNonce(context)
-  signAgain(signer, tx, { nonce: nonces.allocate() })
+  const nonce = nonces.allocate()
+  await orRelease(context, nonce, signAgain(signer, tx, { nonce }))
 }
 
 /**
@@ -215,7 +235,7 @@ async function fillGap(context: Context, blocked: OwnTransaction): Promise<void>
   const { fees, fromBlock } = blocked
   log.info({ nonce }, 'an unused nonce is filled with an empty transaction')
   const fields = { nonce, to: signer.address, data: '0x', gas: EMPTY_CALL_GAS, fees, fromBlock } as const
-  await send(context, createTransaction(context, fields))
+  await send(context, await orRelease(context, nonce, createTransaction(context, fields)))
 }
 
 /** Signs a transaction again with higher fees, if fees have risen or `always` is set, and the limit allows it. */
@@ -223,7 +243,7 @@ async function raiseFees(context: Context, tx: OwnTransaction, always: boolean):
   const { signer, log, readFees, maxGasPrice } = context
   const fees = replacementFees(await readFees({ fresh: true }), tx.fees, maxGasPrice, always)
   if (!fees) return
-  signAgain(signer, tx, { fees })
+  await signAgain(signer, tx, { fees })
   log.info({ nonce: tx.nonce, transaction: tx.hash }, 'a transaction is sent again with a higher fee')
 }
 
@@ -238,8 +258,8 @@ async function resend(context: Context, intent: ChainIntent): Promise<boolean> {
   nonces.adopt(nonce)
   const { to, data = '0x', gas = EMPTY_CALL_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
   const fees = { maxFeePerGas, maxPriorityFeePerGas }
-  const tx = createTransaction(context, { nonce, to: to as Hex, data, gas, fees, fromBlock })
-  tracker.add(Object.assign(tx, { raw, hash: transaction, hashes: [transaction] }))
+  const fields = { nonce, to: to as Hex, data, gas, fees, fromBlock }
+  tracker.add(signedTransaction(context, fields, { raw, hash: transaction }))
   return true
 }
 

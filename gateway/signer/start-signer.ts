@@ -1,0 +1,86 @@
+/** Starts the signer and hands it the keys through a pipe, so that they stand in no environment that it passes on. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Environment } from '../config/environment.ts'
+import { withoutKeys } from '../config/settlement.ts'
+
+/** What the launcher tells the signer. */
+export interface SignerTask {
+  readonly environment: Environment
+  /** Path of the socket to listen at. */
+  readonly socket: string
+}
+
+/** What the signer tells the launcher. */
+export type SignerReport = { readonly ready: true } | { readonly failed: string; readonly isConfig: boolean }
+
+export interface StartedSigner {
+  /** The variables without the private keys. */
+  readonly environment: Environment
+  /** Path of the socket. */
+  readonly socket: string
+  /** Ends the signer. */
+  stop(): void
+}
+
+const FIRST_DELAY_MS = 100
+const MAX_DELAY_MS = 10_000
+
+/**
+ * Starts a signer, and again whenever it ends, unless the operator runs one at SIGNER_SOCKET.
+ *
+ * @param onFailed called if the keys are not valid; other errors of the configuration are found by the gateway too
+ */
+export function startSigner(environment: Environment, onFailed: (message: string) => void): StartedSigner {
+  const own = environment['SIGNER_SOCKET']
+  if (own) return { environment: withoutKeys(environment), socket: own, stop: () => {} }
+  const socket = newSocket()
+  let child: ChildProcess
+  let isStopped = false
+  let delay = FIRST_DELAY_MS
+  const start = (): void => {
+    if (isStopped) return
+    child = fork(process.argv[1] as string, ['--as', 'signer'])
+    const task: SignerTask = { environment, socket }
+    child.send(task, () => {})
+    child.on('message', (report: SignerReport) => {
+      if ('ready' in report) return
+      isStopped = true
+      if (!report.isConfig) onFailed(report.failed)
+    })
+    child.once('exit', () => {
+      // The launcher ends also while it waits.
+      setTimeout(start, delay).unref()
+      delay = Math.min(2 * delay, MAX_DELAY_MS)
+    })
+  }
+  start()
+  return {
+    environment: withoutKeys(environment),
+    socket,
+    stop() {
+      isStopped = true
+      // It removes its socket and ends.
+      if (child.connected) child.disconnect()
+    },
+  }
+}
+
+/** Removes a socket that `newSocket` named, and its folder. */
+export function removeSocket(socket: string): void {
+  if (process.platform === 'win32') return
+  rmSync(socket, { force: true })
+  try {
+    rmdirSync(dirname(socket))
+  } catch {
+    // Another process was faster, or the operator has chosen the folder.
+  }
+}
+
+/** A path in a new folder that only this user can enter. */
+function newSocket(): string {
+  if (process.platform === 'win32') return `\\\\.\\pipe\\tollgate-signer-${crypto.randomUUID()}`
+  return join(mkdtempSync(join(tmpdir(), 'tollgate-signer-')), 'socket')
+}

@@ -1,0 +1,94 @@
+/** Which statements the signer signs: access tokens and receipts of this service, in exactly the shapes that we sell. */
+import type { Hex } from '../config/networks.ts'
+import { RECEIPT_TYPE } from '../documents/receipts/signed-receipts.ts'
+import { TOKEN_TYPE } from '../tokens/access-tokens.ts'
+import type { Statement } from '../tokens/statement-signer.ts'
+
+export interface StatementRules {
+  /** BASE_URL: issuer and audience of tokens. */
+  readonly issuer: string
+  /** Who is paid on which network (CAIP-2). `payTo` is null in the sandbox, which makes a recipient of its own. */
+  readonly recipients: readonly { readonly caip2: string; readonly asset: Hex; readonly payTo: Hex | null }[]
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+type Check = (value: unknown) => boolean
+
+const MAX_TEXT = 8_192
+/** How far ahead the clock of another machine may be. */
+const CLOCK_SECONDS = 60
+
+const isText: Check = (value) => typeof value === 'string' && value.length <= MAX_TEXT
+const isSeconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const matches =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value)
+const isDigest = matches(/^sha256:[0-9a-f]{64}$/)
+
+const TOKEN: Readonly<Record<string, Check>> = {
+  iss: isText,
+  aud: isText,
+  sub: isText,
+  jti: isText,
+  plan: isText,
+  tier: isText,
+  iat: isSeconds,
+  exp: isSeconds,
+}
+
+const RECEIPT: Readonly<Record<string, Check>> = {
+  version: (value) => value === 1,
+  network: isText,
+  resourceUrl: isText,
+  payer: isText,
+  issuedAt: isSeconds,
+  transaction: isText,
+  scheme: (value) => value === 'exact',
+  asset: isText,
+  payTo: isText,
+  amount: matches(/^\d{1,78}$/),
+  nonce: isText,
+  requestDigest: isDigest,
+}
+const OPTIONAL: Readonly<Record<string, Check>> = { responseDigest: isDigest }
+
+/** Returns why a statement is not signed, or null if it is. */
+export function refusalOfStatement(type: string, statement: Statement, rules: StatementRules): string | null {
+  if (type === TOKEN_TYPE) return refusalOfToken(statement, rules)
+  if (type === RECEIPT_TYPE) return refusalOfReceipt(statement, rules)
+  return 'it is neither an access token nor a receipt'
+}
+
+function refusalOfToken(statement: Statement, { issuer, now }: StatementRules): string | null {
+  if (!hasShape(statement, TOKEN)) return 'it does not have the claims of an access token'
+  const { iss, aud, iat, exp } = statement as { iss: string; aud: string; iat: number; exp: number }
+  if (iss !== issuer || aud !== issuer) return 'the token is for another service'
+  return iat <= now() / 1000 + CLOCK_SECONDS && exp > iat ? null : 'the time of the token is not valid'
+}
+
+function refusalOfReceipt(statement: Statement, { recipients }: StatementRules): string | null {
+  if (!hasShape(statement, RECEIPT, OPTIONAL)) return 'it does not have the fields of a receipt'
+  const { network, asset, payTo } = statement as { network: string; asset: string; payTo: string }
+  const isOurs = recipients.some(
+    (own) =>
+      own.caip2 === network &&
+      own.asset.toLowerCase() === asset.toLowerCase() &&
+      (own.payTo === null || own.payTo.toLowerCase() === payTo.toLowerCase()),
+  )
+  return isOurs ? null : 'the receipt is of a payment to somebody else'
+}
+
+/** Whether a statement has all of these fields, and no others but the optional ones. */
+function hasShape(
+  statement: Statement,
+  required: Readonly<Record<string, Check>>,
+  optional: Readonly<Record<string, Check>> = {},
+): boolean {
+  if (typeof statement !== 'object' || statement === null) return false
+  return (
+    Object.entries(required).every(([name, check]) => check(statement[name])) &&
+    Object.entries(statement).every(([name, value]) => name in required || optional[name]?.(value) === true)
+  )
+}
