@@ -24,7 +24,7 @@ import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
 import { type Recipients, recipientsOf } from './config/pay-to.ts'
-import { HELD_BY_SIGNER, SANDBOX } from './config/settlement.ts'
+import { HELD_BY_SIGNER, SAFE_BLOCKS, SANDBOX } from './config/settlement.ts'
 import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
@@ -186,6 +186,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     settler: metrics.timed(settlement.settler),
     now: clock.wall,
     formerPrices: prices.former,
+    planBlocks: config.allowShallowPlans ? 1 : SAFE_BLOCKS,
     signIn,
     offers: createOffers({ sign: tokens.signOffer, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })

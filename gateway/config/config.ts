@@ -50,6 +50,10 @@ export interface Config extends NetworkConfig {
   readonly settleBatch: number | null
   /** Factories whose wallets may pay before they are deployed. */
   readonly walletFactories: readonly Hex[]
+  /** From this amount on, in atomic units, two nodes must say the same about a settlement. */
+  readonly twoNodesFrom: bigint
+  /** The token of a plan leaves as soon as its payment is CONFIRM_BLOCKS deep, also where that is less than five. */
+  readonly allowShallowPlans: boolean
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
   readonly replayDir: string | null
@@ -114,7 +118,10 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     throw new ConfigError(issues)
   }
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
-  const networks = networkConfigs(names, text)
+  const catalogDir = resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog')
+  const { known } = knownNetworks(catalogDir)
+  const isTest = (name: string): boolean => name === SANDBOX || known.some((each) => each.name === name && each.isTest)
+  const networks = networkConfigs(names, text, isTest)
   const [leading] = networks
   const dataMode = text('DATA_MODE') as DataMode
   const host = text('HOST') ?? '127.0.0.1'
@@ -131,6 +138,8 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     networks,
     settleBatch: values['SETTLE_BATCH'] === undefined ? null : Number(values['SETTLE_BATCH']),
     walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
+    twoNodesFrom: BigInt(Math.round(Number(values['TWO_NODES_FROM_USD']) * 1e6)),
+    allowShallowPlans: values['ALLOW_SHALLOW_PLANS'] === true,
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
     answerRetentionSeconds: Number(values['ANSWER_RETENTION']),
     replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),
@@ -140,7 +149,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     signerGasPerHour: Number(values['SIGNER_GAS_PER_HOUR']),
     databaseUrl: text('DATABASE_URL'),
     keyvUrl: text('KEYV_URL'),
-    catalogDir: resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog'),
+    catalogDir,
     schemaDir: join(PROJECT_ROOT, 'schemas'),
     viewDir: join(PROJECT_ROOT, 'views'),
     pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(PROJECT_ROOT, folder)),

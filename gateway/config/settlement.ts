@@ -35,6 +35,9 @@ const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SE
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
+/** How many blocks deep a payment of real money is final by default. The token of a plan waits that long in any case. */
+export const SAFE_BLOCKS = 5
+
 /** The name in NETWORK of the local chain with test money. It is the default. */
 export const SANDBOX = 'sandbox'
 
@@ -56,10 +59,14 @@ export function ownVariables(names: readonly string[]): readonly (readonly [name
   )
 }
 
-/** One configuration per network. A shared SETTLE_KEY settles only on networks that also name a node to settle through. */
+/**
+ * One configuration per network. `isTest` says whether the money of a network is worth nothing. A shared SETTLE_KEY settles only on networks that also name a node to settle
+ * through.
+ */
 export function networkConfigs(
   names: readonly [string, ...string[]],
   value: (name: string) => string | null,
+  isTest: (name: string) => boolean,
 ): readonly [NetworkConfig, ...NetworkConfig[]] {
   const [leading, ...others] = names
   const configOf = (network: string, isLeading: boolean): NetworkConfig => {
@@ -78,7 +85,7 @@ export function networkConfigs(
       settleKey: settleKeys[0] ?? null,
       settleKeys,
       nth: 0,
-      confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? 1),
+      confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? (isTest(network) ? 1 : SAFE_BLOCKS)),
       maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
     }
   }

@@ -150,6 +150,14 @@ export interface CheckOptions {
   readonly ahead: readonly Commitment[]
 }
 
+export interface SettleOptions {
+  /** Stores the intent. False: nothing may be sent. */
+  readonly record: (intent: Intent) => Promise<boolean>
+  readonly wait: Wait
+  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. The settler notes it in the intent. */
+  readonly minBlocks?: number
+}
+
 /** Moves the money of one method's payments. */
 export interface Settler {
   readonly kind: 'chain' | 'facilitator' | 'scripted'
@@ -168,11 +176,7 @@ export interface Settler {
    * Sends a payment. `record` stores the intent before anything is sent; if it resolves to false, nothing is sent and
    * the outcome is pending. The outcome is also pending if the settlement does not get as far as `wait` in time.
    */
-  settle(
-    payment: DecodedPayment,
-    requirements: PaymentRequirements,
-    options: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: Wait },
-  ): Promise<Outcome>
+  settle(payment: DecodedPayment, requirements: PaymentRequirements, options: SettleOptions): Promise<Outcome>
   /**
    * Finds out what became of a submitted payment, and sends it again if it was lost. Never guesses. With
    * `maySend: false` it only looks, because the buyer was told that nothing is charged.

@@ -42,7 +42,7 @@ import {
   type UnreadPayment,
 } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
-import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
+import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf, minBlocksOf } from './purchase.ts'
 import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
 import type { WalletSignIn } from './wallet-sign-in.ts'
 
@@ -58,6 +58,8 @@ export interface PaymentsParts extends Recipients {
   readonly pause?: (ms: number) => Promise<unknown>
   /** Amounts accepted besides the current price: former prices in their grace period. */
   readonly formerPrices?: (operation: Operation) => FormerPrices
+  /** The payment of a plan is only final at this depth, where CONFIRM_BLOCKS is less. Default: 1. */
+  readonly planBlocks?: number
   /** Signs the requirements of a 402; they are not signed if absent. */
   readonly offers?: Offers
   /** Lets a wallet prove that a purchase is its own. If absent, only the identifier of the purchase proves it. */
@@ -102,9 +104,9 @@ type Context = EarlyCheckParts
 
 /** Creates the payments of one gateway. */
 export function createPayments(parts: PaymentsParts): Payments {
-  const { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, pause = delay } = parts
+  const { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, planBlocks = 1, pause = delay } = parts
   const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
-  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, pause, inProgress }
+  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, planBlocks, pause, inProgress }
   const recipients = recipientsOf(parts)
   const context: Context = {
     ...shared,
@@ -238,6 +240,7 @@ async function tryToAdmit(
         payment,
         requirements,
         wait,
+        minBlocks: minBlocksOf(operation, requirements, context.planBlocks),
         inProgress,
         work,
         now,

@@ -6,6 +6,7 @@
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
 import type { DecodedPayment, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
@@ -75,12 +76,23 @@ export interface PurchaseParts {
   readonly payment: DecodedPayment
   readonly requirements: PaymentRequirements
   readonly wait: Wait
+  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. */
+  readonly minBlocks: number
   readonly inProgress: PaymentsInProgress<PaidAnswer>
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
   readonly now: () => Date
   /** Whether the buyer still waits for the answer. */
   readonly connection: Connection
+}
+
+/** How deep the payment of an operation must be, beyond CONFIRM_BLOCKS: a plan's token outlives what took its payment back. */
+export function minBlocksOf(
+  { plan }: Pick<Operation, 'plan'>,
+  { network }: PaymentRequirements,
+  planBlocks: number,
+): number {
+  return plan && !network.isTest ? planBlocks : 1
 }
 
 /** Creates the purchase of a reserved payment. */
@@ -131,7 +143,7 @@ export async function settleAnswer(
   answer: StoredAnswer,
   { isStored }: { readonly isStored: boolean },
 ): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, now, connection, work } = parts
+  const { journal, settler, method, record, payment, requirements, wait, minBlocks, now, connection, work } = parts
   const { key, attempt } = record
   let submittedAt: number | null = null
   let isKept = false
@@ -142,6 +154,7 @@ export async function settleAnswer(
       ? { state: 'refused', reason: method.expiredReason, message: EXPIRED }
       : await settler.settle(payment, requirements, {
           wait,
+          minBlocks,
           async record(intent) {
             if (!isStored && connection.hasLeft) {
               isKept = await journal.answered(key, attempt, answer)

@@ -17,12 +17,14 @@ import {
   type PurchaseParts,
   receiptOf,
   settleAnswer,
+  minBlocksOf,
 } from './purchase.ts'
 import { ReplayAccess, type ReplayAccessParts } from './replay-access.ts'
 
 export interface ReplayParts
   extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>, ReplayAccessParts {
   readonly methods: readonly PaymentMethod[]
+  readonly planBlocks: number
   readonly pause: (ms: number) => Promise<unknown>
 }
 
@@ -189,6 +191,7 @@ async function finishRecord(
     payment,
     requirements,
     wait,
+    minBlocks: minBlocksOf(operation, requirements, parts.planBlocks),
     inProgress,
     work,
     now,

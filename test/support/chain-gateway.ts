@@ -5,7 +5,7 @@ import { createLog } from '../../gateway/observe/log.ts'
 import type { Journal, PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
-import type { Hex } from '../../gateway/config/networks.ts'
+import type { Hex, Network } from '../../gateway/config/networks.ts'
 import { json, payment, send, type RequestOptions } from './agent.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { openGateway, PAY_TO } from './gateway.ts'
@@ -41,6 +41,13 @@ export interface SignedPayment {
   states(): Promise<readonly PaymentState[]>
 }
 
+export interface ChainGatewayOptions {
+  /** Base Sepolia if absent. */
+  readonly network?: Network
+  /** Changes of the gateway's configuration. */
+  readonly config?: Parameters<typeof openGateway>[0]
+}
+
 /**
  * Starts a chain, two nodes and a gateway.
  * @param open creates the settler from the chain and its two nodes
@@ -48,8 +55,9 @@ export interface SignedPayment {
 export async function openChainGateway(
   context: Context,
   open: (chain: TestChain, nodes: readonly [Proxy, Proxy]) => Promise<Settler> | Settler,
+  { network, config = {} }: ChainGatewayOptions = {},
 ): Promise<ChainGateway> {
-  const chain = await startChain(context)
+  const chain = await startChain(context, network ? { network } : {})
   // The contracts are in the state of the first block. Further blocks let a reorganisation leave that block alone.
   for (let block = 0; block < 3; block++) await chain.rpc.call('evm_mine')
   const nodes = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)] as const
@@ -57,7 +65,7 @@ export async function openChainGateway(
   const settlement = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
   const now = (): Date => new Date()
   const overrides = { settlement, now, reconcileSeconds: 1, log: createLog('silent') }
-  const testGateway = await openGateway({}, overrides)
+  const testGateway = await openGateway(config, overrides)
   const { url } = testGateway
   const { journal } = testGateway.gateway
   const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)

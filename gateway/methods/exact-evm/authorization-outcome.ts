@@ -5,11 +5,14 @@
  */
 import type { Outcome } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
+import { type Agreement, askTwoNodes, needsAgreement } from './nodes/agreement.ts'
 import { quantity, type Rpc } from './nodes/rpc.ts'
 import { type Authorization, stateData, TOPICS, word } from './eip3009.ts'
 
 /** An authorization that may have been sent. Nothing before `fromBlock` can be our settlement of it. */
 export type SentAuthorization = Pick<Authorization, 'from' | 'to' | 'value' | 'nonce' | 'validBefore'> & {
+  /** It is final at this depth, if that is more than the reader's. */
+  readonly minBlocks?: number
   /** Null if the height of the chain was not known before sending. */
   readonly fromBlock: number | null
 }
@@ -25,6 +28,7 @@ export interface Log {
 export interface TransactionReceipt {
   readonly status: Hex
   readonly transactionHash: Hex
+  readonly blockHash: Hex
   readonly blockNumber: Hex
   readonly logs: readonly Log[]
 }
@@ -46,32 +50,69 @@ export const LOOK_BACK_BLOCKS = 43_200
 /** A reorganisation may replace the newest block by one with an earlier time. This much later, its time is certain. */
 const REORGANISATION_SECONDS = 10n
 
-/**
- * Creates the reader of one network.
- * @param depth how many blocks deep an event must be to be final; 1: the newest block is enough
- */
-export function createOutcomeReader(rpc: Rpc, network: Network, depth = 1): ReadOutcome {
+/** How the outcome of a payment is read. */
+export interface OutcomeReaderOptions {
+  /** How many blocks deep an event must be to be final; 1, the default: the newest block is enough. */
+  readonly depth?: number
+  /** Which payments are decided by two nodes. If absent, the first node that answers decides. */
+  readonly agreement?: Agreement
+}
+
+/** Creates the reader of one network. Where two nodes have to agree and do not, the outcome is pending. */
+export function createOutcomeReader(
+  rpc: Rpc,
+  network: Network,
+  { depth = 1, agreement }: OutcomeReaderOptions = {},
+): ReadOutcome {
   return async (sent) => {
-    const { from: payer, nonce, validBefore } = sent
-    const head = await rpc.call<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
-    const height = Number(head.number)
-    const fromBlock = sent.fromBlock ?? Math.max(0, height - LOOK_BACK_BLOCKS)
-    const log = await findLog(rpc, network, sent, fromBlock, height)
-    if (log) return outcomeOfLog(rpc, network, log, sent, depth > 1 && depthOf(log, height) < depth)
-    const isUsedAt = async (block: number): Promise<boolean> => {
-      const call = { to: network.asset, data: stateData(payer, nonce) }
-      return BigInt(await rpc.call<Hex>('eth_call', call, quantity(block))) !== 0n
-    }
-    if (await isUsedAt(height)) {
-      const wasUsedBefore = fromBlock > 0 && (await isUsedAt(fromBlock - 1).catch(() => false))
-      return wasUsedBefore ? refused('invalid_transaction_state', 'The authorization had been used before.') : pending
-    }
-    if (BigInt(head.timestamp) < validBefore + REORGANISATION_SECONDS) return pending
-    return refused(
-      'invalid_exact_evm_payload_authorization_valid_before',
-      'The authorization expired before it was settled.',
-    )
+    const blocks = Math.max(depth, sent.minBlocks ?? 1)
+    if (!agreement || !needsAgreement(agreement, sent.value))
+      return (await readFrom(rpc, network, sent, blocks)).outcome
+    const about = { payer: sent.from, nonce: sent.nonce }
+    const agreed = await askTwoNodes(agreement, (node) => readFrom(node, network, sent, blocks), meaningOf, about)
+    return agreed === null ? pending : agreed[0].outcome
   }
+}
+
+/** What one node says about an authorization. */
+interface Reading {
+  readonly outcome: Outcome
+  /** The hash of the block with its transaction, if there is one. */
+  readonly block: Hex | null
+}
+
+function meaningOf({ outcome, block }: Reading): string {
+  const { state } = outcome
+  if (state === 'refused') return `refused: ${outcome.reason}, block ${block ?? 'none'}`
+  const depth = state === 'settled' && outcome.provisional ? ', not final yet' : ''
+  return `${state}${depth}, transaction ${outcome.transaction ?? 'none'}, block ${block ?? 'none'}`
+}
+
+/** Reads the outcome from one node. */
+async function readFrom(rpc: Rpc, network: Network, sent: SentAuthorization, depth: number): Promise<Reading> {
+  const { from: payer, nonce, validBefore } = sent
+  const head = await rpc.call<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
+  const height = Number(head.number)
+  const fromBlock = sent.fromBlock ?? Math.max(0, height - LOOK_BACK_BLOCKS)
+  const log = await findLog(rpc, network, sent, fromBlock, height)
+  if (log) return outcomeOfLog(rpc, network, log, sent, depth > 1 && depthOf(log, height) < depth)
+  const isUsedAt = async (block: number): Promise<boolean> => {
+    const call = { to: network.asset, data: stateData(payer, nonce) }
+    return BigInt(await rpc.call<Hex>('eth_call', call, quantity(block))) !== 0n
+  }
+  if (await isUsedAt(height)) {
+    const wasUsedBefore = fromBlock > 0 && (await isUsedAt(fromBlock - 1).catch(() => false))
+    const outcome = wasUsedBefore
+      ? refused('invalid_transaction_state', 'The authorization had been used before.')
+      : pending
+    return { outcome, block: null }
+  }
+  if (BigInt(head.timestamp) < validBefore + REORGANISATION_SECONDS) return { outcome: pending, block: null }
+  const outcome = refused(
+    'invalid_exact_evm_payload_authorization_valid_before',
+    'The authorization expired before it was settled.',
+  )
+  return { outcome, block: null }
 }
 
 /** Finds the log of the authorization's use or cancellation between `fromBlock` and `height`. */
@@ -97,14 +138,51 @@ async function outcomeOfLog(
   { topics, transactionHash }: Log,
   sent: SentAuthorization,
   isShallow: boolean,
-): Promise<Outcome> {
-  if (topics[0] === TOPICS.canceled)
-    return isShallow ? pending : refused('invalid_transaction_state', 'The payer cancelled the authorization.')
+): Promise<Reading> {
   const receipt = await rpc.call<TransactionReceipt | null>('eth_getTransactionReceipt', transactionHash)
-  if (!receipt) return pending
-  if (hasTransfer(receipt, network, sent)) return settledOutcome(transactionHash, isShallow)
-  if (isShallow) return pending
-  return refused('invalid_transaction_state', 'The authorization was used for another transfer.')
+  const block = receipt?.blockHash ?? null
+  if (topics[0] === TOPICS.canceled) {
+    const canceled = refused('invalid_transaction_state', 'The payer cancelled the authorization.')
+    return { outcome: isShallow ? pending : canceled, block }
+  }
+  if (!receipt) return { outcome: pending, block }
+  if (hasTransfer(receipt, network, sent)) return { outcome: settledOutcome(transactionHash, isShallow), block }
+  if (isShallow) return { outcome: pending, block }
+  return { outcome: refused('invalid_transaction_state', 'The authorization was used for another transfer.'), block }
+}
+
+/** A receipt, and the height of the chain when it was read. Without a receipt, the transaction is in no block. */
+export interface ReadReceipt {
+  readonly receipt: TransactionReceipt | null
+  readonly height: number
+}
+
+/**
+ * Reads the receipt of a payment's transaction; of a large payment, what two nodes say alike about the block, the status
+ * and the transfer. Null: no two nodes agree. Throws RpcError if the chain cannot be read.
+ */
+export async function readReceipt(
+  rpc: Rpc,
+  network: Network,
+  transaction: Hex,
+  transfer: Omit<SentAuthorization, 'fromBlock' | 'validBefore'>,
+  agreement?: Agreement,
+): Promise<ReadReceipt | null> {
+  const ask = async (node: Rpc): Promise<ReadReceipt> => {
+    const answers = await node.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
+    const [receipt, height] = answers as readonly [TransactionReceipt | null | Error, Hex | Error]
+    if (receipt instanceof Error) throw receipt
+    if (height instanceof Error) throw height
+    return { receipt, height: Number(height) }
+  }
+  if (!agreement || !needsAgreement(agreement, transfer.value)) return ask(rpc)
+  const meaning = ({ receipt }: ReadReceipt): string =>
+    receipt === null
+      ? 'in no block'
+      : `block ${receipt.blockHash}, status ${BigInt(receipt.status)}, ${hasTransfer(receipt, network, transfer) ? 'transferred' : 'not transferred'}`
+  const agreed = await askTwoNodes(agreement, ask, meaning, { transaction })
+  // The lower height counts: the block must be deep for both.
+  return agreed === null ? null : { ...agreed[0], height: Math.min(...agreed.map(({ height }) => height)) }
 }
 
 /**

@@ -55,11 +55,18 @@ export async function openSettlers(
 
 /** The options of a chain settler that come from the configuration, whichever chain it settles on. */
 export function chainSettlerOptions(
-  { settleBatch: batch, walletFactories: factories }: Pick<Config, 'settleBatch' | 'walletFactories'>,
+  {
+    settleBatch: batch,
+    walletFactories: factories,
+    twoNodesFrom,
+  }: Pick<Config, 'settleBatch' | 'walletFactories' | 'twoNodesFrom'>,
   { confirmBlocks, maxGasPrice }: NetworkConfig,
-): Pick<ChainSettlerOptions, 'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds'> {
+): Pick<
+  ChainSettlerOptions,
+  'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds' | 'twoNodesFrom'
+> {
   const confirmSeconds = secondsToDepth(CONFIRM_SECONDS, confirmBlocks)
-  return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds }
+  return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds, twoNodesFrom }
 }
 
 async function openSettler(
@@ -75,9 +82,10 @@ async function openSettler(
     const nodes = [settleRpcUrl, rpcUrl].join(',')
     return createChainSettler({ rpcUrl: nodes, key, network, log, ...chainSettlerOptions(config, settings) })
   }
-  const { baseUrl, walletFactories: factories } = config
+  const { baseUrl, walletFactories: factories, twoNodesFrom } = config
   const { confirmBlocks } = settings
-  return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, factories, confirmBlocks })
+  const own = { factories, confirmBlocks, twoNodesFrom }
+  return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, ...own })
 }
 
 /** Throws ConfigError if there is no signer, or if it does not have the key. */

@@ -12,6 +12,8 @@ export interface ChainIntent {
   readonly senderNonce: number
   /** The first block that can contain it. Logs are searched from here. */
   readonly fromBlock: number
+  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. */
+  readonly minBlocks?: number
   /** How many payments share the transaction. `raw` is then "0x", because each payment is resent on its own. */
   readonly batch?: number
 }
@@ -21,6 +23,7 @@ export interface FacilitatorIntent {
   readonly kind: 'facilitator'
   readonly url: string
   readonly fromBlock: number | null
+  readonly minBlocks?: number
   /** The x402 version that the payer used. Absent in rows of earlier releases. */
   readonly version?: 1 | 2
 }

@@ -125,7 +125,23 @@ describe('the configuration', () => {
     expect(config).to.include({ rpcUrl: 'https://one.example/v2/key, https://two.example', confirmBlocks: 6 })
     expect(config).to.include({ maxGasPrice: 50_000_000n, settleBatch: 10 })
     expect(config.walletFactories).to.deep.equal([first, second])
-    expect(readConfig(production)).to.include({ confirmBlocks: 1, maxGasPrice: null, settleBatch: null })
+    expect(readConfig(production)).to.include({ maxGasPrice: null, settleBatch: null })
+  })
+
+  it('takes five blocks for final where money is real, and one where it is not', () => {
+    expect(readConfig(production).confirmBlocks).to.equal(5)
+    expect(readConfig({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' }).confirmBlocks).to.equal(1)
+    expect(readConfig({}).confirmBlocks).to.equal(1)
+    expect(readConfig({ ...production, CONFIRM_BLOCKS: '2' })).to.include({
+      confirmBlocks: 2,
+      allowShallowPlans: false,
+    })
+  })
+
+  it('reads from which price on two nodes must agree: one dollar by default', () => {
+    expect(readConfig(production).twoNodesFrom).to.equal(1_000_000n)
+    expect(readConfig({ ...production, TWO_NODES_FROM_USD: '0.05' }).twoNodesFrom).to.equal(50_000n)
+    expect(issues({ ...production, TWO_NODES_FROM_USD: '-1' }).join()).to.include('TWO_NODES_FROM_USD')
   })
 
   it('accepts proxies as addresses and ranges, and nothing else', () => {

@@ -3,23 +3,24 @@
  * sent without waiting for blocks: alone while it is quiet, several per transaction under load.
  */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { DecodedPayment, Intent, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
+import type { DecodedPayment, Outcome, Settler, SettleOptions, SubmittedPayment } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
 import { createPaymentSender, paymentsWithin } from './batches.ts'
 import { GasPriceTooHigh } from './gas-fees.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
-import { createOutcomeReader, type TransactionReceipt } from '../authorization-outcome.ts'
+import { createOutcomeReader } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
 import { createPayerCheck } from '../payer-check.ts'
-import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
+import { assertCanAgree } from '../nodes/agreement.ts'
+import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
 import { createSigner, type Signer } from './transaction-signer.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { type ChainIntent, type EvmIntent, intentOf } from '../settlement-intent.ts'
-import { awaitOutcome, type OutcomeParts, outcomeOfReceipt, type SentPayment } from './transaction-outcome.ts'
+import { awaitOutcome, type OutcomeParts, outcomeOfTransaction, type SentPayment } from './transaction-outcome.ts'
 import { type ContractWallets, createContractWallets, KEY_GAS } from '../contract-wallets.ts'
 
 export interface ChainSettlerOptions {
@@ -33,6 +34,8 @@ export interface ChainSettlerOptions {
   readonly confirmSeconds: number
   /** How many blocks deep a payment is final; 1: in the newest block. */
   readonly confirmBlocks?: number
+  /** From this amount on, in atomic units, two nodes must say the same, where there are two. Null, the default: never. */
+  readonly twoNodesFrom?: bigint | null
   /** The highest gas price to pay, in wei; above it nothing new is sent. No limit if absent or null. */
   readonly maxGasPrice?: bigint | null
   /**
@@ -57,7 +60,6 @@ const DEFAULT_BATCH = 50
 
 /** What the functions of this file share. */
 interface Context extends Omit<OutcomeParts, 'sendAlone'> {
-  readonly rpc: Nodes
   readonly sender: Sender
   /** The account that pays the gas. */
   readonly address: Hex
@@ -85,6 +87,7 @@ interface Sharing {
  */
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
   const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = null, factories = [] } = options
+  const { twoNodesFrom = null } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const signer = typeof key === 'string' ? createSigner(key, network.chainId) : key
   const { address } = signer
@@ -95,11 +98,12 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const simulate = createSimulate(rpc, wallets)
   const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
-  const readOutcome = createOutcomeReader(rpc, network, depth)
+  const agreement = { from: twoNodesFrom, nodes: rpc, log }
+  const readOutcome = createOutcomeReader(rpc, network, { depth, agreement })
   const inspect = (): Promise<string | null> => inspectAccount(context)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
-  const outcomes = { network, readOutcome, simulate, depth, confirmSeconds, log }
-  const parts = { ...outcomes, rpc, sender, address, sendPayment, wallets, health }
+  const outcomes = { rpc, network, agreement, readOutcome, simulate, depth, confirmSeconds, log }
+  const parts = { ...outcomes, sender, address, sendPayment, wallets, health }
   const context: Context = { ...parts, sharing, sentAlone: new Set() }
   await health.refresh()
   const lacksMulticall = batch !== null && batch > 1 && sharing.hasMulticall === false
@@ -116,6 +120,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       orUnavailable(health, isOutage, async () => {
         await sender.price()
         const transfer = transferOf(payment)
+        await assertCanAgree(agreement, transfer.value)
         // The check of an unproven signature looks the code up itself.
         const isProven = checkOptions?.proven ?? true
         const lookingUp = isProven ? lookUpCode(context, transfer.from) : null
@@ -181,12 +186,13 @@ function isOutage(error: unknown): boolean {
 async function settle(
   context: Context,
   payment: DecodedPayment,
-  { record, wait }: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: Wait },
+  { record: store, wait, minBlocks = 1 }: SettleOptions,
 ): Promise<Outcome> {
   const { log, health, wallets, sendPayment } = context
   const transfer = transferOf(payment)
   const settlement = await orUnavailable(health, isOutage, () => wallets.settlementOf(transfer))
   if ('reason' in settlement) return { state: 'refused', ...settlement }
+  const record = (intent: ChainIntent): Promise<boolean> => store(minBlocks > 1 ? { ...intent, minBlocks } : intent)
   const result = await orUnavailable(health, isOutage, () => sendPayment({ settlement, record }))
   if (result === null) return { state: 'pending', transaction: null }
   if ('unsent' in result) {
@@ -196,7 +202,7 @@ async function settle(
     return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
   }
   const { tx, accepted, isShared } = result
-  const sent = { transfer, fromBlock: tx.fromBlock, isShared }
+  const sent = { transfer, fromBlock: tx.fromBlock, minBlocks, isShared }
   const first =
     wait === 'submitted' && accepted
       ? ({ state: 'settled', transaction: tx.hash, provisional: true } as const)
@@ -234,16 +240,13 @@ async function outcomeOfIntent(
   intent: EvmIntent,
   maySend: boolean,
 ): Promise<Outcome> {
-  const { rpc, readOutcome } = context
-  const { fromBlock } = intent
-  if (intent.kind !== 'chain') return readOutcome({ ...transfer, fromBlock })
+  const { readOutcome } = context
+  const { fromBlock, minBlocks = 1 } = intent
+  if (intent.kind !== 'chain') return readOutcome({ ...transfer, fromBlock, minBlocks })
   const { transaction, batch } = intent
-  const sent = { transfer, fromBlock, isShared: batch !== undefined && maySend }
-  const [receipt, height] = await rpc.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
-  if (receipt instanceof Error || height instanceof Error) throw receipt instanceof Error ? receipt : height
-  if (receipt) return outcomeOfReceipt(outcomeParts(context), sent, receipt as TransactionReceipt, Number(height))
-  const outcome = await readOutcome({ ...transfer, fromBlock })
-  if (outcome.state === 'pending' && maySend) await resend(context, sent, intent)
+  const sent = { transfer, fromBlock, minBlocks, isShared: batch !== undefined && maySend }
+  const outcome = await outcomeOfTransaction(outcomeParts(context), sent, transaction)
+  if (outcome.state === 'pending' && outcome.transaction === null && maySend) await resend(context, sent, intent)
   if (outcome.state !== 'pending') return outcome
   return { state: 'pending', transaction }
 }

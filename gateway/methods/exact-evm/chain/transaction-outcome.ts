@@ -1,15 +1,20 @@
 /** What became of one payment that was sent, read from the receipt of its transaction or from the token's logs. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Outcome } from '../../payment-method.ts'
-import type { Network } from '../../../config/networks.ts'
+import type { Hex, Network } from '../../../config/networks.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import {
   depthOf,
   hasTransfer,
   type ReadOutcome,
+  readReceipt,
+  secondsToDepth,
   settledOutcome,
   type TransactionReceipt,
 } from '../authorization-outcome.ts'
+import { type Agreement, needsAgreement } from '../nodes/agreement.ts'
+import type { Nodes } from '../nodes/nodes.ts'
 import type { Simulate } from '../onchain-check.ts'
 import type { Transfer } from '../eip3009.ts'
 
@@ -18,12 +23,16 @@ export interface SentPayment {
   readonly transfer: Transfer
   /** Nothing before this block can be our settlement. Null if the height was not known. */
   readonly fromBlock: number | null
+  /** It is final at this depth, where `depth` is less. */
+  readonly minBlocks: number
   /** Whether it shares its transaction with other payments, which may have made it fail. */
   readonly isShared: boolean
 }
 
 export interface OutcomeParts {
+  readonly rpc: Nodes
   readonly network: Network
+  readonly agreement: Agreement
   readonly readOutcome: ReadOutcome
   readonly simulate: Simulate
   /** How many blocks deep a payment is final. */
@@ -48,13 +57,13 @@ export async function outcomeOfReceipt(
   receipt: TransactionReceipt,
   height: number,
 ): Promise<Outcome> {
-  const { network, readOutcome, simulate, depth, sendAlone } = parts
-  const { transfer, fromBlock, isShared } = sent
+  const { network, simulate, sendAlone } = parts
+  const { transfer, isShared } = sent
   const transaction = receipt.transactionHash
-  const isShallow = depthOf(receipt, height) < depth
+  const isShallow = depthOf(receipt, height) < finalDepth(parts, sent)
   if (hasTransfer(receipt, network, transfer)) return settledOutcome(transaction, isShallow)
   if (isShallow) return { state: 'pending', transaction }
-  const outcome = await readOutcome({ ...transfer, fromBlock })
+  const outcome = await outcomeOfLogs(parts, sent)
   if (outcome.state !== 'pending') return outcome
   const refusal = await simulate(transfer)
   if (refusal?.reason === 'invalid_transaction_state') return { state: 'pending', transaction }
@@ -75,21 +84,70 @@ export async function awaitOutcome(
   tx: PendingTransaction,
   wait: 'mined' | 'confirmed',
 ): Promise<Outcome> {
-  const { network, readOutcome, depth, confirmSeconds, log } = parts
-  const deadline = performance.now() + confirmSeconds * 1000
+  const { network, depth, confirmSeconds, log } = parts
+  const blocks = finalDepth(parts, sent)
+  const deadline = performance.now() + secondsToDepth(confirmSeconds, blocks - depth + 1) * 1000
   try {
     const mined = await before(deadline, wait === 'mined' ? tx.mined : tx.confirmed)
+    // What the tracker has seen is the word of one node, at the usual depth.
+    if (needsAgreement(parts.agreement, sent.transfer.value) || (wait === 'confirmed' && blocks > depth))
+      return await readUntilCertain(parts, sent, mined?.transactionHash ?? tx.hash, wait, deadline)
     if (mined && wait === 'mined' && hasTransfer(mined, network, sent.transfer))
-      return settledOutcome(mined.transactionHash, depth > 1)
+      return settledOutcome(mined.transactionHash, blocks > 1)
     const receipt = mined && (await before(deadline, tx.confirmed))
     if (receipt) return await outcomeOfReceipt(parts, sent, receipt, Number(receipt.blockNumber) + depth - 1)
-    const outcome = await readOutcome({ ...sent.transfer, fromBlock: sent.fromBlock })
+    const outcome = await outcomeOfLogs(parts, sent)
     const isEnough = outcome.state !== 'settled' || wait === 'mined' || !outcome.provisional
     return outcome.state !== 'pending' && isEnough ? outcome : { state: 'pending', transaction: tx.hash }
   } catch (error) {
     log.warn({ err: error, transaction: tx.hash }, 'the outcome of a settlement could not be read')
     return { state: 'pending', transaction: tx.hash }
   }
+}
+
+/** How deep a payment is final. */
+const finalDepth = ({ depth }: OutcomeParts, { minBlocks }: SentPayment): number => Math.max(depth, minBlocks)
+
+function outcomeOfLogs(
+  { readOutcome }: OutcomeParts,
+  { transfer, fromBlock, minBlocks }: SentPayment,
+): Promise<Outcome> {
+  return readOutcome({ ...transfer, fromBlock, minBlocks })
+}
+
+/** How often the nodes are asked again. */
+const READ_AGAIN_MS = 500
+
+/**
+ * Reads the outcome until it is as certain as it has to be: until two nodes agree on a large payment, one of which may be a
+ * block behind, and until the payment is deep enough. Pending if that takes too long. Throws RpcError.
+ */
+async function readUntilCertain(
+  parts: OutcomeParts,
+  sent: SentPayment,
+  transaction: Hex,
+  wait: 'mined' | 'confirmed',
+  deadline: number,
+): Promise<Outcome> {
+  for (;;) {
+    const outcome = await outcomeOfTransaction(parts, sent, transaction)
+    const isTooShallow = outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
+    if (outcome.state !== 'pending' && !isTooShallow) return outcome
+    if (performance.now() >= deadline) return { state: 'pending', transaction }
+    await delay(READ_AGAIN_MS)
+  }
+}
+
+/**
+ * The outcome of a payment whose transaction was sent: by its receipt, or by the token's logs if it is in no block.
+ * @throws RpcError if the chain cannot be read
+ */
+export async function outcomeOfTransaction(parts: OutcomeParts, sent: SentPayment, transaction: Hex): Promise<Outcome> {
+  const { rpc, network, agreement } = parts
+  const read = await readReceipt(rpc, network, transaction, sent.transfer, agreement)
+  if (read === null) return { state: 'pending', transaction }
+  if (read.receipt) return outcomeOfReceipt(parts, sent, read.receipt, read.height)
+  return outcomeOfLogs(parts, sent)
 }
 
 /** The value of a promise, or null once performance.now() reaches the deadline. */

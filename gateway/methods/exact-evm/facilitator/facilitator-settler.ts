@@ -15,10 +15,11 @@ import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../
 import {
   createOutcomeReader,
   type ReadOutcome,
+  readReceipt,
   secondsToDepth,
   type SentAuthorization,
-  type TransactionReceipt,
 } from '../authorization-outcome.ts'
+import { type Agreement, assertCanAgree } from '../nodes/agreement.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
 import { createRepeatSchedule, type RepeatSchedule } from './repeat-schedule.ts'
@@ -41,6 +42,8 @@ export interface FacilitatorSettlerOptions {
   readonly confirmSeconds?: number
   /** How many blocks deep a payment is final; 1: in the newest block. */
   readonly confirmBlocks?: number
+  /** From this amount on, in atomic units, two nodes must say the same, where there are two. Null, the default: never. */
+  readonly twoNodesFrom?: bigint | null
   /** Factories whose wallets may pay before they are deployed (ERC-6492), if the facilitator deploys them. */
   readonly factories?: readonly Hex[]
 }
@@ -64,6 +67,7 @@ const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|
 interface Context {
   readonly rpc: Nodes
   readonly network: Network
+  readonly agreement: Agreement
   readonly log: Logger
   readonly clients: readonly FacilitatorClient[]
   readonly health: SettlerHealthCheck
@@ -76,33 +80,45 @@ interface Context {
 /** Creates the settler of one network. It is not ready before its first health check has ended. */
 export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Settler {
   const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = TIMEOUT_SECONDS, confirmSeconds = 10 } = options
-  const { confirmBlocks = 1, factories = [] } = options
+  const { confirmBlocks = 1, twoNodesFrom = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createContractWallets(rpc, network.asset, factories)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
-  const readOutcome = createOutcomeReader(rpc, network, confirmBlocks)
+  const agreement = { from: twoNodesFrom, nodes: rpc, log }
+  const readOutcome = createOutcomeReader(rpc, network, { depth: confirmBlocks, agreement })
   const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const confirmMs = secondsToDepth(confirmSeconds, confirmBlocks) * 1000
   const repeats = createRepeatSchedule()
-  const context: Context = { rpc, network, log, clients, health, readOutcome, confirmMs, repeats }
+  const context: Context = { rpc, network, agreement, log, clients, health, readOutcome, confirmMs, repeats }
   void health.refresh()
 
   return {
     kind: 'facilitator',
 
     check: (payment, _requirements, checkOptions) =>
-      orUnavailable(health, isOutage, () => check(transferOf(payment), checkOptions)),
+      orUnavailable(health, isOutage, async () => {
+        const transfer = transferOf(payment)
+        await assertCanAgree(agreement, transfer.value)
+        return check(transfer, checkOptions)
+      }),
 
-    async settle(payment, requirements, { record, wait }) {
+    async settle(payment, requirements, { record, wait, minBlocks = 1 }) {
       const [first] = usable(clients)
       if (!first) throw new ServiceError('settler_unavailable')
       const fromBlock = Number(await orUnavailable(health, isOutage, () => rpc.call<Hex>('eth_blockNumber')))
       const { version } = payment.envelope
-      const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock, version }
+      const deep = minBlocks > 1 ? { minBlocks } : {}
+      const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock, version, ...deep }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
-      const outcome = await askToSettle(context, payment, requirements, { ...transferOf(payment), fromBlock }, wait)
+      const outcome = await askToSettle(
+        context,
+        payment,
+        requirements,
+        { ...transferOf(payment), fromBlock, minBlocks },
+        wait,
+      )
       if (outcome.state === 'pending') repeats.asked(payment.key, payment.expiresAt)
       return outcome
     },
@@ -110,7 +126,8 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
     async status(payment, { maySend = true } = {}) {
       const intent = intentOf(payment)
       if (!intent) return { state: 'pending', transaction: null }
-      const sent = { ...transferOf(payment), fromBlock: intent.fromBlock }
+      const { fromBlock, minBlocks = 1 } = intent
+      const sent = { ...transferOf(payment), fromBlock, minBlocks }
       let outcome = await readOrPending(context, sent)
       if (outcome.state === 'pending' && intent.kind === 'facilitator' && maySend)
         outcome = await askAgain(context, payment, intent, sent)
@@ -236,7 +253,7 @@ async function outcomeOfAnswer(
   const isTooShallow = (outcome: Outcome): boolean =>
     outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
   const transaction = 'transaction' in answer ? answer.transaction : null
-  const deadline = performance.now() + context.confirmMs
+  const deadline = performance.now() + context.confirmMs + secondsToDepth(0, sent.minBlocks ?? 1) * 1000
   for (;;) {
     const outcome = await readOrPending(context, sent)
     if (outcome.state !== 'pending' && !isTooShallow(outcome)) return outcome
@@ -250,16 +267,16 @@ async function outcomeOfAnswer(
   }
   if (answer.kind !== 'failure' || mayBeSent) return { state: 'pending', transaction }
   const { reason } = answer
-  const hasFailed = transaction === null ? BEFORE_BROADCAST.test(reason) : await isReverted(context, transaction)
+  const hasFailed = transaction === null ? BEFORE_BROADCAST.test(reason) : await isReverted(context, sent, transaction)
   if (!hasFailed) return { state: 'pending', transaction }
   const message = `The facilitator refused the payment: ${reason}.`
   return { state: 'refused', reason, message, ...(transaction ? { transaction } : {}) }
 }
 
-/** Whether a transaction is in a block and reverted. */
-async function isReverted({ rpc }: Context, transaction: Hex): Promise<boolean> {
-  const receipt = await rpc.call<TransactionReceipt | null>('eth_getTransactionReceipt', transaction).catch(() => null)
-  return receipt !== null && BigInt(receipt.status) === 0n
+/** Whether a transaction is in a block and reverted; of a large payment, whether two nodes say so. */
+async function isReverted({ rpc, network, agreement }: Context, sent: SentAuthorization, hash: Hex): Promise<boolean> {
+  const read = await readReceipt(rpc, network, hash, sent, agreement).catch(() => null)
+  return read !== null && read.receipt !== null && BigInt(read.receipt.status) === 0n
 }
 
 /** Failure reasons of a facilitator that does not serve this network. Another one may take the payment. */

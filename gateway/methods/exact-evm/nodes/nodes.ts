@@ -14,12 +14,22 @@ export interface Nodes extends Rpc {
    * Throws if no node accepted it. If a node already has the transaction, that node's error is thrown.
    */
   broadcast(raw: Hex): Promise<void>
+  /** The number of nodes. */
+  readonly count: number
+  /** Asks every node of the right chain, and returns the answers of those that gave one. */
+  askEach<Answer>(question: (rpc: Rpc) => Promise<Answer>): Promise<readonly NodeAnswer<Answer>[]>
   /** In the order of the addresses. */
   states(): readonly NodeState[]
   /** Asks every node for its chain id. Returns why no node can be used, or null. */
   refresh(): Promise<string | null>
   /** Names the nodes that were found to be of another chain; null if there are none. */
   wrongChain(): string | null
+}
+
+/** What one node said. */
+export interface NodeAnswer<Answer> {
+  readonly node: string
+  readonly answer: Answer
 }
 
 export interface NodesOptions {
@@ -31,6 +41,7 @@ export interface NodesOptions {
 
 /** The reason of a node that gives no answer. */
 export const UNREACHABLE = 'the node cannot be reached'
+const REFUSES = 'the node refuses to answer'
 const TIMEOUT_SECONDS = 10
 /** With another node to ask, a node that hangs is abandoned sooner. */
 const FAILOVER_TIMEOUT_SECONDS = 4
@@ -81,6 +92,8 @@ export function createNodes({ addresses, network, log }: NodesOptions): Nodes {
       firstAnswer(context, (rpc) => rpc.call<Result>(method, ...params)),
     batch: (calls) => firstAnswer(context, (rpc) => rpc.batch(calls)),
     broadcast: (raw) => broadcast(context, raw),
+    count: nodes.length,
+    askEach: (question) => askEach(context, question),
     states: () =>
       nodes.map(({ name: node, trouble }) =>
         trouble === null ? { node, ready: true } : { node, ready: false, reason: trouble },
@@ -116,11 +129,29 @@ async function firstAnswer<Result>(context: Context, request: (rpc: Rpc) => Prom
       }
       if (error.fault === 'unknown') possiblySent = error
       if (!node.isWrongChain) {
-        const reason = error.fault === 'refused' ? 'the node refuses to answer' : UNREACHABLE
+        const reason = error.fault === 'refused' ? REFUSES : UNREACHABLE
         recordTrouble(context, node, reason, error)
       }
     }
   throw possiblySent ?? last
+}
+
+async function askEach<Answer>(
+  context: Context,
+  question: (rpc: Rpc) => Promise<Answer>,
+): Promise<readonly NodeAnswer<Answer>[]> {
+  const asked = context.nodes.map(async (node) => {
+    await checkChain(context, node)
+    try {
+      return { node: node.name, answer: await question(node.rpc) }
+    } catch (error) {
+      const isAnswer = error instanceof RpcError && error.fault === 'refused'
+      recordTrouble(context, node, isAnswer ? REFUSES : UNREACHABLE, error)
+      throw error
+    }
+  })
+  const answers = await Promise.allSettled(asked)
+  return answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
 async function broadcast(context: Context, raw: Hex): Promise<void> {

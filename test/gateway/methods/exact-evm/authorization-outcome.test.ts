@@ -30,6 +30,7 @@ const transfer = (to = payTo, amount = 5000n, contract?: Hex): Log =>
 const receipt = (logs: readonly Log[], status: Hex = '0x1'): TransactionReceipt => ({
   status,
   transactionHash: hash,
+  blockHash: nonceOf('b0'),
   blockNumber: '0x64',
   logs,
 })

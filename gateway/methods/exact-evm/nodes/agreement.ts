@@ -1,0 +1,70 @@
+/**
+ * Agreement of nodes. One node may lie, lag or be broken; large payments are decided by what two nodes say alike
+ * (`TWO_NODES_FROM_USD`).
+ */
+import { ServiceError } from '../../../errors.ts'
+import type { Hex } from '../../../config/networks.ts'
+import type { Logger } from '../../../plugin/plugin.ts'
+import type { Nodes } from './nodes.ts'
+import type { Rpc } from './rpc.ts'
+
+/** How many nodes must say the same about a large payment. */
+export const AGREEING_NODES = 2
+
+/** Decides which payments need two nodes. */
+export interface Agreement {
+  /** Payments of this amount, in atomic units, and larger ones need two nodes. Null: none does. */
+  readonly from: bigint | null
+  readonly nodes: Nodes
+  readonly log: Logger
+}
+
+/** Whether two nodes must say the same about a payment of this amount. Never where there is one node only. */
+export function needsAgreement({ from, nodes }: Agreement, amount: bigint): boolean {
+  return from !== null && amount >= from && nodes.count >= AGREEING_NODES
+}
+
+/** A node that is further behind than this cannot agree in time. */
+const MAX_LAG_BLOCKS = 20
+
+/**
+ * Refuses a large payment while no two nodes could agree, because one is down or far behind: it would be charged, and not
+ * delivered.
+ * @throws ServiceError `settler_unavailable`
+ */
+export async function assertCanAgree(agreement: Agreement, amount: bigint): Promise<void> {
+  if (!needsAgreement(agreement, amount)) return
+  const answers = await agreement.nodes.askEach((node) => node.call<Hex>('eth_blockNumber'))
+  const heights = answers.map(({ answer }) => Number(answer))
+  const current = heights.filter((height) => height >= Math.max(...heights) - MAX_LAG_BLOCKS)
+  if (current.length < AGREEING_NODES) throw new ServiceError('settler_unavailable')
+}
+
+/**
+ * Asks every node, and returns the answers of those that say the same: at least two. Null if no two do.
+ *
+ * @param question reads what it needs from one node; a node for which it throws gives no answer
+ * @param meaningOf a text that is equal for answers that say the same
+ * @param about what is asked, for the log
+ */
+export async function askTwoNodes<Answer>(
+  { nodes, log }: Agreement,
+  question: (rpc: Rpc) => Promise<Answer>,
+  meaningOf: (answer: Answer) => string,
+  about: Readonly<Record<string, unknown>>,
+): Promise<readonly [Answer, Answer, ...Answer[]] | null> {
+  const answers = await nodes.askEach(question)
+  const groups = new Map<string, Answer[]>()
+  for (const { answer } of answers) {
+    const meaning = meaningOf(answer)
+    const group = groups.get(meaning)
+    if (group) group.push(answer)
+    else groups.set(meaning, [answer])
+  }
+  const agreeing = [...groups.values()].filter(({ length }) => length >= AGREEING_NODES)
+  // Two and two that contradict each other prove nothing.
+  if (agreeing.length === 1) return agreeing[0] as [Answer, Answer, ...Answer[]]
+  const said = answers.map(({ node, answer }) => ({ node, says: meaningOf(answer) }))
+  log.warn({ ...about, said }, 'no two nodes say the same about a large payment; it waits until two do')
+  return null
+}
