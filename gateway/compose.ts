@@ -38,6 +38,7 @@ import { readCheckedSchemas } from './editions/checked-schemas.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
 import { createContext } from './editions/plugin-context.ts'
 import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
+import { WorkQueues } from './editions/work-queues.ts'
 import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
@@ -133,6 +134,8 @@ export interface Gateway {
 }
 
 const RECOVER_SECONDS = 30
+/** How long a large body may wait to be read. With the wait for a computation, less than 28 seconds. */
+const READ_WAIT_SECONDS = 4
 /** Longer than any call may take, so that recovery never touches a payment that a call is working on. */
 const STALE_SECONDS = 600
 /** How often the sandbox chain is polled; a local chain costs nothing to read. */
@@ -217,7 +220,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   })
   const { setupSeconds } = overrides
   const workers = createWorkerPool()
-  const bodyReaders = createWorkerPool({ threads: 1 })
+  // Two, so that a free body never holds up a paid one.
+  const bodyReaders = createWorkerPool({ threads: 2, maxWaitSeconds: READ_WAIT_SECONDS })
   await editions.open(
     editionBuilder({
       config,
@@ -234,12 +238,12 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
-  const serve = serveCalls({ editions, metrics, payments, tokens, clock, log })
+  const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
   const bodies = new BodyStorage({ folder: join(config.dataDir, 'bodies') })
   const mcp = createMcp({
     bodies,
-    largeMessages: createLargeMessages(bodyReaders.work),
+    largeMessages: createLargeMessages(bodyReaders),
     editions,
     serve,
     onEdition: (listener) => onNewCatalog(editions, listener),
@@ -253,7 +257,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     editions,
     serve,
     offerPrice,
-    readLarge: createLargeBodyReader(bodyReaders.work),
+    readLarge: createLargeBodyReader(bodyReaders),
     config,
     callers,
     log,
@@ -563,13 +567,14 @@ interface ServeParts {
   readonly metrics: Metrics
   readonly payments: Payments
   readonly tokens: Tokens
+  readonly queues: WorkQueues
   readonly clock: Clock
   readonly log: Logger
 }
 
 /** Serves one call with its receipt signed, its edition kept alive while it runs, and its outcome counted. */
-function serveCalls({ editions, metrics, payments, tokens, clock, log }: ServeParts): Serve {
-  const serve = withReceipts({ tokens, log }, createServe({ payments, tokens, now: clock.data, log }))
+function serveCalls({ editions, metrics, payments, tokens, queues, clock, log }: ServeParts): Serve {
+  const serve = withReceipts({ tokens, log }, createServe({ payments, tokens, queues, now: clock.data, log }))
   return metrics.watch((edition, ...call) => editions.during(edition, () => serve(edition, ...call)))
 }
 

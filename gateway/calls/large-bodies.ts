@@ -1,7 +1,7 @@
 /** Reads large JSON bodies in a worker thread: parses them, checks them, and digests the request. */
 import { type BodyRules, LargeBody } from '../catalog/large-body.ts'
 import type { BoundOperation, RawInput } from '../editions/edition.ts'
-import type { PluginContext } from '../plugin/plugin.ts'
+import type { WorkerPool } from '../editions/worker-pool.ts'
 
 /** A request with a large body. */
 export interface LargeRequest extends Pick<RawInput, 'params' | 'query'> {
@@ -20,11 +20,14 @@ export interface LargeBodyWork extends LargeRequest {
   readonly operation: { readonly id: string; readonly isPlan: boolean }
 }
 
-/** Creates the reader. `work` runs functions in threads of its own, so that a body never waits for a computation. */
-export function createLargeBodyReader(work: PluginContext['work']): ReadLargeBody {
+/**
+ * Creates the reader. It has threads of its own, so that a body never waits for a computation, and a body waits in the queue
+ * of its operation, so that free uploads do not hold up paid ones.
+ */
+export function createLargeBodyReader({ workIn }: Pick<WorkerPool, 'workIn'>): ReadLargeBody {
   const module = new URL('../calls/large-body-work.ts', import.meta.url)
-  return async ({ bodyRules, operation: { id, plan } }, request) => {
+  return async ({ bodyRules, operation: { id, plan, queue } }, request) => {
     const input: LargeBodyWork = { ...request, rules: bodyRules(), operation: { id, isPlan: plan !== null } }
-    return new LargeBody(request.bytes, await work<Pick<LargeBody, 'items' | 'fingerprint'>>(module, input))
+    return new LargeBody(request.bytes, await workIn<Pick<LargeBody, 'items' | 'fingerprint'>>(queue, module, input))
   }
 }

@@ -3,16 +3,17 @@
  *
  * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
  * 2. check: so does a call whose token is not valid, or whose payment could not be accepted, whatever its input is;
- * 3. read: the body is read and decoded;
+ * 3. read: the body is read and decoded; heavy free work is refused before that if its queue is full;
  * 4. replay: a payment that already bought an answer gets that answer again;
  * 5. validate: the input must fit the schema and the product must be available;
- * 6. admit: free access, access token or payment; a payment is checked in full and reserved;
+ * 6. admit: free access, access token or payment; a payment is checked in full and reserved; heavy work is queued;
  * 7. handle: the product makes its answer;
  * 8. settle: the answer is stored, the payment is settled, and only then does the answer leave.
  */
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
+import type { Place, WorkQueues } from '../editions/work-queues.ts'
 import type { Input } from '../plugin/plugin.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import { traced } from '../observe/tracing.ts'
@@ -34,6 +35,8 @@ export type Serve = (edition: Edition, bound: BoundOperation, request: CallReque
 
 export interface ServeParts extends AdmitParts {
   readonly payments: Payments
+  /** Admits heavy work. */
+  readonly queues: WorkQueues
   readonly log: Logger
 }
 
@@ -57,13 +60,26 @@ function answerCall(parts: ServeParts, call: IncomingCall): Awaitable<Answer> {
   assertCredential(operation, request)
   const readAndProduce = (): Awaitable<Answer> =>
     andThen(request.read(), (raw) => produce(parts, call, raw, null, null))
-  if (operation.price === null) return readAndProduce()
+  if (operation.price === null) {
+    const place = parts.queues.enter(operation, request.bodyBytes)
+    return place ? produceInPlace(parts, call, place) : readAndProduce()
+  }
   return andThen(readToken(parts, call), (token) => {
     if (request.credential?.payments.length !== 0) return answerPaid(parts, call, token)
     // A token is not bound to a request: without a payment there is nothing to digest.
     if (token && 'refusal' in token) throw refused(operation, token.refusal)
     return readAndProduce()
   })
+}
+
+/** Steps 3 to 8 for a free call that has a place in its queue. */
+async function produceInPlace(parts: ServeParts, call: IncomingCall, place: Place): Promise<Answer> {
+  try {
+    const raw = await place.read(() => call.request.read())
+    return await produce(parts, call, raw, null, null)
+  } finally {
+    place.leave()
+  }
 }
 
 /** Steps 2 to 4 for a call with a payment, then the rest of the flow. */
@@ -121,30 +137,40 @@ function produce(
   const { bound, request } = call
   const { operation } = bound
   if (operation.retired) throw retiredError(operation.replacement)
+  // A free call has its place by now. A priced one takes its place once it is paid for.
+  const isQueuedLater = operation.price !== null && bought === null
+  if (isQueuedLater) parts.queues.assertRoom(operation, request.bodyBytes)
   const input = bound.validate(raw)
   bound.assertAvailable()
 
   const traces = { id: request.id, operation: operation.id }
   const admitted = bought ?? traced('admit', traces, () => admit(parts, call, payment))
   return andThen(admitted, (admitted) => {
-    if (!('status' in admitted)) return handle(call, input, admitted)
-    return admitted.mustRefetch ? handle(call, input, readmit(parts, call, admitted)) : admitted
+    if (!('status' in admitted)) return handle(call, input, admitted, isQueuedLater ? parts.queues : null)
+    return admitted.mustRefetch ? handle(call, input, readmit(parts, call, admitted), null) : admitted
   })
 }
 
-/** Steps 7 and 8. */
-function handle(call: IncomingCall, input: Input, admission: Admission): Awaitable<Answer> {
+/**
+ * Steps 7 and 8.
+ *
+ * @param queues the queues in which the call needs a place; null if it has one or needs none
+ */
+function handle(call: IncomingCall, input: Input, admission: Admission, queues: WorkQueues | null): Awaitable<Answer> {
   const { edition, bound, request } = call
   const { operation } = bound
   const traces = { id: request.id, operation: operation.id }
   let answer: Answer | null = null
+  let place: Place | null = null
   const fail = async (error: unknown): Promise<never> => {
+    place?.leave()
     answer?.stream?.discard()
     await answer?.events?.[Symbol.asyncIterator]().return?.()
     await admission.release(error)
     throw error
   }
   try {
+    place = queues?.enter(operation, request.bodyBytes) ?? null
     const { access, asOf } = admission
     const handled = {
       id: request.id,
@@ -159,6 +185,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission): Awaitab
     }
     const value = traced('handle', traces, () => bound.handle(handled))
     const settled = andThen(value, (value) => {
+      place?.leave()
       const produced = answerOf(value, operation.view !== null && operation.response === null)
       answer = produced
       if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])

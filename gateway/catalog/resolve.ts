@@ -174,6 +174,8 @@ function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family
     tool: isRetired ? null : draft.tool,
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
     timeoutSeconds: field('timeout_seconds', DEFAULT_TIMEOUT_SECONDS),
+    queue: field('queue', parsePrice(priceText) === null ? 'free' : 'paid'),
+    costPerMegabyte: field('cost_per_megabyte', 0),
     maxBytes: field('max_bytes', DEFAULT_MAX_BYTES),
     cacheSeconds: field('cache_seconds', 0),
     handler: field('handler', id),

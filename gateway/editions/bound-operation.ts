@@ -11,7 +11,7 @@ import type { Breaker } from './circuit-breaker.ts'
 import { CLAIMED } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
-import { withTimeout } from './timeout.ts'
+import { RUNNING, type RunningCall, withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
@@ -100,7 +100,7 @@ function succeed({ breaker }: Context, answer: unknown): unknown {
 /** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
 function produce(context: Context, call: HandledCall): unknown {
   const streamEnd = call.stream ? new AbortController() : null
-  const running = withTimeout(context.operation.timeoutSeconds, call.caller, (timeout) =>
+  const running = withTimeout(context.operation, call.caller, (timeout) =>
     run(context, callOf(context, call, timeout, streamEnd)),
   )
   return andThen(running, (answer) => {
@@ -115,7 +115,7 @@ function produce(context: Context, call: HandledCall): unknown {
 function callOf(
   { operation, edition }: Context,
   { id, catalog, input, access, asOf, stream, claimed }: HandledCall,
-  timeout: { readonly signal: AbortSignal },
+  timeout: RunningCall & { readonly signal: AbortSignal },
   streamEnd: AbortController | null,
 ): Call {
   const ending = streamEnd ? { signal: AbortSignal.any([timeout.signal, streamEnd.signal]) } : timeout
@@ -128,6 +128,7 @@ function callOf(
     asOf,
     [ENDING]: ending,
     [CLAIMED]: claimed,
+    [RUNNING]: timeout,
     ...(stream ? { stream } : {}),
   }
   const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
@@ -208,8 +209,9 @@ function valueToCheck({ response }: Operation, answer: unknown): unknown {
 }
 
 /**
- * The error to throw for what a handler threw. A refusal of the call passes unchanged. A timeout counts as a failure of
- * the product, unless the caller left; so does any other error, which becomes `product_failed`.
+ * The error to throw for what a handler threw. A refusal of the call passes unchanged, also one for want of room. A timeout
+ * counts as a failure of the product, unless the caller left; so does any other error, which becomes `product_failed`.
+ * Waiting for a thread is no part of a timeout.
  */
 function failureOf({ operation, breaker, log }: Context, call: HandledCall, error: unknown): unknown {
   const isRefusal = error instanceof ServiceError

@@ -2,7 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
 import type { Edition } from './edition.ts'
-import { callerOf } from './timeout.ts'
+import { callerOf, runningOf } from './timeout.ts'
 
 /** What an operation that is asked inherits from the call, or from the run of a job, that asks it. */
 export interface AskingCall {
@@ -36,7 +36,7 @@ export function createAsk(edition: Edition, product: string, asking: AskingCall,
       input: asked.validate(input),
       access: { kind: 'free' },
       asOf,
-      caller: callerOf(asking.signal),
+      caller: callerOf(asking.signal, runningOf(asking)),
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }

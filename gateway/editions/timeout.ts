@@ -1,6 +1,7 @@
 /** Timeouts: for the start of a plugin's code, which cannot be cancelled, and for one call, which can. */
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import { ServiceError } from '../errors.ts'
+import type { Operation, Queue } from '../plugin/catalog.ts'
 
 /** The work took too long, or still runs from an earlier attempt. The message continues a sentence about the work. */
 export class TimedOut extends Error {}
@@ -53,8 +54,28 @@ export function createTimeouts(): Timeouts {
   }
 }
 
+/** A call that runs, as the worker pool sees it. */
+export interface RunningCall {
+  /** Where its functions wait for a thread. A product that is asked waits where the asking call does. */
+  readonly queue: Queue
+  /** The call waits for a thread. That does not count towards its timeout, until the returned function is called. */
+  wait(): () => void
+}
+
+/** The property of a `Call` that holds its RunningCall. A copy with a spread has it too. */
+export const RUNNING = Symbol('running')
+
+/** Returns the running call behind a `Call` of a plugin. Undefined for what a plugin has made up, such as that of a job. */
+export function runningOf(
+  call: { readonly [RUNNING]?: RunningCall; readonly id: string } | undefined,
+): RunningCall | undefined {
+  return call?.[RUNNING]
+}
+
 /** Who waits for a call. */
 export interface Caller {
+  /** The call that asks, if a product does. */
+  readonly asking?: RunningCall | undefined
   readonly hasLeft: boolean
   /** Aborts when the caller leaves. It may be created when it is first read: it costs more than a small call. */
   readonly signal: AbortSignal
@@ -63,15 +84,17 @@ export interface Caller {
 }
 
 /** The caller that leaves when a signal aborts. */
-export function callerOf(signal: AbortSignal): Caller {
-  return new SignalCaller(signal)
+export function callerOf(signal: AbortSignal, asking?: RunningCall): Caller {
+  return new SignalCaller(signal, asking)
 }
 
 class SignalCaller implements Caller {
   readonly signal: AbortSignal
+  readonly asking: RunningCall | undefined
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: AbortSignal, asking?: RunningCall) {
     this.signal = signal
+    this.asking = asking
   }
 
   get hasLeft(): boolean {
@@ -85,32 +108,39 @@ class SignalCaller implements Caller {
 }
 
 /**
- * Runs the work of a call with a signal that aborts when `seconds` have passed or when its caller leaves. The call then
- * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. Work that returns a value at
- * once needs neither timer nor signal.
+ * Runs the work of a call with a signal that aborts when it has run for `timeoutSeconds` or when its caller leaves. The call then
+ * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. Waiting for a thread does not
+ * count: the product is not to blame for it. Work that returns a value at once needs neither timer nor signal.
  */
 export function withTimeout<Value>(
-  seconds: number,
+  options: Pick<Operation, 'timeoutSeconds' | 'queue'>,
   caller: Caller,
-  work: (timeout: { readonly signal: AbortSignal }) => Awaitable<Value>,
+  work: (running: RunningCall & { readonly signal: AbortSignal }) => Awaitable<Value>,
 ): Awaitable<Value> {
-  const timeout = new Timeout(seconds, caller)
+  const timeout = new Timeout(options, caller)
   if (caller.hasLeft) throw timeout.leave()
   const result = work(timeout)
   return isPromise(result) ? timeout.race(result) : result
 }
 
-class Timeout {
+class Timeout implements RunningCall {
+  readonly queue: Queue
   readonly #seconds: number
   readonly #caller: Caller
   readonly #began = performance.now()
   #controller: AbortController | null = null
   #ended: ServiceError | null = null
   #reject: ((error: ServiceError) => void) | null = null
+  #timer: NodeJS.Timeout | undefined
+  /** How many functions of the call wait for a thread, since when any does, and how long any did before. */
+  #waiting = 0
+  #waitingSince = 0
+  #waitedMs = 0
 
-  constructor(seconds: number, caller: Caller) {
-    this.#seconds = seconds
+  constructor({ timeoutSeconds, queue }: Pick<Operation, 'timeoutSeconds' | 'queue'>, caller: Caller) {
+    this.#seconds = timeoutSeconds
     this.#caller = caller
+    this.queue = caller.asking?.queue ?? queue
   }
 
   get signal(): AbortSignal {
@@ -121,12 +151,22 @@ class Timeout {
     return this.#controller.signal
   }
 
+  wait(): () => void {
+    const end = this.#caller.asking?.wait()
+    if (this.#waiting === 0) this.#waitingSince = performance.now()
+    this.#waiting += 1
+    return () => {
+      end?.()
+      this.#waiting -= 1
+      if (this.#waiting > 0) return
+      this.#waitedMs += performance.now() - this.#waitingSince
+      if (this.#timer) this.#startTimer()
+    }
+  }
+
   /** Resolves or rejects as `running` does, or rejects when the time is over or the caller leaves. */
   async race<Value>(running: Promise<Value>): Promise<Value> {
-    const unit = this.#seconds === 1 ? 'second' : 'seconds'
-    const expire = (): unknown =>
-      this.#stop(`The product took longer than ${this.#seconds} ${unit}; nothing was charged.`)
-    const timer = setTimeout(expire, this.#seconds * 1000 - (performance.now() - this.#began))
+    this.#startTimer()
     const ended = new Promise<never>((_, reject) => {
       this.#reject = reject
     })
@@ -135,7 +175,8 @@ class Timeout {
     try {
       return await Promise.race([ended, running])
     } finally {
-      clearTimeout(timer)
+      clearTimeout(this.#timer)
+      this.#timer = undefined
       unwatch()
     }
   }
@@ -143,6 +184,19 @@ class Timeout {
   /** Ends the call because its caller has left, and returns the error. */
   leave(): ServiceError {
     return this.#stop('The caller left before the answer; nothing was charged.')
+  }
+
+  #startTimer(): void {
+    clearTimeout(this.#timer)
+    const ranMs = performance.now() - this.#began - this.#waitedMs
+    this.#timer = setTimeout(() => this.#expire(), this.#seconds * 1000 - ranMs)
+  }
+
+  #expire(): void {
+    // The timer starts anew when the wait is over. The worker pool bounds it.
+    if (this.#waiting > 0) return
+    const unit = this.#seconds === 1 ? 'second' : 'seconds'
+    this.#stop(`The product took longer than ${this.#seconds} ${unit}; nothing was charged.`)
   }
 
   #stop(message: string): ServiceError {

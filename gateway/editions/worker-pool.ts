@@ -1,13 +1,18 @@
-/** Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. */
+/**
+ * Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. Functions of paid
+ * calls wait in one queue, all others in another. A free thread takes paid work first, and free work never has all threads.
+ */
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { BodyRules } from '../catalog/large-body.ts'
 import { IS_BUILT } from '../config/project-root.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
+import type { Queue } from '../plugin/catalog.ts'
 import type { Input, PluginContext, WorkOptions } from '../plugin/plugin.ts'
 import { type UnreadBody, unreadBodyOf } from '../plugin/unread-body.ts'
 import { isObject } from '../validation/json.ts'
 import { compiledName } from './compile-plugin.ts'
+import { runningOf } from './timeout.ts'
 import { packError, packErrorText, unpackError } from './worker-errors.ts'
 import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
 
@@ -17,15 +22,21 @@ export interface WorkerPoolOptions {
    * computation would wait for a long one.
    */
   readonly threads?: number
-  /** How many functions may wait for a thread. */
+  /** How many functions may wait in each queue. */
   readonly maxWaiting?: number
+  /** How long a function may wait, in seconds. */
+  readonly maxWaitSeconds?: number
   /** The JavaScript heap of a thread in megabytes. Buffers are not part of it. */
   readonly heapMegabytes?: number
 }
 
 export interface WorkerPool {
-  /** Implements `context.work`. */
+  /** Implements `context.work`. What works for no call waits in the queue of free work. */
   readonly work: PluginContext['work']
+  /** Runs a function that waits in the given queue. */
+  workIn<Out = unknown>(queue: Queue, module: URL, input: unknown, options?: WorkOptions): Promise<Out>
+  /** The largest number of threads. */
+  readonly size: number
   /** The number of threads that are alive. */
   readonly threadCount: number
   /** Ends every thread. Functions that run or wait are rejected. */
@@ -33,9 +44,12 @@ export interface WorkerPool {
 }
 
 const MAX_WAITING = 64
+const MAX_WAIT_SECONDS = 23
 const HEAP_MEGABYTES = 1024
 const TIMEOUT_SECONDS = 60
 const RETRY_AFTER_SECONDS = 5
+/** In the order in which they are served. */
+const QUEUES: readonly Queue[] = ['paid', 'free']
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
 /** What a thread runs first. From TypeScript sources it must register tsx, because a thread does not inherit it. */
@@ -59,6 +73,7 @@ interface Thread {
 class Task {
   readonly module: URL
   readonly options: WorkOptions
+  readonly queue: Queue
   readonly outcome: Promise<unknown>
   /** Aborts when a signal of the caller does. */
   readonly signal: AbortSignal
@@ -69,14 +84,18 @@ class Task {
   thread: Thread | null = null
   /** The number of questions that are not answered yet. */
   questions = 0
+  /** Ends the wait, or the run. */
   timer: NodeJS.Timeout | undefined
+  /** Called when the wait is over. */
+  endWait: (() => void) | undefined
   #resolve!: (value: unknown) => void
   #reject!: (error: unknown) => void
 
   /** Copies the input, so that the caller may change it while the task waits. Throws if it cannot be copied. */
-  constructor(module: URL, input: unknown, options: WorkOptions) {
+  constructor(module: URL, input: unknown, options: WorkOptions, queue: Queue) {
     const { call, signal, transfer = [] } = options
     this.module = module
+    this.queue = queue
     this.options = options
     this.signal = AbortSignal.any([call?.signal, signal].filter((one) => one !== undefined))
     const { port1, port2 } = new MessageChannel()
@@ -106,18 +125,20 @@ class Task {
 }
 
 class Pool implements WorkerPool {
-  readonly #size: number
+  readonly size: number
   readonly #maxWaiting: number
+  readonly #maxWaitSeconds: number
   readonly #heapMegabytes: number
   readonly #threads = new Set<Thread>()
-  readonly #waiting: Task[] = []
+  readonly #waiting: Readonly<Record<Queue, Task[]>> = { paid: [], free: [] }
   /** The module of the function that was started last. */
   #lastModule = ''
   #isClosed = false
 
-  constructor({ threads, maxWaiting, heapMegabytes }: WorkerPoolOptions) {
-    this.#size = threads ?? Math.max(2, availableParallelism() - 1)
+  constructor({ threads, maxWaiting, maxWaitSeconds, heapMegabytes }: WorkerPoolOptions) {
+    this.size = threads ?? Math.max(2, availableParallelism() - 1)
     this.#maxWaiting = maxWaiting ?? MAX_WAITING
+    this.#maxWaitSeconds = maxWaitSeconds ?? MAX_WAIT_SECONDS
     this.#heapMegabytes = heapMegabytes ?? HEAP_MEGABYTES
   }
 
@@ -125,9 +146,17 @@ class Pool implements WorkerPool {
     return this.#threads.size
   }
 
-  readonly work = async <Out = unknown>(module: URL, input: unknown, options: WorkOptions = {}): Promise<Out> => {
+  readonly work = <Out = unknown>(module: URL, input: unknown, options: WorkOptions = {}): Promise<Out> =>
+    this.workIn(runningOf(options.call)?.queue ?? 'free', module, input, options)
+
+  readonly workIn = async <Out = unknown>(
+    queue: Queue,
+    module: URL,
+    input: unknown,
+    options: WorkOptions = {},
+  ): Promise<Out> => {
     if (this.#isClosed) throw closingError()
-    const task = new Task(module, input, options)
+    const task = new Task(module, input, options, queue)
     const { port, signal } = task
     const abort = (): void => this.#stop(task, signal.reason)
     signal.addEventListener('abort', abort, { once: true })
@@ -139,6 +168,7 @@ class Pool implements WorkerPool {
     } finally {
       signal.removeEventListener('abort', abort)
       clearTimeout(task.timer)
+      task.endWait?.()
       port.close()
       task.thread?.tasks.delete(task)
       this.#startNext()
@@ -147,31 +177,43 @@ class Pool implements WorkerPool {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const task of this.#waiting.splice(0)) task.fail(closingError())
+    for (const waiting of Object.values(this.#waiting)) for (const task of waiting.splice(0)) task.fail(closingError())
     await Promise.all([...this.#threads].map((thread) => this.#endThread(thread, closingError())))
   }
 
   /** Starts the task, or queues it. Throws Unavailable if the queue is full. */
   #place(task: Task): void {
-    const thread = this.#askingThread(task.options.call?.id) ?? this.#freeThread()
-    if (thread) this.#start(task, thread)
-    else if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(task)
-    else throw new Unavailable('Too many computations are waiting; nothing was charged.', RETRY_AFTER_SECONDS)
+    const { queue, options } = task
+    const thread = this.#askingThread(options.call?.id) ?? this.#freeThread(queue)
+    if (thread) return this.#start(task, thread)
+    if (this.#waiting[queue].length >= this.#maxWaiting)
+      throw new Unavailable('Too many computations are waiting; nothing was charged.', RETRY_AFTER_SECONDS)
+    this.#waiting[queue].push(task)
+    task.endWait = runningOf(options.call)?.wait()
+    const waitedLong = 'The computation has waited too long for a thread; nothing was charged.'
+    task.timer = setTimeout(
+      () => this.#stop(task, new Unavailable(waitedLong, RETRY_AFTER_SECONDS)),
+      this.#maxWaitSeconds * 1000,
+    )
   }
 
   #startNext(): void {
-    while (this.#waiting.length > 0) {
-      const thread = this.#freeThread()
-      if (!thread) return
-      // Modules take turns, so that many calls of one product do not hold up those of another.
-      const next = this.#waiting.findIndex(({ module }) => module.href !== this.#lastModule)
-      this.#start(this.#waiting.splice(Math.max(0, next), 1)[0] as Task, thread)
-    }
+    for (const queue of QUEUES)
+      while (this.#waiting[queue].length > 0) {
+        const thread = this.#freeThread(queue)
+        if (!thread) break
+        // Modules take turns, so that many calls of one product do not hold up those of another.
+        const next = this.#waiting[queue].findIndex(({ module }) => module.href !== this.#lastModule)
+        this.#start(this.#waiting[queue].splice(Math.max(0, next), 1)[0] as Task, thread)
+      }
   }
 
   #start(task: Task, thread: Thread): void {
     const { module, threadPort, options } = task
     const { timeoutSeconds = TIMEOUT_SECONDS } = options
+    clearTimeout(task.timer)
+    task.endWait?.()
+    task.endWait = undefined
     task.thread = thread
     this.#lastModule = module.href
     thread.tasks.add(task)
@@ -191,10 +233,13 @@ class Pool implements WorkerPool {
     return [...this.#threads].find(({ tasks }) => [...tasks].some((task) => task.isAskingFor(callId)))
   }
 
-  /** A thread without a task, or a new one; undefined if all are busy. */
-  #freeThread(): Thread | undefined {
-    const idle = [...this.#threads].find(({ tasks }) => tasks.size === 0)
-    return idle ?? (this.#threads.size < this.#size && !this.#isClosed ? this.#openThread() : undefined)
+  /** A thread without a task, or a new one; undefined if all are busy, or if free work may have no more of them. */
+  #freeThread(queue: Queue): Thread | undefined {
+    const threads = [...this.#threads]
+    const atFreeWork = threads.filter(({ tasks }) => [...tasks].some((task) => task.queue === 'free')).length
+    if (queue === 'free' && atFreeWork >= Math.max(1, this.size - 1)) return undefined
+    const idle = threads.find(({ tasks }) => tasks.size === 0)
+    return idle ?? (this.#threads.size < this.size && !this.#isClosed ? this.#openThread() : undefined)
   }
 
   #openThread(): Thread {
@@ -221,8 +266,9 @@ class Pool implements WorkerPool {
 
   #stop(task: Task, error: unknown): void {
     if (task.thread) return void this.#endThread(task.thread, error)
-    const place = this.#waiting.indexOf(task)
-    if (place >= 0) this.#waiting.splice(place, 1)
+    const waiting = this.#waiting[task.queue]
+    const place = waiting.indexOf(task)
+    if (place >= 0) waiting.splice(place, 1)
     task.fail(error)
   }
 

@@ -6,7 +6,7 @@ import type { LargeBodyWork } from '../calls/large-bodies.ts'
 import { LargeBody } from '../catalog/large-body.ts'
 import type { BoundOperation, RawInput } from '../editions/edition.ts'
 import { InvalidInput } from '../errors.ts'
-import type { PluginContext } from '../plugin/plugin.ts'
+import type { WorkerPool } from '../editions/worker-pool.ts'
 import type { ArgumentPlaces, Tool } from './tools.ts'
 
 /** A call without its large arguments; or why the message is refused. */
@@ -34,15 +34,18 @@ export interface LargeMessages {
   read(tool: Tool, bound: BoundOperation, bytes: Uint8Array, small: RawInput, isPaid: boolean): Promise<RawInput>
 }
 
-/** Creates the reader. `work` runs functions in threads of its own, so that a message never waits for a computation. */
-export function createLargeMessages(work: PluginContext['work']): LargeMessages {
+/**
+ * Creates the reader. It has threads of its own, so that a message never waits for a computation. Nobody knows before the outline
+ * whether a message is paid for, so it waits with the free ones; the arguments wait in the queue of the operation.
+ */
+export function createLargeMessages({ workIn }: Pick<WorkerPool, 'workIn'>): LargeMessages {
   const outlines = new URL('../mcp/large-message-outline.ts', import.meta.url)
   const readers = new URL('../mcp/large-message-arguments.ts', import.meta.url)
   return {
-    outline: (bytes) => work<Outline>(outlines, bytes),
+    outline: (bytes) => workIn<Outline>('free', outlines, bytes),
     async read({ places }, { operation, bodyRules }, bytes, { params, query }, isPaid) {
       if (operation.body === null) throw new InvalidInput([NO_BODY])
-      const { id, plan } = operation
+      const { id, plan, queue } = operation
       const input: LargeArgumentsWork = {
         bytes,
         places,
@@ -52,7 +55,7 @@ export function createLargeMessages(work: PluginContext['work']): LargeMessages 
         query,
         isPaid,
       }
-      const read = await work<LargeArguments>(readers, input)
+      const read = await workIn<LargeArguments>(queue, readers, input)
       return { params, query, body: new LargeBody(read.bytes, read) }
     },
   }

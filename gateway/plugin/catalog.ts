@@ -66,6 +66,9 @@ export interface Upstream {
   readonly stream: boolean
 }
 
+/** Where heavy work waits for a thread. Paid work never waits for free work. */
+export type Queue = 'paid' | 'free'
+
 /** A method and path with its price and schemas. Quotes, payments, metrics and tools refer to an operation by its id. */
 export interface Operation {
   readonly id: OperationId
@@ -102,6 +105,10 @@ export interface Operation {
   /** Minimum age of the data that callers without an access token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
   readonly timeoutSeconds: number
+  /** Where its calls wait for a worker thread. */
+  readonly queue: Queue
+  /** How long a call keeps a worker thread, in seconds for each megabyte of its body. 0 if it does no heavy work. */
+  readonly costPerMegabyte: number
   /** Largest request body that is accepted. */
   readonly maxBytes: number
   /** How long a cache may keep the answer. 0 forbids it. */

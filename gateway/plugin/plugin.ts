@@ -184,7 +184,11 @@ export interface PluginContext {
    *
    * An error that the function throws rejects the promise; a ServiceError keeps its class and fields. The thread is ended,
    * and the promise rejects, when a signal aborts (with its reason), after the timeout (product_timeout), or when the
-   * function needs more than 1 GB of JavaScript heap. Rejects with Unavailable if 64 functions wait for a thread.
+   * function needs more than 1 GB of JavaScript heap.
+   *
+   * Functions wait for a thread in the queue of their call's operation, `paid` or `free`; without the option `call`, in that of
+   * free work. Paid work goes first, and free work never has the last thread. The wait does not count towards the timeout
+   * of the operation. Rejects with Unavailable after 23 seconds of waiting, or if 64 functions wait in the queue.
    */
   work<Out = unknown>(module: URL, input: unknown, options?: WorkOptions): Promise<Out>
   /** Shows the progress of long work: on a terminal as one line, otherwise as a log line for each tenth. */
@@ -294,8 +298,8 @@ export interface Call<In = Input> {
   /** The newest moment of data that this caller may see. Never answer with anything newer. */
   readonly asOf: Date
   /**
-   * Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. The
-   * timeout ends with the answer; after that, the signal of a stream aborts when the stream ends, for whatever reason.
+   * Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. Waiting
+   * for a thread of `context.work` is no part of it. The timeout ends with the answer; after that, the signal of a stream aborts when the stream ends, for whatever reason.
    */
   readonly signal: AbortSignal
   readonly ask: Ask

@@ -74,6 +74,8 @@ export function route(
     tool: null,
     maxFreshnessSeconds: 0,
     timeoutSeconds: 10,
+    queue: 'free',
+    costPerMegabyte: 0,
     maxBytes: 1000,
     cacheSeconds: 0,
     handler: id,

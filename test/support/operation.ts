@@ -32,6 +32,8 @@ export const OPERATION: Operation = {
   tool: null,
   maxFreshnessSeconds: 0,
   timeoutSeconds: 10,
+  queue: 'paid',
+  costPerMegabyte: 0,
   maxBytes: 1000,
   cacheSeconds: 0,
   handler: 'getThing',

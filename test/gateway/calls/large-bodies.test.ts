@@ -14,6 +14,7 @@ const SCHEMAS = new Map<string, JsonSchema>([
 const operation = {
   id: 'sumRows',
   plan: null,
+  queue: 'paid',
   params: null,
   query: null,
   response: null,
@@ -35,7 +36,7 @@ describe('a large body', () => {
   const [readers, workers] = [createWorkerPool({ threads: 1 }), createWorkerPool({ threads: 1 })]
   const validators = createValidators(SCHEMAS)(operation)
   const bound = { operation, bodyRules: validators.bodyRules } as unknown as BoundOperation
-  const readLarge = createLargeBodyReader(readers.work)
+  const readLarge = createLargeBodyReader(readers)
   after(async () => {
     await readers.close()
     await workers.close()

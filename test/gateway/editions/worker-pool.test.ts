@@ -157,6 +157,39 @@ describe('the worker pool', () => {
     await Promise.all([running, waiting])
   })
 
+  it('never gives free work the last thread, and gives a free thread to paid work first', async () => {
+    open({ threads: 2 })
+    const ended: string[] = []
+    const run = (queue: 'paid' | 'free', name: string) =>
+      pool.workIn(queue, new URL('compute.ts', FUNCTIONS), 1).then(() => ended.push(name))
+    const hang = (queue: 'paid' | 'free') => {
+      const leaving = new AbortController()
+      const hanging = pool.workIn(queue, new URL('hang.ts', FUNCTIONS), null, { signal: leaving.signal })
+      return { end: () => leaving.abort(), ended: hanging.catch(() => {}) }
+    }
+    const hangingFree = hang('free')
+    const free = run('free', 'free')
+    await Promise.all([run('paid', 'paid 1'), run('paid', 'paid 2')])
+    expect(ended).to.deep.equal(['paid 1', 'paid 2'])
+    const hangingPaid = hang('paid')
+    const paid = run('paid', 'paid 3')
+    hangingFree.end()
+    await Promise.all([free, paid])
+    expect(ended).to.deep.equal(['paid 1', 'paid 2', 'paid 3', 'free'])
+    hangingPaid.end()
+    await Promise.all([hangingFree.ended, hangingPaid.ended])
+  })
+
+  it('refuses with 503 what has waited too long, without running it', async () => {
+    open({ threads: 1, maxWaitSeconds: 0.05 })
+    const running = work('compute.ts', 300)
+    const error = await failure('compute.ts', 1)
+    expect(error).to.be.instanceOf(Unavailable).and.include({ status: 503 })
+    expect((error as Unavailable).headers).to.have.property('retry-after')
+    await running
+    expect(await work('compute.ts', 1)).to.be.greaterThan(0)
+  })
+
   it('shows a function no environment variables, which may be secrets', async () => {
     expect(await work('secrets.ts', null)).to.deep.equal([])
   })

@@ -2,6 +2,7 @@
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { ChainIntent } from '../../../gateway/methods/exact-evm/settlement-intent.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
+import { WorkQueues } from '../../../gateway/editions/work-queues.ts'
 import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
@@ -75,7 +76,7 @@ export function createGateway(world: World, id: string): Gateway {
   const bounds = [...routes.values()].map((bound) => [bound.operation.id, bound] as const)
   const edition = { catalog, bound: new Map(bounds) } as unknown as Edition
   const tokens = { issue: unused, recall: unused, verify: unused, jwks: unused } as unknown as Tokens
-  const serve = createServe({ payments, tokens, now, log })
+  const serve = createServe({ payments, tokens, queues: new WorkQueues(2), now, log })
   return Object.assign(process, {
     open: false,
     call: async (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),

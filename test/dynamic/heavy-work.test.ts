@@ -1,0 +1,226 @@
+/** Heavy free work beside paid work: uploads of the largest size that anybody may send, at once. */
+import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { ask, payment, send } from '../support/agent.ts'
+import { newWallet, until } from '../support/gateway.ts'
+import { type LiveGateway, openLiveGateway } from './live-gateway.ts'
+
+const MAX_ROWS = 200_000
+
+/** Round trips of one symbol. */
+function ledgerOf(rows: number): string {
+  const start = Date.UTC(2021, 0, 4)
+  const price = (at: number): string => (100 + 10 * Math.sin(at / 1000) + Math.cos(at * 7)).toFixed(2)
+  const lines = Array.from({ length: rows }, (_, at) => {
+    const time = (minutes: number): string => new Date(start + (at * 10 + minutes) * 60_000).toISOString()
+    return `XYZ,${at % 3 === 0 ? 'short' : 'long'},10,${time(0)},${price(at)},${time(9)},${price(at + 1)}`
+  })
+  return ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price', ...lines, ''].join('\n')
+}
+
+describe('heavy work', function () {
+  this.timeout(300_000)
+  let live: LiveGateway
+  const large = Buffer.from(ledgerOf(MAX_ROWS))
+  const small = Buffer.from(ledgerOf(200))
+
+  before(async () => {
+    live = await openLiveGateway({ own: true })
+    // The history of the sample is classified after the first start.
+    await until(async () => (await live.get('/v1/regime/sample')).status === 200)
+  })
+  after(() => live.close())
+
+  interface Outcome {
+    readonly status: number
+    readonly seconds: number
+    readonly headers: Headers
+    readonly body: Record<string, unknown>
+  }
+
+  async function post(
+    path: string,
+    body: string | Buffer | FormData,
+    headers: Record<string, string> = {},
+  ): Promise<Outcome> {
+    const began = performance.now()
+    const response = await fetch(live.url + path, { method: 'POST', body, headers })
+    const answer = (await response.json()) as Record<string, unknown>
+    return {
+      status: response.status,
+      seconds: (performance.now() - began) / 1000,
+      headers: response.headers,
+      body: answer,
+    }
+  }
+
+  const asJson = JSON.stringify({ file: large.toString() })
+
+  /** Every other one is JSON, which is parsed in a thread before it is audited. */
+  function freeForm(nth: number): Promise<Outcome> {
+    const accept = 'application/json'
+    if (nth % 2 === 1) return post('/audit', asJson, { accept, 'content-type': 'application/json' })
+    const form = new FormData()
+    form.set('file', new Blob([large]), 'ledger.csv')
+    return post('/audit', form, { accept })
+  }
+
+  const paymentOf = () => payment(`${live.url}/v1/audit`, newWallet(), 2, { method: 'POST' })
+  const paidAudit = (header: string, csv: Buffer): Promise<Outcome> =>
+    post('/v1/audit', csv, { 'content-type': 'text/csv', 'payment-signature': header })
+
+  /** Buys an audit. A machine that is busy otherwise may refuse it at first; the same payment buys it then. */
+  async function delivered(header: string, csv: Buffer, tries = 4): Promise<Outcome> {
+    const outcome = await paidAudit(header, csv)
+    if (outcome.status !== 503 || tries === 0) return outcome
+    expect(outcome.seconds).to.be.lessThan(35)
+    await sleep(Number(outcome.headers.get('retry-after')) * 1000)
+    return delivered(header, csv, tries - 1)
+  }
+
+  /** Free calls are answered, or refused in a way that tells the caller when to come back. */
+  function expectServedOrShed(outcomes: readonly Outcome[]): void {
+    const shed = outcomes.filter(({ status }) => status !== 200)
+    for (const { status, headers, body } of shed) {
+      expect(status, JSON.stringify(body)).to.equal(503)
+      expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
+      expect(body).to.include({ code: 'product_suspended', retry: 'after_delay' })
+    }
+    expect(shed.length).to.be.within(1, outcomes.length - 1)
+  }
+
+  async function expectNoPause(): Promise<void> {
+    const { products } = (await live.json('/health')) as { products: { product: string; status: string }[] }
+    expect(products.filter(({ status }) => status !== 'ok')).to.deep.equal([])
+  }
+
+  it('that is free is shed beyond its capacity, and does not delay a small paid call', async () => {
+    const header = await paymentOf()
+    const [paid, ...free] = await Promise.all([
+      paidAudit(header, small),
+      ...Array.from({ length: 12 }, (_, nth) => freeForm(nth)),
+    ])
+    expect(paid?.status, JSON.stringify(paid?.body)).to.equal(200)
+    // A wait behind one of the free audits would be longer.
+    expect(paid?.seconds).to.be.lessThan(15)
+    expectServedOrShed(free)
+    await expectNoPause()
+  })
+
+  it('that is paid is delivered beside as much that is free', async () => {
+    const headers = await Promise.all(Array.from({ length: 6 }, paymentOf))
+    const [paid, free] = await Promise.all([
+      Promise.all(headers.map((header) => delivered(header, large))),
+      Promise.all(Array.from({ length: 6 }, (_, nth) => freeForm(nth))),
+    ])
+    expect(paid.map(({ status, body }) => (status === 200 ? 200 : body))).to.deep.equal(paid.map(() => 200))
+    expectServedOrShed(free)
+    await expectNoPause()
+  })
+})
+
+/** Two operations that compute for as many milliseconds as the body says, in a worker thread. */
+const BUSY = `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({
+  name: 'busy',
+  setup: ({ work }) => {
+    const compute = async (call) => ({ turns: await work(new URL('./compute.ts', import.meta.url), call.input.body.ms, { call }) })
+    return { handlers: { computeFree: compute, computePaid: compute } }
+  },
+})
+`
+const COMPUTE = `export default function compute(ms) {
+  const end = performance.now() + ms
+  let turns = 0
+  while (performance.now() < end) turns += 1
+  return turns
+}
+`
+
+function busyProduct(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const body = { type: 'object', required: ['ms'], properties: { ms: { type: 'integer' } } }
+  const shared = { summary: 'Computes.', body, response: { type: 'object' }, timeout_seconds: 3, ...fields }
+  return {
+    product: 'busy',
+    title: 'Busy',
+    summary: 'Computes.',
+    plugin: 'busy',
+    operations: {
+      computeFree: { route: 'POST /v1/busy/free', price: 'free', ...shared },
+      computePaid: { route: 'POST /v1/busy/paid', price: '0.01', ...shared },
+    },
+  }
+}
+
+describe('a computation', function () {
+  this.timeout(60_000)
+  /** As many as the gateway has. */
+  const threads = Math.max(2, availableParallelism() - 1)
+  let live: LiveGateway
+  afterEach(() => live.close())
+
+  async function open(fields: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    live = await openLiveGateway()
+    live.writePlugin('busy/compute.ts', COMPUTE)
+    live.writePlugin('busy/index.ts', BUSY)
+    live.writeCatalog('busy.json', busyProduct(fields))
+    expect(await live.gateway.reload()).to.deep.equal([])
+    // The first call starts a thread.
+    await until(async () => (await free(1)).status === 200)
+  }
+
+  const free = (ms: number) => ask(`${live.url}/v1/busy/free`, { method: 'POST', body: { ms } })
+  const paymentOf = () => payment(`${live.url}/v1/busy/paid`, newWallet(), 2, { method: 'POST' })
+  const paid = (header: string, ms: number) =>
+    send(`${live.url}/v1/busy/paid`, header, 2, { method: 'POST', body: { ms } })
+
+  function expectNoPause(): void {
+    expect(live.gateway.current.status()).to.deep.equal([{ product: 'busy', status: 'ok' }])
+  }
+
+  it('that waits for a thread longer than it may run is answered, and counts as no failure of the product', async () => {
+    await open()
+    const answers = await Promise.all(Array.from({ length: 6 * (threads - 1) }, () => free(800)))
+    expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200))
+    expectNoPause()
+  })
+
+  it('that runs longer than it may still pauses its product', async () => {
+    await open()
+    // As many at once as may run, because each takes its whole time.
+    const failures = Array.from({ length: 5 }, () => free(60_000))
+    for (const failure of failures) expect((await failure).status).to.equal(504)
+    const paused = await free(1)
+    expect(paused.status).to.equal(503)
+    expect(await paused.text()).to.contain('failed 5 times in a row')
+  })
+
+  it('that is paid for is not charged if its queue is full, and the same payment buys it later', async () => {
+    // A call costs 30 seconds of a thread, so the queue is full when half of the threads have one.
+    await open({ cost_per_megabyte: 600 })
+    const headers = await Promise.all(Array.from({ length: threads + 1 }, paymentOf))
+    const answers = await Promise.all(headers.map((header) => paid(header, 800)))
+    const shed = headers.filter((_, at) => answers[at]?.status !== 200)
+    expect(shed.length).to.be.within(1, threads)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).to.deep.equal([503, true])
+      expect(await answer.text()).to.contain('nothing was charged')
+    }
+    expect(live.settler.transfers).to.have.length(headers.length - shed.length)
+    for (const header of shed) expect((await paid(header, 1)).status).to.equal(200)
+    expectNoPause()
+  })
+
+  it('that was bought is returned again while its queue is full', async () => {
+    await open({ cost_per_megabyte: 600 })
+    const header = await paymentOf()
+    const bought = await (await paid(header, 1)).text()
+    const others = await Promise.all(Array.from({ length: threads }, paymentOf))
+    const running = others.map((other) => paid(other, 900))
+    await until(async () => (await paid(await paymentOf(), 1)).status === 503)
+    const again = await paid(header, 1)
+    expect([again.status, await again.text()]).to.deep.equal([200, bought])
+    expect((await Promise.all(running)).map(({ status }) => status)).to.include(200)
+  })
+})
