@@ -12,7 +12,8 @@ import { readRequirement } from '../pay/payment.ts'
 import { median } from './calls/budget.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
-import { familyOf, type Server, Servers } from './calls/servers.ts'
+import { familyOf } from '../process-family.ts'
+import { type Server, Servers } from './calls/servers.ts'
 import { cpuBetween, readProcessCpu } from './cpu-time.ts'
 
 const { values } = parseArgs({

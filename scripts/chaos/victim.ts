@@ -1,8 +1,11 @@
 /** The gateway under test, as an operator runs it: a process of its own that is killed and restarted. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { resolve } from 'node:path'
+import { commandOf, familyOf } from '../process-family.ts'
 
 const root = resolve(import.meta.dirname, '../..')
+const MAIN = 'dist/gateway/main.js'
 const READY = /Tollgate is open/
 
 export interface Victim {
@@ -17,20 +20,24 @@ export async function startVictim(environment: Readonly<Record<string, string>>)
   let child = await start(environment)
   return {
     async killAndRestart() {
-      await ended(child, 'SIGKILL')
+      killAll(child)
+      await exited(child)
       child = await start(environment)
     },
-    stop: () => ended(child, 'SIGTERM'),
+    async stop() {
+      child.kill('SIGTERM')
+      await exited(child)
+    },
   }
 }
 
 async function start(environment: Readonly<Record<string, string>>): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['dist/gateway/main.js'], {
+  const child = spawn(process.execPath, [MAIN], {
     cwd: root,
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const killed = (): boolean => child.kill('SIGKILL')
+  const killed = (): void => killAll(child)
   process.once('exit', killed)
   child.once('exit', () => process.off('exit', killed))
   let printed = ''
@@ -46,9 +53,16 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Chi
   return child
 }
 
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+/**
+ * Kills every process of the gateway in one go: a gateway whose launcher has died ends by itself, which is no crash. The
+ * chain of the sandbox lives on.
+ */
+function killAll(child: ChildProcess): void {
   if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill(signal)
-  await gone
+  for (const pid of familyOf(child.pid as number).toReversed())
+    if (commandOf(pid).includes(MAIN)) process.kill(pid, 'SIGKILL')
+}
+
+async function exited(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }

@@ -14,7 +14,7 @@ export interface Started {
   output(): string
   /** Resolves with the exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>
-  /** Ends it with SIGTERM and waits; after 15 seconds with SIGKILL. */
+  /** Ends it with SIGTERM and waits; after 20 seconds with SIGKILL. */
   stop(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ async function startNode(args: readonly string[], sign: RegExp, env: Environment
     ended,
     async stop() {
       child.kill('SIGTERM')
-      const killTimer = setTimeout(() => child.kill('SIGKILL'), 15_000)
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), 20_000)
       await ended
       clearTimeout(killTimer)
     },

@@ -7,6 +7,7 @@ import { type Hex, NETWORKS } from '../../../gateway/config/networks.ts'
 import { freePort } from '../../../gateway/sandbox/anvil.ts'
 import { cpuBetween, readProcessCpu } from '../cpu-time.ts'
 import { fillJournal } from '../filled-journal.ts'
+import { familyOf } from '../../process-family.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 export const NETWORK = NETWORKS['base-sepolia']
@@ -107,12 +108,6 @@ export class Servers {
 }
 
 const IDLE_SHARE = 0.05
-
-/** A process and those that it has started. */
-export function familyOf(pid: number): readonly number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  return [pid, ...children.flatMap(familyOf)]
-}
 
 /** Waits until a process and its workers have used less than 5 % of a core for a second. After its first start a gateway computes history. */
 async function waitUntilIdle({ pid }: Server): Promise<void> {
