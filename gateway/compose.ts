@@ -76,7 +76,8 @@ import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
 import { createRedisPeers } from './stores/redis-peers.ts'
 import { createTokens, type Tokens } from './tokens/access-tokens.ts'
-import type { StatementSigner } from './tokens/statement-signer.ts'
+import type { Attestations } from './tokens/attestation-keys.ts'
+import { openLocalKeys, type StatementSigner } from './tokens/statement-signer.ts'
 import { createRevocations, type Revocations } from './tokens/revocations.ts'
 import { createOffers } from './x402/signed-offers.ts'
 
@@ -158,10 +159,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const { journal, prices, revocations } = stores
   const peers = stores.peers ?? overrides.peers ?? null
   const breakers = createBreakers(peers)
+  const keys = overrides.signer
+    ? remoteKeys(overrides.signer)
+    : await openLocalKeys(config.tokenKeys, config.dataDir, config.secret)
   const tokens = await createTokens({
-    keys: config.tokenKeys,
-    dataDir: config.dataDir,
-    signer: overrides.signer ? remoteStatements(overrides.signer) : null,
+    keys: null,
+    dataDir: null,
+    signer: keys,
     issuer: config.baseUrl,
     now: clock.wall,
     revoked: revocations.ids,
@@ -228,6 +232,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       plugins,
       stores,
       workers,
+      attestations: keys.attestations,
       breakers,
       clock,
       log,
@@ -329,10 +334,12 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   const log = createLog('silent')
   const clock = clockOf(config, now)
   const stores = await openStores({ ...config, databaseUrl: null, keyvUrl: null }, clock, log, { inMemory: true })
+  // They sign nothing that is sold, and may be held by the signer.
+  const keys = await openLocalKeys(config.tokenKeys === HELD_BY_SIGNER ? null : config.tokenKeys, null)
   const tokens = await createTokens({
-    // The keys sign nothing here, and may be held by the signer.
-    keys: config.tokenKeys === HELD_BY_SIGNER ? null : config.tokenKeys,
+    keys: null,
     dataDir: null,
+    signer: keys,
     issuer: config.baseUrl,
     now: clock.wall,
   })
@@ -364,7 +371,9 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     await stores.close()
   }
   try {
-    await editions.open(editionBuilder({ config, plugins, stores, workers, clock, log }))
+    await editions.open(
+      editionBuilder({ config, plugins, stores, workers, attestations: keys.attestations, clock, log }),
+    )
     return { edition: editions.current, issues: editions.issues, close }
   } catch (error) {
     if (error instanceof CatalogError) return { edition: null, issues: error.issues, close }
@@ -404,10 +413,18 @@ export async function openSettlement(
   }
 }
 
-/** Tokens and receipts that the signer process signs. */
-function remoteStatements(signer: SignerClient): StatementSigner {
+/** Keys that the signer process holds. */
+function remoteKeys(signer: SignerClient): StatementSigner & { readonly attestations: Attestations } {
   const { publicKeys, offerKeys } = signer.keys
-  return { publicKeys, offerKeys, sign: (type, statement) => signer.signStatement(type, statement) }
+  return {
+    publicKeys,
+    offerKeys,
+    sign: (type, statement) => signer.signStatement(type, statement),
+    attestations: {
+      key: (product, serial) => signer.attestationKey(product, serial),
+      sign: (product, serial, text) => signer.signAttestation(product, serial, text),
+    },
+  }
 }
 
 /** The wall clock, and the clock of the data, which a replay may freeze. */
@@ -524,6 +541,7 @@ interface BuilderParts {
   readonly plugins: readonly Plugin[]
   readonly stores: Stores
   readonly workers: WorkerPool
+  readonly attestations: Attestations
   readonly breakers?: Breakers
   readonly clock: Clock
   readonly log: Logger
@@ -533,7 +551,16 @@ interface BuilderParts {
 }
 
 /** Returns the function that builds an edition from the files of the configuration. */
-function editionBuilder({ config, plugins, stores, workers, clock, log, ...options }: BuilderParts): BuildEdition {
+function editionBuilder({
+  config,
+  plugins,
+  stores,
+  workers,
+  attestations,
+  clock,
+  log,
+  ...options
+}: BuilderParts): BuildEdition {
   const { db, kv, lease } = stores
   const { work } = workers
   const copy = createCopies(COPIES, { log })
@@ -548,7 +575,7 @@ function editionBuilder({ config, plugins, stores, workers, clock, log, ...optio
       copy,
       files,
       contextOf: (plugin, product, settings) =>
-        createContext({ config, plugin, product, settings, db, kv, work, log, now: clock.data }),
+        createContext({ config, plugin, product, settings, db, kv, work, attestations, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: config.network === SANDBOX,
       checkedSchemas,

@@ -154,6 +154,7 @@ export function workerIssues(configs: readonly NetworkConfig[], workers: number)
 export function withoutKeys(environment: Environment): Environment {
   const rest: Record<string, string | undefined> = { ...environment, TOKEN_KEYS: HELD_BY_SIGNER }
   for (const [name, value = ''] of Object.entries(environment))
-    if (/^SETTLE_KEY(_|$)/.test(name)) rest[name] = value.replaceAll(/\b0x[0-9a-f]{64}\b/gi, HELD_BY_SIGNER)
+    if (name.startsWith('ATTESTATION_KEY_')) delete rest[name]
+    else if (/^SETTLE_KEY(_|$)/.test(name)) rest[name] = value.replaceAll(/\b0x[0-9a-f]{64}\b/gi, HELD_BY_SIGNER)
   return rest
 }

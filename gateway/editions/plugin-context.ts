@@ -1,5 +1,6 @@
 /** Creates the context that `setup` of a plugin receives: settings, stores, outbound fetch, log and clock. */
 import type { Config } from '../config/config.ts'
+import type { Attestations } from '../tokens/attestation-keys.ts'
 import type { Database, KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
 
 export interface ContextParts {
@@ -11,6 +12,7 @@ export interface ContextParts {
   readonly db: Database
   readonly kv: (namespace: string) => KeyValueStore
   readonly work: PluginContext['work']
+  readonly attestations: Attestations
   readonly log: Logger
   /** The clock of the data. */
   readonly now: () => Date
@@ -30,6 +32,7 @@ export function createContext({
   db,
   kv,
   work,
+  attestations,
   log,
   now,
 }: ContextParts): PluginContext {
@@ -44,6 +47,10 @@ export function createContext({
     deployment: deploymentSettings(config),
     work,
     progress: (label, total) => createProgress(own, label, total, process.stderr),
+    attest: {
+      key: async (serial) => attestations.key(product, serial),
+      sign: async (serial, json) => attestations.sign(product, serial, json),
+    },
     now,
   }
 }

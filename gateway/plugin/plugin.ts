@@ -193,8 +193,24 @@ export interface PluginContext {
   work<Out = unknown>(module: URL, input: unknown, options?: WorkOptions): Promise<Out>
   /** Shows the progress of long work: on a terminal as one line, otherwise as a log line for each tenth. */
   progress(label: string, total: number): Progress
+  /** Signs what this product states, with keys that the plugin never sees. */
+  readonly attest: Attester
   /** The present on the clock of the data, which replay mode shifts or freezes. Use it in place of `Date.now()`. */
   now(): Date
+}
+
+/**
+ * Signs what a product states. Its keys are held by the signer, and are the same in all processes with the same TOKEN_KEYS.
+ * There is one for each serial number, so that a product replaces its key by taking the next number.
+ */
+export interface Attester {
+  /** The address and the uncompressed public key of a serial number. */
+  key(serial: number): Promise<{ readonly address: `0x${string}`; readonly publicKey: `0x${string}` }>
+  /**
+   * Signs a JSON object as EIP-191 "personal sign". It must have `issued_at` and `expires_at`, ISO 8601, less than a day
+   * apart; otherwise the signer refuses, and this rejects.
+   */
+  sign(serial: number, json: string): Promise<`0x${string}`>
 }
 
 /** A structured log. The object's fields become fields of the log line; `err` takes an error. */

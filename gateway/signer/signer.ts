@@ -12,10 +12,10 @@ import { createSigner, type LocalSigner } from '../methods/exact-evm/chain/trans
 import { createLog } from '../observe/log.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { SignerError, type SignerKeys, type SignerLine, type SigningRequest } from '../stores/signer-client.ts'
-import { openStatementSigner } from '../tokens/statement-signer.ts'
+import { openLocalKeys } from '../tokens/statement-signer.ts'
 import { GasBound } from './gas-bound.ts'
 import { removeSocket, type SignerReport, type SignerTask } from './start-signer.ts'
-import { refusalOfStatement, type StatementRules } from './statement-policy.ts'
+import { refusalOfAttestation, refusalOfStatement, type StatementRules } from './statement-policy.ts'
 import { refusalOfTransaction, type TransactionRules } from './transaction-policy.ts'
 
 /** Signs one request, or throws SignerError. */
@@ -35,7 +35,7 @@ export async function openSigner(config: Config, log: Logger): Promise<{ readonl
     config.networks.some(({ settleKeys }) => settleKeys.includes(HELD_BY_SIGNER))
   )
     throw new ConfigError(['SETTLE_KEY and TOKEN_KEYS of the signer must be the keys themselves.'])
-  const statements = await openStatementSigner(config.tokenKeys, config.dataDir)
+  const statements = await openLocalKeys(config.tokenKeys, config.dataDir, config.secret)
   const isSandbox = config.network === SANDBOX
   const known = isSandbox ? [] : readNetworks(config.catalogDir)
   const networks = config.networks.map((settings) => {
@@ -72,6 +72,12 @@ export async function openSigner(config: Config, log: Logger): Promise<{ readonl
         const { type, statement } = request
         const why = refusalOfStatement(type, statement, rules)
         return why === null ? statements.sign(type, statement) : refuse(why, { type })
+      }
+      if ('attestation' in request) {
+        const { attestation, product, serial } = request
+        if (attestation === null) return statements.attestations.key(product, serial)
+        const why = refusalOfAttestation(attestation)
+        return why === null ? statements.attestations.sign(product, serial, attestation) : refuse(why, { product })
       }
       const { network, nth, transaction: fields } = request
       const account = accounts.get(network)

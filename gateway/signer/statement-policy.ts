@@ -1,4 +1,7 @@
-/** Which statements the signer signs: access tokens and receipts of this service, in exactly the shapes that we sell. */
+/**
+ * Which statements the signer signs: access tokens and receipts of this service, in exactly the shapes that we sell, and what
+ * products state with a time at which it expires.
+ */
 import type { Hex } from '../config/networks.ts'
 import { RECEIPT_TYPE } from '../documents/receipts/signed-receipts.ts'
 import { TOKEN_TYPE } from '../tokens/access-tokens.ts'
@@ -78,6 +81,31 @@ function refusalOfReceipt(statement: Statement, { recipients }: StatementRules):
       (own.payTo === null || own.payTo.toLowerCase() === payTo.toLowerCase()),
   )
   return isOurs ? null : 'the receipt is of a payment to somebody else'
+}
+
+const MAX_ATTESTATION = 65_536
+/** The longest that what a product states may hold. */
+const MAX_HOURS = 24
+
+/**
+ * Returns why a text is not signed for a product, or null if it is: it has to be a JSON object that says when it was issued
+ * (`issued_at`) and when it expires (`expires_at`), within a day.
+ */
+export function refusalOfAttestation(text: string): string | null {
+  if (typeof text !== 'string' || text.length > MAX_ATTESTATION) return 'the statement of a product is too long'
+  const { issued_at: issued, expires_at: expires } = objectIn(text)
+  if (typeof issued !== 'string' || typeof expires !== 'string') return 'the statement of a product does not expire'
+  const hours = (Date.parse(expires) - Date.parse(issued)) / 3_600_000
+  return hours > 0 && hours <= MAX_HOURS ? null : 'the statement of a product does not expire within a day'
+}
+
+function objectIn(text: string): Statement {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Statement) : {}
+  } catch {
+    return {}
+  }
 }
 
 /** Whether a statement has all of these fields, and no others but the optional ones. */

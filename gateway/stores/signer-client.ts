@@ -23,6 +23,8 @@ export interface TransactionFields {
 export type SigningRequest =
   | { readonly statement: Readonly<Record<string, unknown>>; readonly type: string }
   | { readonly transaction: TransactionFields; readonly network: string; readonly nth: number }
+  /** Without a text, the public key is asked for. */
+  | { readonly attestation: string | null; readonly product: string; readonly serial: number }
 
 export interface SignedTransaction {
   readonly raw: Hex
@@ -56,6 +58,10 @@ export interface SignerClient {
   signStatement(type: string, statement: Readonly<Record<string, unknown>>): Promise<string>
   /** Signs with the key of worker `nth`, from 0. Throws SignerError. */
   signTransaction(network: string, nth: number, transaction: TransactionFields): Promise<SignedTransaction>
+  /** The public key with which a product signs under a serial number. Throws SignerError. */
+  attestationKey(product: string, serial: number): Promise<{ readonly address: Hex; readonly publicKey: Hex }>
+  /** Signs what a product states, canonical JSON, as EIP-191 "personal sign". Throws SignerError. */
+  signAttestation(product: string, serial: number, text: string): Promise<Hex>
   close(): void
 }
 
@@ -115,6 +121,14 @@ class Client implements SignerClient {
 
   signTransaction(network: string, nth: number, transaction: TransactionFields): Promise<SignedTransaction> {
     return this.#ask({ transaction, network, nth }) as Promise<SignedTransaction>
+  }
+
+  attestationKey(product: string, serial: number): Promise<{ readonly address: Hex; readonly publicKey: Hex }> {
+    return this.#ask({ attestation: null, product, serial }) as Promise<{ address: Hex; publicKey: Hex }>
+  }
+
+  signAttestation(product: string, serial: number, text: string): Promise<Hex> {
+    return this.#ask({ attestation: text, product, serial }) as Promise<Hex>
   }
 
   close(): void {

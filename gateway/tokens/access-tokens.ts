@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { ServiceError } from '../errors.ts'
 import type { Awaitable } from '../awaitable.ts'
 import { ALGORITHM, publicPart } from './key-set.ts'
-import { openStatementSigner, signWith, type Statement, type StatementSigner } from './statement-signer.ts'
+import { openLocalKeys, signWith, type Statement, type StatementSigner } from './statement-signer.ts'
 
 export interface TokenOptions {
   /** JWK set with private keys, as JSON text; null: the set in `dataDir`, created on first use. */
@@ -73,7 +73,7 @@ const CACHED_TOKENS = 1000
  */
 export async function createTokens(options: TokenOptions): Promise<Tokens> {
   const { keys, dataDir, issuer, now, revoked = new Set() } = options
-  const signer = options.signer ?? (await openStatementSigner(keys, dataDir))
+  const signer = options.signer ?? (await openLocalKeys(keys, dataDir))
   const publicKeys = await importAll(signer.publicKeys)
   const offerKeys = await importAll(signer.offerKeys.map(publicPart))
   const signOffer = signWith(signer.offerKeys[0] as JWK)

@@ -5,6 +5,7 @@
 import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Awaitable } from '../awaitable.ts'
+import { type Attestations, openAttestations } from './attestation-keys.ts'
 import { ALGORITHM, offerKeyOf, openKeys, publicPart } from './key-set.ts'
 
 /** A flat JSON object. */
@@ -20,17 +21,29 @@ export interface StatementSigner {
   sign(type: string, statement: Statement): Awaitable<string>
 }
 
-/** Opens the key set as `openKeys` does, and signs in this process. */
-export async function openStatementSigner(
+/** Keys in this process. */
+export interface LocalKeys extends StatementSigner {
+  sign(type: string, statement: Statement): string
+  readonly attestations: Attestations
+}
+
+/**
+ * Opens the key set as `openKeys` does, and signs in this process.
+ *
+ * @param variable returns the value of an environment variable, or null
+ */
+export async function openLocalKeys(
   keys: string | null,
   dataDir: string | null,
-): Promise<StatementSigner & { sign(type: string, statement: Statement): string }> {
+  variable: (name: string) => string | null = () => null,
+): Promise<LocalKeys> {
   const set = await openKeys(keys, dataDir)
   const [first, ...others] = await Promise.all(set.map(offerKeyOf))
   return {
     publicKeys: set.map(({ jwk }) => publicPart(jwk)),
     offerKeys: [first as JWK, ...others.map(publicPart)],
     sign: signWith(set[0].jwk),
+    attestations: openAttestations(set[0].jwk, variable),
   }
 }
 

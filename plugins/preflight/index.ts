@@ -33,23 +33,24 @@ export default definePlugin({
         type: 'string',
         pattern: '^0x[0-9a-fA-F]{64}$',
         description:
-          'Private key that signs, as "env:NAME". Without it the product generates a key and keeps it in its database.',
+          'Private key that signs, as "env:NAME", in reach of plugins. Without it the signer of the gateway holds the key.',
       },
       rotate_days: {
         type: 'number',
         exclusiveMinimum: 0,
         default: 90,
-        description: 'Days after which a generated key is replaced.',
+        description: 'Days after which the key is replaced, unless the operator has chosen it.',
       },
     },
   },
   async setup(context) {
-    const { db, settings } = context
+    const { db, attest, settings } = context
     const { dataMode } = dataSettings(context)
     const configuredKey = (settings['key'] as Hex | undefined) ?? null
     const rotateDays = Number(settings['rotate_days'] ?? 90)
     const keys = await openKeys({
       db,
+      attest,
       configuredKey,
       rotateDays,
       now: () => Math.floor(context.now().getTime() / 1000),

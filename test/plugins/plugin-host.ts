@@ -18,6 +18,7 @@ import { deploymentSettings } from '../../gateway/editions/plugin-context.ts'
 import { createWorkerPool } from '../../gateway/editions/worker-pool.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
+import { openLocalKeys } from '../../gateway/tokens/statement-signer.ts'
 
 export interface PluginHostOptions {
   readonly now: () => Date
@@ -58,6 +59,7 @@ export async function openPluginHost(
 ): Promise<PluginHost> {
   const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
   const workers = createWorkerPool()
+  const { attestations } = await openLocalKeys(null, null)
   const registrations: Registration[] = []
   const ask =
     (asOf: Date, signal: AbortSignal): Ask =>
@@ -92,6 +94,10 @@ export async function openPluginHost(
       progress() {
         options.onProgress?.()
         return { advance: () => undefined, end: () => undefined }
+      },
+      attest: {
+        key: async (serial) => attestations.key(plugin.name, serial),
+        sign: async (serial, json) => attestations.sign(plugin.name, serial, json),
       },
       now: options.now,
     }

@@ -13,6 +13,7 @@ import { openDatabase } from '../../gateway/stores/database.ts'
 import { openKv } from '../../gateway/stores/kv.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
+import { openLocalKeys } from '../../gateway/tokens/statement-signer.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 export const PLUGINS = join(root, 'test/fixtures/plugins')
@@ -118,6 +119,7 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
   let time = new Date('2026-06-01T12:00:00Z')
   const now = (): Date => time
   const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
+  const { attestations } = await openLocalKeys(null, null)
   const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
   return {
     tokens,
@@ -133,7 +135,7 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
         files,
         builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
         contextOf: (plugin, product, settings) =>
-          createContext({ config, plugin, product, settings, db, kv, work: workers.work, log, now }),
+          createContext({ config, plugin, product, settings, db, kv, work: workers.work, attestations, log, now }),
         checkAnswers: true,
         now,
         log,

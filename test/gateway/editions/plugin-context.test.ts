@@ -8,10 +8,12 @@ import { createWorkerPool } from '../../../gateway/editions/worker-pool.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { openKv } from '../../../gateway/stores/kv.ts'
+import { openLocalKeys } from '../../../gateway/tokens/statement-signer.ts'
 
 const db = openDatabase({ file: ':memory:' })
 const kv = openKv(null)
 const workers = createWorkerPool()
+const { attestations } = await openLocalKeys(null, null)
 const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
 
 function contextOf(plugin: string, product: string) {
@@ -24,6 +26,7 @@ function contextOf(plugin: string, product: string) {
     db,
     kv,
     work: workers.work,
+    attestations,
     log: createLog('silent'),
     now,
   })

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { parseTransaction, recoverTransactionAddress } from 'viem'
+import { generatePrivateKey, privateKeyToAddress, publicKeyToAddress } from 'viem/accounts'
+import { parseTransaction, recoverTransactionAddress, verifyMessage } from 'viem'
 import { readConfig } from '../../../gateway/config/config.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
 import { createRemoteSigner } from '../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
@@ -199,6 +199,25 @@ describe('the signer', () => {
     ]
     for (const [type, statement] of wrong)
       expect(await refusalOf(client.signStatement(type, { ...statement })), JSON.stringify(statement)).to.match(
+        /^SignerError: The signer refuses: /,
+      )
+  })
+
+  it('signs what products state if it expires within a day, with a key for each product and serial number', async () => {
+    const stated = (expires: string): string =>
+      JSON.stringify({ decision: 'allow', expires_at: expires, issued_at: '2026-11-23T10:00:00.000Z' })
+    const text = stated('2026-11-23T10:01:00.000Z')
+    const { address, publicKey } = await client.attestationKey('gold', 1)
+    const signature = await client.signAttestation('gold', 1, text)
+    expect(await verifyMessage({ address, message: text, signature })).to.equal(true)
+    expect(publicKeyToAddress(publicKey)).to.equal(address)
+    const keys = await Promise.all([client.attestationKey('gold', 2), client.attestationKey('tin', 1)])
+    expect(new Set([address, ...keys.map((key) => key.address), ...settleKeys.map(privateKeyToAddress)]).size).to.equal(
+      5,
+    )
+    const wrong = ['', 'text', '[]', '{}', stated('2026-11-25T10:00:00.000Z'), stated('2026-11-23T09:00:00.000Z')]
+    for (const each of [...wrong, stated('never')])
+      expect(await refusalOf(client.signAttestation('gold', 1, each)), each).to.match(
         /^SignerError: The signer refuses: /,
       )
   })

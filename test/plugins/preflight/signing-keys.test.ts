@@ -4,17 +4,31 @@ import { verifyMessage } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
+import type { Attester } from '../../../gateway/plugin/plugin.ts'
+import { openLocalKeys } from '../../../gateway/tokens/statement-signer.ts'
 import { type Keys, migrations, openKeys } from '../../../plugins/preflight/signing-keys.ts'
 
 const DAY = 86_400
+
+/** What the gateway gives to the product, with a new token key, or with a key that the operator has chosen. */
+async function newAttester(chosen: `0x${string}` | null = null): Promise<Attester> {
+  const { attestations } = await openLocalKeys(null, null, (name) =>
+    name === 'ATTESTATION_KEY_PREFLIGHT' ? chosen : null,
+  )
+  return {
+    key: async (serial) => attestations.key('preflight', serial),
+    sign: async (serial, text) => attestations.sign('preflight', serial, text),
+  }
+}
 
 for (const [name, create] of Object.entries(DATABASES))
   describe(`the signing keys of preflights in ${name}`, () => {
     let database: TestDatabase | null
     let db: OpenDatabase
     let clock: number
+    let attest: Attester
     const open = (configuredKey: `0x${string}` | null = null): Promise<Keys> =>
-      openKeys({ db, configuredKey, rotateDays: 90, now: () => clock })
+      openKeys({ db, attest, configuredKey, rotateDays: 90, now: () => clock })
 
     beforeEach(async function () {
       database = await create()
@@ -22,6 +36,7 @@ for (const [name, create] of Object.entries(DATABASES))
       clock = 1_795_000_000
       db = database.db
       await migrate(db, 'preflight', migrations)
+      attest = await newAttester()
     })
     afterEach(() => database?.drop())
 
@@ -79,6 +94,36 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(JSON.stringify(await db('preflight_keys'))).to.not.contain(configured.slice(2))
       clock += 1000 * DAY
       await (await open(configured)).rotate()
+      expect(await keys.published()).to.have.length(2)
+    })
+
+    it('are not in the database, also those of a version that kept them there, which stay published', async () => {
+      const privateKey = generatePrivateKey()
+      const { address, publicKey: public_key } = privateKeyToAccount(privateKey)
+      const row = { serial: 1, address, public_key, private_key: privateKey, valid_from: clock, valid_until: null }
+      await db('preflight_keys').insert(row)
+      clock += DAY
+      const keys = await open()
+      const { signer } = await keys.sign('x')
+      expect((await keys.published()).map(({ address: each }) => each)).to.deep.equal([signer, address])
+      expect((await keys.published())[1]).to.include({ validUntil: clock })
+      const rows: { private_key: string | null }[] = await db('preflight_keys')
+      expect(rows.map((each) => each.private_key)).to.deep.equal([null, null])
+    })
+
+    it('may be one that the operator gives to the signer, which is never rotated', async () => {
+      await open()
+      clock += DAY
+      const chosen = generatePrivateKey()
+      attest = await newAttester(chosen)
+      const keys = await open()
+      const { address, publicKey } = privateKeyToAccount(chosen)
+      expect((await keys.sign('{"a":1}')).value).to.equal(
+        await privateKeyToAccount(chosen).signMessage({ message: '{"a":1}' }),
+      )
+      clock += 1000 * DAY
+      await keys.rotate()
+      expect((await keys.published())[0]).to.include({ address, publicKey, validUntil: null })
       expect(await keys.published()).to.have.length(2)
     })
 
