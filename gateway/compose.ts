@@ -45,6 +45,7 @@ import { type Watch, watchFolders } from './editions/watch.ts'
 import { createHttpServer } from './http/app.ts'
 import { BodyStorage } from './http/body-storage.ts'
 import { CallerAddresses } from './http/caller-address.ts'
+import { createLimits } from './http/rate-limit.ts'
 import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
 import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
@@ -246,7 +247,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
   const bodies = new BodyStorage({ folder: join(config.dataDir, 'bodies') })
+  const limits = createLimits(undefined, peers)
   const mcp = createMcp({
+    limits,
     bodies,
     largeMessages: createLargeMessages(bodyReaders),
     editions,
@@ -270,7 +273,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     mcp,
     network,
     operator: operator.console,
-    peers,
+    limits,
   })
 
   let watch: Watch | null = null

@@ -14,14 +14,13 @@ import type { BoundOperation, CurrentEdition, Edition } from '../editions/editio
 import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import type { Peers } from '../stores/peers.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorage } from './body-storage.ts'
 import { sendEvents } from './event-stream.ts'
 import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createRequestLog } from './request-log.ts'
-import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
+import type { Limits } from './rate-limit.ts'
 import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
 import { beginVisit, callRequest, headerToken, HttpCaller, type Visit, visitOf, wantsPage } from './request.ts'
@@ -46,9 +45,7 @@ export interface HttpParts {
   readonly readLarge?: ReadLargeBody
   /** Where request bodies are kept. */
   readonly bodies?: BodyStorage
-  readonly limit?: Limit
-  /** The processes that the rate limit holds for together. If absent or null, it holds for this one. */
-  readonly peers?: Peers | null
+  readonly limits: Limits
   /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
@@ -56,6 +53,7 @@ export interface HttpParts {
 }
 
 const MCP_METHODS = ['GET', 'POST']
+const ASSETS = 'GET /assets/*'
 const ASSET_METHODS = ['GET', 'HEAD']
 const DEFAULT_MAX_STREAMS = 2000
 /** Stands in for a request target that could not be parsed. */
@@ -64,7 +62,6 @@ const ROOT_TARGET: Target = { path: '/', search: '' }
 /** What every handler needs: the parts, and what the transport keeps between requests. */
 interface App extends HttpParts {
   readonly headers: HeaderSets
-  readonly admit: Limiter
   /** Aborts when the server begins to close. */
   readonly closing: AbortController
   readonly logVisit: (visit: Visit) => void
@@ -79,7 +76,6 @@ export function createHttpServer(parts: HttpParts): Server {
   const app: App = {
     ...parts,
     headers: createHeaders(parts.config.baseUrl),
-    admit: createLimiter(parts.limit, parts.peers),
     closing: new AbortController(),
     logVisit: createRequestLog(parts.log),
     proxy: createUpstreamProxy(),
@@ -115,6 +111,7 @@ function addHandlers(framework: Express, app: App): void {
   if (operator)
     framework.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
       const visit = visitOf(response)
+      admit(app, 'free', visit)
       const { id, edition, target } = visit
       visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
       await operator(request, response, { id, edition, path: target.path })
@@ -135,13 +132,19 @@ function answerFailure(app: App, visit: Visit, error: unknown): void {
   else respond(app, exchangeOf(app, visit), answer)
 }
 
-/** Gives the request an id and an edition, applies the rate limit, and rejects malformed targets. */
+/** Counts a request. Throws RateLimited if its caller is over the limit. */
+function admit({ limits }: App, kind: 'free' | 'sales', { from, request }: Visit): void {
+  limits[kind](from, headerToken(request.headers))
+}
+
+/** Gives the request an id and an edition, and rejects malformed targets. Who answers it counts it. */
 function admitVisit(app: App, request: Request, response: Response, next: () => void): void {
   const target = parseTarget(request.url)
   const edition = app.editions.current
   const from = app.callers.of(request)
-  app.logVisit(beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, from, route: null }))
-  app.admit(from, headerToken(request.headers))
+  const visit = beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, from, route: null })
+  app.logVisit(visit)
+  if (!target) admit(app, 'free', visit)
   if (target) request.url = target.path + target.search
   else if (request.url === '*' && request.method === 'OPTIONS')
     return answerOptions(app, response, ['GET', 'HEAD', 'POST'])
@@ -161,7 +164,8 @@ async function answerMcp({ headers, mcp }: App, { id, request, response }: Visit
 }
 
 function beginAsset(app: App, request: Request, response: Response, next: () => void): void {
-  visitOf(response).route = 'GET /assets/*'
+  visitOf(response).route = ASSETS
+  admit(app, 'free', visitOf(response))
   if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, request, response, ASSET_METHODS)
   setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id })
   next()
@@ -176,6 +180,7 @@ function routerOf(app: App, edition: Edition): RequestHandler {
     async (bound, _request, response) => {
       const visit = visitOf(response)
       visit.route = bound.operation.route
+      admit(app, bound.operation.price === null ? 'free' : 'sales', visit)
       await handleOperation(app, visit, bound)
     },
     (request, response, methods) => answerUnrouted(app, request, response, methods),
@@ -243,6 +248,9 @@ function exchangeOf(app: App, visit: Visit, bound?: BoundOperation): Exchange {
 
 /** Answers OPTIONS, an unknown path (404), or a method that the path does not support (405). */
 function answerUnrouted(app: App, request: Request, response: Response, methods: readonly string[]): void {
+  const visit = visitOf(response)
+  // An asset that does not exist was counted before it was looked for.
+  if (visit.route !== ASSETS) admit(app, 'free', visit)
   if (request.method === 'OPTIONS') return answerOptions(app, response, methods)
   if (methods.length === 0) throw new ServiceError('not_found')
   const allow = [...methods, 'OPTIONS'].join(', ')

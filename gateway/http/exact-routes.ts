@@ -15,7 +15,7 @@ import type { BoundOperation, CurrentEdition, Edition } from '../editions/editio
 import { type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { HeaderSets } from './headers.ts'
-import type { Limiter } from './rate-limit.ts'
+import type { Limits } from './rate-limit.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import { beginVisit, headerToken, PAYMENT_HEADERS, type Visit } from './request.ts'
 import { hasBody } from './request-body.ts'
@@ -31,7 +31,7 @@ export interface ExactRouteParts {
   readonly offerPrice?: OfferPrice
   readonly headers: HeaderSets
   readonly callers: CallerAddresses
-  readonly admit: Limiter
+  readonly limits: Limits
   /** Aborts when the server begins to close. From then on the router answers, and closes connections. */
   readonly closing: { readonly signal: AbortSignal }
 }
@@ -59,7 +59,7 @@ const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
 /** Returns a listener that answers at the exact addresses of operations and passes all other requests to `otherwise`. */
 export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, otherwise: Listener): Listener {
-  const { editions, offerPrice, closing, logVisit, callers, admit } = parts
+  const { editions, offerPrice, closing, logVisit, callers, limits } = parts
   const tables = new WeakMap<Edition, ReadonlyMap<string, ExactRoute>>()
   const heads = new WeakMap<Quote, readonly string[]>()
 
@@ -123,7 +123,8 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     })
     logVisit(visit)
     try {
-      admit(from, headerToken(request.headers))
+      // An endpoint counts what it is asked for itself.
+      if (route) limits[route.bound.operation.price === null ? 'free' : 'sales'](from, headerToken(request.headers))
       const answered = answerVisit(visit)
       if (isPromise(answered)) answered.catch((error: unknown) => handlers.fail(visit, error))
     } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * Limits requests per caller address and per token. The limit is generous, because indexers treat a 429 as an outage.
+ * Limits requests per caller address and per token: those of free routes, sales, and large messages apart. The limit is generous, because indexers treat a 429 as an outage.
  *
  * A caller's window begins with its first call. Processes that know of each other share the count: each counts what it
  * admits, tells the others in the background, and adds what they told. A call never waits for that. Until a process has
@@ -18,6 +18,25 @@ export interface Limit {
 
 /** Counts a request. Throws RateLimited if the caller is over the limit. */
 export type Limiter = (from: CallerAddress, token: string | null) => void
+
+/**
+ * The limits of every caller. They are counted apart, so that a flood of free requests from an address that several callers
+ * share keeps none of them from buying, nor the other way round.
+ */
+export interface Limits {
+  /** Documents, pages, forms, free routes and tools, and everything that is not found. */
+  readonly free: Limiter
+  /** Priced routes and tools: quotes, purchases, and calls with a token. */
+  readonly sales: Limiter
+  /** Messages that cost something to read before anybody knows what they ask for. They count above, too. */
+  readonly largeMessages: Limiter
+}
+
+/** Creates the limits, each of the same size. With `peers` they hold for all processes together. */
+export function createLimits(limit?: Limit, peers?: Peers | null): Limits {
+  const create = (name: keyof Limits): Limiter => createLimiter(limit, peers, REAL_TIME, name)
+  return { free: create('free'), sales: create('sales'), largeMessages: create('largeMessages') }
+}
 
 /** What tests replace: the clock, which counts milliseconds and never goes back, and the timer. */
 export interface LimiterTime {
@@ -61,8 +80,9 @@ export function createLimiter(
   { requests, seconds }: Limit = DEFAULT_LIMIT,
   peers: Peers | null = null,
   time: LimiterTime = REAL_TIME,
+  name = '',
 ): Limiter {
-  const counts = new Counts({ requests, seconds }, peers, time)
+  const counts = new Counts({ requests, seconds }, peers, time, name)
   return ({ address, isKnown }, token) => {
     if (isKnown && isLoopback(address)) return
     const ofAddress = counts.of(placeOf(address))
@@ -83,13 +103,16 @@ class Counts {
   readonly #tellAt: number
   readonly #peers: Peers | null
   readonly #time: LimiterTime
+  /** Tells this limit from others at the peers. */
+  readonly #name: string
   /** By caller, in the order in which their windows began. */
   readonly #counts = new Map<string, Count>()
   #untold: Count[] = []
   #isTelling = false
   #isTimerSet = false
 
-  constructor(limit: Limit, peers: Peers | null, time: LimiterTime) {
+  constructor(limit: Limit, peers: Peers | null, time: LimiterTime, name: string) {
+    this.#name = name
     this.#limit = limit
     this.#windowMs = limit.seconds * 1000
     this.#tellAt = Math.ceil(limit.requests * SHARE_PART)
@@ -144,7 +167,7 @@ class Counts {
     for (const { count } of told) count.untold = 0
     const now = this.#time.now()
     const added = told.map(({ count, calls }) => {
-      return { caller: hashOf(count.caller), calls, msLeft: Math.max(1, count.endsAt - now) }
+      return { caller: hashOf(`${this.#name} ${count.caller}`), calls, msLeft: Math.max(1, count.endsAt - now) }
     })
     try {
       const totals = await peers.addCalls(added)

@@ -28,6 +28,7 @@ import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
 import type { ArrivedBody, BodyStorage } from '../http/body-storage.ts'
 import { parseMeasuredJson } from '../validation/json-body.ts'
 import { JSON_LIMITS, JsonMeter } from '../validation/json-meter.ts'
+import type { Limits } from '../http/rate-limit.ts'
 import type { LargeMessages } from './large-messages.ts'
 import {
   clientOf,
@@ -40,6 +41,7 @@ import {
   signInOf,
   visitOf,
 } from '../http/request.ts'
+import { announcedBytes } from '../http/request-body.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
@@ -52,6 +54,7 @@ export interface McpParts {
   readonly baseUrl: string
   /** The networks that payments are taken on, and the wallet that is paid on each. */
   readonly recipients: Recipients
+  readonly limits: Limits
   readonly log: Logger
   /** Where messages are kept while they arrive. */
   readonly bodies: BodyStorage
@@ -80,6 +83,7 @@ interface Endpoint extends McpParts {
 /** What the endpoint needs of an edition, made once. */
 interface PreparedEdition {
   readonly methods: Methods<Exchange>
+  readonly tools: ReadonlyMap<string, Tool>
   /** The largest message accepted, in bytes. */
   readonly messageLimit: number
 }
@@ -94,6 +98,8 @@ interface Exchange {
   readonly large: Uint8Array | null
 }
 
+/** Smaller messages cost so little to read that they are counted afterwards, by what they ask for. */
+const SMALL_MESSAGE_BYTES = 16_384
 /** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
 const MAX_STREAMS = 1000
 const META_PAYMENT = 'x402/payment'
@@ -128,7 +134,11 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
 }
 
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { methods, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
+  const { methods, tools, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
+  const { limits } = endpoint
+  const { from } = visitOf(response)
+  const token = headerToken(request.headers)
+  if (announcedBytes(request) > SMALL_MESSAGE_BYTES) limits.largeMessages(from, token)
   let read: ReadMessage | PostAnswer
   try {
     read = await readMessage(endpoint, request, response, messageLimit)
@@ -139,8 +149,17 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
   }
   if ('status' in read) return sendAnswer(response, read)
   const { message, size, large } = read
+  for (const part of Array.isArray(message) ? message : [message])
+    limits[isSale(part, tools) ? 'sales' : 'free'](from, token)
   const exchange = { request, response, caller: new HttpCaller(response), size, large }
   sendAnswer(response, await answerPost(request, message, methods, exchange))
+}
+
+/** True for a call of a priced tool. */
+function isSale(message: unknown, tools: ReadonlyMap<string, Tool>): boolean {
+  if (!isObject(message) || message['method'] !== 'tools/call' || !isObject(message['params'])) return false
+  const tool = tools.get(String(message['params']['name']))
+  return tool !== undefined && tool.operation.price !== null
 }
 
 function sendAnswer(response: ServerResponse, { status, body }: PostAnswer): void {
@@ -196,10 +215,11 @@ async function readMessage(
 const refuse = (message: string): PostAnswer => ({ status: 400, body: rpcError(ErrorCode.InvalidRequest, message) })
 
 async function openNotificationStream(
-  { subscribers, editions }: Endpoint,
+  { subscribers, editions, limits }: Endpoint,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  limits.free(visitOf(response).from, headerToken(request.headers))
   if (subscribers.size >= MAX_STREAMS) throw new RateLimited('Too many open notification streams.', 60)
   const options = { capabilities: CAPABILITIES, jsonSchemaValidator: VALIDATOR }
   const server = new Server(serverInfo(editions.current.catalog), options)
@@ -217,7 +237,7 @@ function preparedOf(endpoint: Endpoint, edition: Edition): PreparedEdition {
   const known = endpoint.prepared.get(edition)
   if (known) return known
   const tools = createTools(edition.catalog, endpoint.recipients)
-  const prepared = { methods: methodsOf(endpoint, edition, tools), messageLimit: messageLimit(tools) }
+  const prepared = { tools, methods: methodsOf(endpoint, edition, tools), messageLimit: messageLimit(tools) }
   endpoint.prepared.set(edition, prepared)
   return prepared
 }

@@ -20,7 +20,7 @@ import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 import { createHttpServer } from '../../gateway/http/app.ts'
 import { BodyStorage, type BodyStorageOptions } from '../../gateway/http/body-storage.ts'
 import { CallerAddresses } from '../../gateway/http/caller-address.ts'
-import type { Limit } from '../../gateway/http/rate-limit.ts'
+import { createLimits, type Limit } from '../../gateway/http/rate-limit.ts'
 import { createMcp } from '../../gateway/mcp/mcp.ts'
 import { createRenderer } from '../../gateway/http/render.ts'
 
@@ -203,6 +203,7 @@ export async function openTransportGateway(
       },
     },
     serve: (_edition: Edition, bound: BoundOperation, request: CallRequest) => answer(bound, request),
+    limits: createLimits(options.limit),
     network: NETWORK,
     log: createLog('silent'),
   }
@@ -223,7 +224,6 @@ export async function openTransportGateway(
     }),
     render: createRenderer({ viewDir }),
     mcp,
-    ...(options.limit ? { limit: options.limit } : {}),
     ...(options.maxStreams ? { maxStreams: options.maxStreams } : {}),
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
