@@ -246,11 +246,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
-  const bodies = new BodyStorage({ folder: join(config.dataDir, 'bodies') })
+  const folder = join(config.dataDir, 'bodies')
+  const bodies = { paid: new BodyStorage({ folder }), free: new BodyStorage({ folder }) }
   const limits = createLimits(undefined, peers)
   const mcp = createMcp({
     limits,
-    bodies,
+    // Whether a message is paid is known once it was read.
+    bodies: bodies.free,
     largeMessages: createLargeMessages(bodyReaders),
     editions,
     serve,

@@ -15,7 +15,7 @@ import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-pr
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
-import type { BodyStorage } from './body-storage.ts'
+import type { BodyStorages } from './body-storage.ts'
 import { sendEvents } from './event-stream.ts'
 import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
@@ -44,7 +44,7 @@ export interface HttpParts {
   /** Reads large bodies. If absent, they are parsed on the event loop. */
   readonly readLarge?: ReadLargeBody
   /** Where request bodies are kept. */
-  readonly bodies?: BodyStorage
+  readonly bodies?: BodyStorages
   readonly limits: Limits
   /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
   readonly maxStreams?: number

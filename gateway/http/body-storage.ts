@@ -26,6 +26,12 @@ export interface BodyStorageOptions {
   readonly graceMs?: number
 }
 
+/** The storages of a gateway. Free uploads, which anybody can send, take nothing from those that a payment came with. */
+export interface BodyStorages {
+  readonly paid: BodyStorage
+  readonly free: BodyStorage
+}
+
 /** A body that has arrived. */
 export interface ArrivedBody {
   readonly size: number
@@ -44,9 +50,9 @@ export type Inspect = (piece: Buffer) => void
 
 /** What each body has in memory, whatever the others do. */
 const SMALL_BYTES = 65_536
-const ARRIVING_BYTES = 64_000_000
-const HELD_BYTES = 128_000_000
-const DISK_BYTES = 2_000_000_000
+const ARRIVING_BYTES = 32_000_000
+const HELD_BYTES = 96_000_000
+const DISK_BYTES = 1_000_000_000
 const MAX_WAIT_MS = 15_000
 const GRACE_MS = 10_000
 /** The slowest rate that is waited for. */
@@ -72,7 +78,7 @@ class Share {
   }
 }
 
-/** Keeps the bodies of one process. */
+/** Keeps bodies within limits. */
 export class BodyStorage {
   readonly #options: BodyStorageOptions
   readonly #arriving: Share

@@ -8,7 +8,7 @@ import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
-import type { BodyStorage } from './body-storage.ts'
+import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback } from './caller-address.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
@@ -155,7 +155,7 @@ export interface HttpCall {
   /** Reads large bodies. Without it, they are parsed on the event loop. */
   readonly readLarge?: ReadLargeBody | undefined
   /** Where bodies are kept. */
-  readonly bodies?: BodyStorage | undefined
+  readonly bodies?: BodyStorages | undefined
 }
 
 /** Builds the CallRequest. The body is not read until `read` is called. */
@@ -209,9 +209,10 @@ async function readForwarded(call: HttpCall, params: Fields, query: Fields): Pro
 /** How the body of this call is read. Its memory is freed when the connection has the answer. */
 function readingOf({ visit, bound, readLarge, bodies }: HttpCall, params: Fields, query: Fields): Reading {
   const { request, response } = visit
-  const isPaid = bound.operation.price !== null && headerPayments(request.headers).length > 0
+  const isFree = bound.operation.price === null
+  const isPaid = !isFree && headerPayments(request.headers).length > 0
   return {
-    ...(bodies ? { storage: bodies } : {}),
+    ...(bodies ? { storage: isFree ? bodies.free : bodies.paid } : {}),
     ...(readLarge ? { readLarge: (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid }) } : {}),
     whenRead: (release) => releaseWithAnswer(response, release),
   }

@@ -216,3 +216,25 @@ describe('a request body that stops arriving', () => {
     await until(() => gateway.bodies.used.disk === 0)
   })
 })
+
+describe('a request body for which there is no room', () => {
+  let gateway: TransportGateway
+  before(async () => {
+    const [free, priced] = [
+      { ...JSON_BODY, maxBytes: 1_000_000 },
+      { ...PRICED, ...JSON_BODY, maxBytes: 1_000_000 },
+    ]
+    const routes = [route('echo', 'POST /echo', free), route('sell', 'POST /sell', priced)]
+    gateway = await openTransportGateway(routes, { bodies: { arrivingBytes: 0, diskBytes: 100_000 } })
+  })
+  after(() => gateway.close())
+
+  it('is answered 503 with the time to wait, and those of priced routes have room of their own', async () => {
+    const body = JSON.stringify('x'.repeat(900_000))
+    const refused = await request(gateway.server).post('/echo').type('json').send(body)
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '10'])
+    expect((await request(gateway.server).post('/echo').type('json').send('1')).status).to.equal(200)
+    const paid = await request(gateway.server).post('/sell').set('X-PAYMENT', 'e30=').type('json').send(body)
+    expect(paid.status).to.equal(200)
+  })
+})

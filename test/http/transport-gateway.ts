@@ -145,7 +145,7 @@ export interface TransportGateway {
   readonly url: string
   readonly port: number
   readonly server: Server
-  /** Where request bodies are kept. */
+  /** Where the bodies of free routes are kept. */
   readonly bodies: BodyStorage
   /** Every call of `serve`, including unpaid ones. */
   readonly requests: CallRequest[]
@@ -215,7 +215,7 @@ export async function openTransportGateway(
   const mcp = createMcp({ ...parts, bodies, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
-    bodies,
+    bodies: { paid: new BodyStorage(), free: bodies },
     config: { baseUrl: BASE_URL, viewDir },
     callers: new CallerAddresses({
       baseUrl: BASE_URL,

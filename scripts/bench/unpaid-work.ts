@@ -1,0 +1,305 @@
+/**
+ * `npm run bench:unpaid [-- --only NAME]`: sends a gateway the requests that cost it most and pay nothing, one after
+ * another, and measures what everybody else notices. Beside each of them an unpaid 402 is asked for 50 times a second.
+ * The bars are a p99 of 50 ms, 1 GB of memory and no 500. A plain node:http server that does nothing else is asked at the
+ * same rate: on a busy machine, what it waits for is the operating system, and a p99 says nothing about the gateway. Then
+ * only memory and answers count. Ends with exit code 1 if a bar is missed. The attacks come from a process of their own.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const { values } = parseArgs({
+  options: { only: { type: 'string', default: '' }, attack: { type: 'string' }, base: { type: 'string', default: '' } },
+})
+const PROBED = '/v1/regime/current'
+const EVERY_MS = 20
+/** The probe goes on for at least this long, so that a p99 means something. */
+const LEAST_MS = 6_000
+const MOST_MS = 120_000
+const BAR_P99_MS = 50
+const BAR_MEGABYTES = 1_000
+/** If a server that does nothing takes this long, the machine is too busy to tell. */
+const BUSY_P99_MS = 20
+const PIECE = 65_536
+const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+
+/** Prepares its bodies, and returns a function that sends them and resolves to what was answered. */
+type Prepare = (base: string) => () => Promise<string>
+
+interface Attack {
+  readonly name: string
+  readonly prepare: Prepare
+}
+
+/** Sends a body in pieces, as a client with a fast connection does. Resolves to the status, or to why there is none. */
+function post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<string> {
+  return new Promise((done) => {
+    const length = { 'content-length': String(body.length) }
+    const outgoing = request(url, { method: 'POST', headers: { ...headers, ...length } }, (response) => {
+      response.resume()
+      response.on('end', () => done(String(response.statusCode)))
+      response.on('error', () => done(String(response.statusCode)))
+    })
+    outgoing.on('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message))
+    const write = (at: number): void => {
+      if (at >= body.length) outgoing.end()
+      else if (outgoing.write(body.subarray(at, at + PIECE))) setImmediate(write, at + PIECE)
+      else outgoing.once('drain', () => write(at + PIECE))
+    }
+    write(0)
+  })
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const MCP_TYPE = { ...JSON_TYPE, accept: 'application/json, text/event-stream' }
+const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** An object of `count` keys that nobody knows. */
+function unknownKeys(count: number): string {
+  return `{${Array.from({ length: count }, (_, at) => `"k${at}":1`).join(',')}}`
+}
+
+const callOf = (tool: string, args: string): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${args}}}`
+
+const attack = (
+  name: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  bodyOf: () => string | Buffer,
+): Attack => ({
+  name,
+  prepare(base) {
+    const body = Buffer.from(bodyOf())
+    return () => post(base + path, headers, body)
+  },
+})
+
+/** Thirty uploads that stop before their last byte, and stay open. */
+async function stallUploads(base: string): Promise<string> {
+  const { hostname, port } = new URL(base)
+  const [size, sockets] = [40_000_000, 30]
+  const head = `POST /audit HTTP/1.1\r\nHost: a\r\nContent-Type: text/csv\r\nContent-Length: ${size}\r\n\r\n`
+  const json = head.replace('text/csv', 'application/json')
+  const piece = Buffer.alloc(1_000_000, 32)
+  const answers = await Promise.all(
+    Array.from({ length: sockets }, async () => {
+      const socket = connect(Number(port), hostname)
+      let answer = ''
+      socket.on('data', (data: Buffer) => (answer += data.toString('latin1')))
+      socket.on('error', () => {})
+      const closed = new Promise((done) => socket.once('close', done))
+      await once(socket, 'connect')
+      socket.write(json)
+      for (let at = 0; at < size / piece.length - 1 && socket.writable; at += 1)
+        if (!socket.write(piece)) await Promise.race([once(socket, 'drain').catch(() => {}), closed])
+      await Promise.race([closed, sleep(45_000)])
+      socket.destroy()
+      return /^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 'open'
+    }),
+  )
+  return [...new Set(answers)].join(' ')
+}
+
+/** Bodies that are repeated one after another by several callers who pay nothing. */
+function flood(name: string, callers: number, times: number, one: Attack): Attack {
+  return {
+    name,
+    prepare(base) {
+      const run = one.prepare(base)
+      const repeat = async (): Promise<string[]> => {
+        const seen: string[] = []
+        for (let at = 0; at < times; at += 1) seen.push(await run())
+        return seen
+      }
+      return async () => {
+        const statuses = await Promise.all(Array.from({ length: callers }, repeat))
+        return [...new Set(statuses.flat())].join(' ')
+      }
+    },
+  }
+}
+
+const bars = (count: number): string =>
+  `{"bars":[${Array.from({ length: count }, (_, at) => `{"t":${at},"o":1,"h":1,"l":1,"c":1,"v":1}`).join(',')}]}`
+
+const ATTACKS: readonly Attack[] = [
+  attack('form, 3 M unknown keys', '/audit', JSON_TYPE, () => unknownKeys(3_000_000)),
+  attack('form, 500,000 unknown keys', '/audit', JSON_TYPE, () => unknownKeys(500_000)),
+  attack('form, 20,000 unknown keys', '/audit', JSON_TYPE, () => unknownKeys(20_000)),
+  attack('form, a file of 40 MB as JSON', '/audit', JSON_TYPE, () => `{"file":"${'a,b\\n'.repeat(8_000_000)}"}`),
+  attack('MCP, 31 MB of unknown arguments', '/mcp', MCP_TYPE, () =>
+    callOf('get_regime_sample', unknownKeys(2_800_000)),
+  ),
+  attack('MCP, 1.1 MB of unknown arguments', '/mcp', MCP_TYPE, () => callOf('get_regime_sample', unknownKeys(110_000))),
+  attack('MCP, 48 MB of [],', '/mcp', MCP_TYPE, () => `[${'[],'.repeat(16_000_000)}[]]`),
+  attack('MCP, one text of 48 MB', '/mcp', MCP_TYPE, () =>
+    callOf('audit_backtest', `{"file":"${'a,b\\n'.repeat(9_600_000)}"}`),
+  ),
+  attack('MCP, 50,000 bars', '/mcp', MCP_TYPE, () => callOf('check_bar_quality', bars(50_000))),
+  attack('audit, X-PAYMENT e30=, 12 MB', '/v1/audit', { ...JSON_TYPE, 'x-payment': 'e30=' }, () =>
+    unknownKeys(1_100_000),
+  ),
+  attack('audit, a token of nobody, 12 MB', '/v1/audit', { ...JSON_TYPE, 'x-service-token': 'a.b.c' }, () =>
+    unknownKeys(1_100_000),
+  ),
+  attack('bars, junk payment, 1 M keys', '/v1/bars/qc', { ...JSON_TYPE, 'x-payment': 'junk' }, () =>
+    unknownKeys(1_000_000),
+  ),
+  attack('founding, 2,000 pairs', '/founding', FORM_TYPE, () => 'a&'.repeat(2_000)),
+  attack('a query of 7,500 pairs', `/audit?${'a&'.repeat(7_500)}`, JSON_TYPE, () => '{}'),
+  flood(
+    'form, 50 x 2.4 M nodes',
+    5,
+    10,
+    attack('', '/audit', JSON_TYPE, () => `{"file":[${'1,'.repeat(2_400_000)}1]}`),
+  ),
+  { name: '30 stalled uploads of 40 MB', prepare: (base) => () => stallUploads(base) },
+]
+
+/** Asks for the 402 every 20 ms until `isOver`. Returns the milliseconds of each call, from when it was due. */
+async function probe(url: string, isOver: () => boolean): Promise<number[]> {
+  const calls: Promise<number>[] = []
+  const began = performance.now()
+  for (let count = 0; !isOver(); count += 1) {
+    const due = began + count * EVERY_MS
+    await sleep(Math.max(0, due - performance.now()))
+    const call = get(url).then((status) => (status === 402 ? performance.now() - due : Number.POSITIVE_INFINITY))
+    calls.push(call.catch(() => Number.POSITIVE_INFINITY))
+  }
+  return Promise.all(calls)
+}
+
+function get(url: string): Promise<number> {
+  return new Promise((done, fail) => {
+    const outgoing = request(url, { agent }, (response) => {
+      response.resume()
+      response.on('end', () => done(response.statusCode ?? 0))
+    })
+    outgoing.on('error', fail)
+    outgoing.end()
+  })
+}
+
+const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((one, other) => one - other)[Math.min(values.length - 1, Math.floor(share * values.length))] ??
+  Number.NaN
+
+/** Resident memory in megabytes of a process, or of that of its descendants which has most. Linux only. */
+function residentMegabytes(pid: number): number {
+  try {
+    const own = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    return Math.max(own, ...children.map((child) => residentMegabytes(Number(child))))
+  } catch {
+    return 0
+  }
+}
+
+/** Starts the process that attacks, and waits until its bodies are made. */
+async function prepareAttack(name: string, base: string): Promise<ChildProcess> {
+  const script = import.meta.filename
+  const attacker = spawn(process.execPath, ['--import', 'tsx/esm', script, '--attack', name, '--base', base], {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  await once(attacker.stdout, 'data')
+  return attacker
+}
+
+/** What the process that attacks does: prepares, says so, waits for a word, attacks, and says what was answered. */
+async function attackAlone(name: string, base: string): Promise<void> {
+  const run = ATTACKS.find((each) => each.name === name)?.prepare(base)
+  process.stdout.write('ready')
+  await once(process.stdin, 'data')
+  process.stdout.write((await run?.()) ?? '')
+  process.exit()
+}
+
+async function untilOpen(base: string): Promise<void> {
+  for (let tries = 0; tries < 900; tries += 1) {
+    if ((await get(`${base}/v1/regime/sample`).catch(() => 0)) === 200) return
+    await sleep(100)
+  }
+  throw new Error('the gateway did not open within 90 seconds')
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+async function measure(base: string, plain: string, pid: number, name: string | null): Promise<boolean> {
+  const attacker = name === null ? null : await prepareAttack(name, base)
+  let [isAnswered, most] = [attacker === null, 0]
+  const began = performance.now()
+  const isOver = (): boolean => {
+    const spent = performance.now() - began
+    return spent > MOST_MS || (isAnswered && spent > LEAST_MS)
+  }
+  const watch = setInterval(() => (most = Math.max(most, residentMegabytes(pid))), 100)
+  const answer = async (): Promise<{ status: string; seconds: number }> => {
+    attacker?.stdin?.write('go')
+    const [status] = attacker?.stdout ? ((await once(attacker.stdout, 'data')) as [Buffer]) : ['']
+    isAnswered = true
+    return { status: String(status), seconds: (performance.now() - began) / 1000 }
+  }
+  const answered = answer()
+  const [own, other] = await Promise.all([probe(base + PROBED, isOver), probe(plain, isOver)])
+  clearInterval(watch)
+  const { status, seconds } = await answered
+  const [p50, p99, longest, plainP99] = [
+    quantile(own, 0.5),
+    quantile(own, 0.99),
+    quantile(own, 1),
+    quantile(other, 0.99),
+  ]
+  const isBusy = plainP99 > BUSY_P99_MS
+  const isGood = (p99 < BAR_P99_MS || isBusy) && most < BAR_MEGABYTES && !status.includes('500')
+  const figures = [p50, p99, longest, plainP99].map((ms) => ms.toFixed(1).padStart(10)).join('')
+  const rest = `${most.toFixed(0).padStart(8)}${seconds.toFixed(1).padStart(9)}  ${status.padEnd(10)}`
+  console.log((name ?? 'nothing else').padEnd(34) + figures + rest + (isGood ? (isBusy ? ' busy' : '') : ' MISSED'))
+  return isGood
+}
+
+if (values.attack !== undefined) await attackAlone(values.attack, values.base)
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+const port = await freePort()
+const base = `http://127.0.0.1:${port}`
+const plain = createServer((_request, response) => response.writeHead(402).end('{}')).listen(0, '127.0.0.1')
+await once(plain, 'listening')
+const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
+const gateway = spawn(process.execPath, ['dist/gateway/main.js'], {
+  cwd: root,
+  env,
+  stdio: ['ignore', 'ignore', 'inherit'],
+})
+try {
+  await untilOpen(base)
+  const titles = ['p50 ms', 'p99 ms', 'max ms', 'plain p99'].map((title) => title.padStart(10)).join('')
+  console.log(`${'unpaid 402 beside'.padEnd(34)}${titles}${'RSS MB'.padStart(8)}${'seconds'.padStart(9)}  answered`)
+  const plainUrl = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`
+  const names = ATTACKS.map(({ name }) => name).filter((name) => name.includes(values.only))
+  let missed = 0
+  for (const name of [null, ...names]) {
+    if (!(await measure(base, plainUrl, gateway.pid as number, name))) missed += 1
+    await sleep(1000)
+  }
+  if (missed > 0) process.exitCode = 1
+} finally {
+  agent.destroy()
+  plain.close()
+  await stop(gateway)
+  rmSync(dataDir, { recursive: true, force: true })
+}
