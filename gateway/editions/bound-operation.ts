@@ -8,7 +8,7 @@ import { isShared } from '../plugin/immutable.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
 import { createAsk, assertUsable } from './calls-between-products.ts'
 import type { Breaker } from './circuit-breaker.ts'
-import { CLAIMED } from './claimed-request.ts'
+import { isReadingClaim, keepClaim } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
 import { RUNNING, type RunningCall, withTimeout } from './timeout.ts'
@@ -41,6 +41,8 @@ export interface BindParts {
 interface Context extends BindParts {
   readonly breaker: Breaker
   readonly handler: Handler
+  /** Whether the handler reads what its caller sent as a proof of a purchase. */
+  readonly readsClaim: boolean
   /** Shared answers that passed the check. They never change, so they are checked once. */
   readonly checked: WeakSet<object>
 }
@@ -54,10 +56,12 @@ export function bind(parts: BindParts): BoundOperation {
   const { operation, instance, validators } = parts
   const { freshness } = instance
   const isUpstream = instance.plugin === null
+  const handler = instance.handlers[operation.handler] as Handler
   const context: Context = {
     ...parts,
     breaker: instance.breaker(operation.id),
-    handler: instance.handlers[operation.handler] as Handler,
+    handler,
+    readsClaim: !isUpstream && isReadingClaim(handler),
     checked: new WeakSet(),
   }
   return {
@@ -113,7 +117,7 @@ function produce(context: Context, call: HandledCall): unknown {
 
 /** The call as the handler gets it. Its signal also ends with the timeout, and with the stream if it asks for one. */
 function callOf(
-  { operation, edition }: Context,
+  { operation, edition, readsClaim }: Context,
   { id, catalog, input, access, asOf, stream, claimed }: HandledCall,
   timeout: RunningCall & { readonly signal: AbortSignal },
   streamEnd: AbortController | null,
@@ -127,11 +131,11 @@ function callOf(
     access,
     asOf,
     [ENDING]: ending,
-    [CLAIMED]: claimed,
     [RUNNING]: timeout,
     ...(stream ? { stream } : {}),
   }
   const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
+  if (readsClaim && claimed) keepClaim(call, claimed)
   return Object.assign(call, { ask: createAsk(edition(), operation.product, call, operation.maxFreshnessSeconds) })
 }
 

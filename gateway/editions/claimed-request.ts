@@ -1,13 +1,30 @@
 /**
- * What a caller sent to prove that a purchase is his, on its way to a handler. Only built-in plugins read it. It is no part
- * of the plugin API: a product has no use for the secrets of its buyers.
+ * What a caller sent to prove that a purchase is his, on its way to the handlers of built-in plugins that ask for it. It is no
+ * part of the plugin API, and no property of a call: products have no use for the secrets of their buyers.
  */
 import type { ClaimedRequest } from '../payments/presented-payment.ts'
+import type { Handler } from '../plugin/plugin.ts'
 
-/** The property of a call that holds it. */
-export const CLAIMED = Symbol('claimed')
+const asking = new WeakSet<object>()
+const claimed = new WeakMap<object, ClaimedRequest>()
 
-/** Returns what the caller sent. Null for a call of another product, which claims nothing. */
+/** Marks a handler that reads `claimedBy`, and returns it. */
+export function readsClaim<Asking extends Handler<never>>(handler: Asking): Asking {
+  asking.add(handler)
+  return handler
+}
+
+/** Whether a handler was marked. */
+export function isReadingClaim(handler: object): boolean {
+  return asking.has(handler)
+}
+
+/** Keeps what the caller sent for as long as the call lasts. */
+export function keepClaim(call: object, request: ClaimedRequest): void {
+  claimed.set(call, request)
+}
+
+/** Returns what the caller sent to a marked handler. Null for a call of another product, which claims nothing. */
 export function claimedBy(call: object): ClaimedRequest | null {
-  return (call as { readonly [CLAIMED]?: ClaimedRequest })[CLAIMED] ?? null
+  return claimed.get(call) ?? null
 }

@@ -1,7 +1,7 @@
 /** The built-in plugin that verifies receipts, shows them to people, and tells a payer the state of a payment. */
 import { findNetwork, type Network, type Hex } from '../../config/networks.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
-import { claimedBy } from '../../editions/claimed-request.ts'
+import { claimedBy, readsClaim } from '../../editions/claimed-request.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
 import { claimOf } from '../../payments/presented-payment.ts'
 import { ReplayAccess } from '../../payments/replay-access.ts'
@@ -89,7 +89,7 @@ export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }:
           input.query.jws === ''
             ? { asked: false }
             : verify(input.query.jws).then((found) => ({ asked: true, ...found })),
-        getPayment,
+        getPayment: readsClaim(getPayment),
       },
     }),
   })
