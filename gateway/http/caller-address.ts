@@ -13,6 +13,8 @@ export interface CallerAddress {
   readonly address: string
   /** True if the address is that of the caller. If false, others may share it: grant nothing because of it. */
   readonly isKnown: boolean
+  /** True if all callers of a public service seem to have this address, because a proxy hides who calls. */
+  readonly isShared: boolean
 }
 
 /** A setting that the operator should look at. */
@@ -46,7 +48,7 @@ const NOT_NAMED: ProxyWarning = {
 const SHARED: ProxyWarning = {
   code: 'callers_share_an_address',
   message:
-    'BASE_URL is public, but all requests come from one private address: a proxy hides who calls, so all callers share one rate limit and one place. Let it send X-Forwarded-For, and name it in TRUSTED_PROXIES.',
+    'BASE_URL is public, but all requests come from one private address: a proxy hides who calls, so all callers share one rate limit, and nobody gets a right from its address. Let it send X-Forwarded-For, and name it in TRUSTED_PROXIES.',
 }
 
 /** Finds the callers of requests, and what is wrong with the proxies in front of the gateway. */
@@ -60,6 +62,7 @@ export class CallerAddresses {
   /** The one private address that all requests came from; null before the first, false once there was another one. */
   #only: string | null | false
   #requests = 0
+  #areCallersHidden = false
 
   constructor({ trustedProxies, baseUrl, host, log }: CallerAddressOptions) {
     this.#trusted = trustedProxies.length === 0 ? null : blockListOf(trustedProxies)
@@ -67,7 +70,7 @@ export class CallerAddresses {
     this.#isPublic = isPublic(new URL(baseUrl).hostname)
     this.#only = this.#isPublic ? null : false
     // Whoever calls from elsewhere comes through a proxy on this machine.
-    if (this.#isPublic && host !== undefined && isLoopback(host) && !this.#trusted) this.#warnings.push(SHARED)
+    if (this.#isPublic && host !== undefined && isLoopback(host) && !this.#trusted) this.#hideCallers()
   }
 
   /** What the operator should look at. The same array until something is added. */
@@ -90,12 +93,13 @@ export class CallerAddresses {
   #callerOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): CallerAddress {
     const peer = plainAddress(socket.remoteAddress ?? '')
     if (this.#trusted && this.#isProxy(peer)) return this.#forwarded(headers['x-forwarded-for'], peer)
-    if (FORWARDED_HEADERS.every((name) => headers[name] === undefined)) return { address: peer, isKnown: peer !== '' }
+    if (FORWARDED_HEADERS.every((name) => headers[name] === undefined))
+      return { address: peer, isKnown: peer !== '', isShared: this.#areCallersHidden && isPrivate(peer) }
     if (!this.#warnings.includes(NOT_NAMED)) {
       this.#warnings.push(NOT_NAMED)
       this.#log.warn({ code: NOT_NAMED.code, peer }, NOT_NAMED.message)
     }
-    return { address: peer, isKnown: false }
+    return { address: peer, isKnown: false, isShared: true }
   }
 
   /** The last address in the header that is not a proxy's: what stands before it was written by the caller. */
@@ -106,11 +110,16 @@ export class CallerAddresses {
       const start = text.lastIndexOf(',', end - 1) + 1
       const address = addressIn(text.slice(start, end))
       if (address === null) break
-      if (!this.#isProxy(address)) return { address, isKnown: true }
+      if (!this.#isProxy(address)) return { address, isKnown: true, isShared: false }
       proxy = address
       end = start - 1
     }
-    return { address: proxy, isKnown: false }
+    return { address: proxy, isKnown: false, isShared: true }
+  }
+
+  #hideCallers(): void {
+    this.#areCallersHidden = true
+    this.#warnings.push(SHARED)
   }
 
   #isProxy(address: string): boolean {
@@ -129,7 +138,7 @@ export class CallerAddresses {
     this.#requests += 1
     if (this.#only === false || this.#requests < SHARED_AFTER) return
     if (!this.#warnings.includes(SHARED)) {
-      this.#warnings.push(SHARED)
+      this.#hideCallers()
       this.#log.warn({ code: SHARED.code, peer: address }, SHARED.message)
     }
     this.#only = false

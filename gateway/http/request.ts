@@ -134,8 +134,8 @@ export class HttpCaller implements Caller {
  * Returns the exact address that a call comes from, "loopback" for this machine. Null if others may share it: then nothing
  * may be granted because of it.
  */
-export function clientOf({ from: { address, isKnown } }: Pick<Visit, 'from'>): string | null {
-  if (!isKnown) return null
+export function clientOf({ from: { address, isKnown, isShared } }: Pick<Visit, 'from'>): string | null {
+  if (!isKnown || isShared) return null
   return isLoopback(address) ? 'loopback' : address
 }
 

@@ -119,4 +119,21 @@ describe('a proxy', () => {
     const { findings } = await diagnose(live.url, environment.BASE_URL)
     expect(findings.filter(({ rule }) => rule === 'warning')).to.have.length(1)
   })
+
+  it('that hides all callers of a public address opens no stored answer to them, once that is known', async () => {
+    const isOpen = async (environment: Readonly<Record<string, string>>, calls = 0): Promise<boolean> => {
+      await open(environment)
+      await statuses(calls, () => ({}))
+      const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
+      expect((await send(`${shop.url}/v1/echo/hello`, header)).status).to.equal(200)
+      const { status } = await send(`${shop.url}/v1/echo/hello`, header)
+      await shop.close()
+      return status === 200
+    }
+    const PUBLIC = { BASE_URL: 'https://gate.example' }
+    expect(await isOpen({}, 30), 'a service of this machine').to.equal(true)
+    expect(await isOpen(PUBLIC), 'known at the start').to.equal(false)
+    expect(await isOpen({ ...PUBLIC, HOST: '0.0.0.0' }, 30), 'known after 20 requests').to.equal(false)
+    await open()
+  })
 })

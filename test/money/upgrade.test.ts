@@ -114,7 +114,8 @@ for (const engine of ['sqlite', 'postgres'] as const)
 
     async function open(): Promise<void> {
       const { network, settler } = chain
-      const environment = { DATA_DIR: folder, BASE_URL: 'https://shop.example' }
+      // The fixture was bought from this machine. A public service knows that of a caller from a named proxy only.
+      const environment = { DATA_DIR: folder, BASE_URL: 'https://shop.example', TRUSTED_PROXIES: '127.0.0.1' }
       const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: async () => {} }
       shop = await openGateway(schema ? { ...environment, DATABASE_URL: schema.url } : environment, {
         inMemory: false,
@@ -141,7 +142,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
         version === 1
           ? { x402Version: 1, scheme, network, payload }
           : { x402Version: 2, accepted: v2.accepts[0], payload }
-      const sent = { method, headers: { ...own, ...headers }, ...(body === undefined ? {} : { body }) }
+      const sent = {
+        method,
+        headers: { 'x-forwarded-for': '127.0.0.2', ...own, ...headers },
+        ...(body === undefined ? {} : { body }),
+      }
       return send(url, base64(envelope), version, sent)
     }
 

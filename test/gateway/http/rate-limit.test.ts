@@ -10,7 +10,7 @@ const CALLER = '198.51.100.7'
 const SECONDS = 10
 const SHARE_MS = 100
 
-const from = (address: string): CallerAddress => ({ address, isKnown: true })
+const from = (address: string): CallerAddress => ({ address, isKnown: true, isShared: false })
 
 function isAdmitted(limit: Limiter, address = CALLER, token: string | null = null): boolean {
   try {
@@ -102,7 +102,7 @@ describe('the rate limit of one process', () => {
 
   it('counts callers on the same machine if others may call from there', () => {
     const limit = createLimiter({ requests: 2, seconds: SECONDS })
-    const proxy = { address: '127.0.0.1', isKnown: false }
+    const proxy = { address: '127.0.0.1', isKnown: false, isShared: true }
     for (const _ of [1, 2]) limit(proxy, null)
     expect(() => limit(proxy, null)).to.throw(RateLimited)
     expect(isAdmitted(limit, '127.0.0.1')).to.equal(true)
