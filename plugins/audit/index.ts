@@ -21,6 +21,9 @@ interface Report extends Audit {
  */
 const MAX_INLINE_BYTES = 4096
 
+/** How often free reports that are too old or too many are deleted. */
+const EXPIRE_SECONDS = 600
+
 /** Id of the report on the example in the catalog. */
 const SAMPLE = 'sample'
 
@@ -60,7 +63,7 @@ export default definePlugin({
   name: 'audit',
   migrations,
   setup(context) {
-    const { db, work } = context
+    const { db, work, now } = context
     const reports = openReportStore(db)
     const unusableReason = unusableBarsReason(dataSettings(context))
 
@@ -77,11 +80,11 @@ export default definePlugin({
     }
 
     async function auditBacktest(call: Call<{ body: Form }>): Promise<Report> {
-      const { id, asOf } = call
+      const { id, asOf, access } = call
       const result = await run(call)
       const rid = await reports.idFor(id, result.ledger.sha256)
       const report = reportOf(rid, result)
-      await reports.save(rid, asOf, report)
+      await reports.save(rid, asOf, report, access.kind === 'free')
       return report
     }
 
@@ -93,6 +96,7 @@ export default definePlugin({
     }
 
     return {
+      jobs: [{ name: 'expire', everySeconds: EXPIRE_SECONDS, run: () => reports.expire(now()) }],
       handlers: {
         auditBacktest,
         async submitAudit(call: Call<{ body: Form }>) {
@@ -103,8 +107,11 @@ export default definePlugin({
         deleteReportForm: remove,
         async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
           if (input.query.rid === SAMPLE) return sampleReport({ ...call, unusableReason })
-          const report = await reports.find(input.query.rid)
-          if (report === null) throw new NotFound('This report does not exist, or it was deleted.')
+          const report = await reports.find(input.query.rid, now())
+          if (report === null)
+            throw new NotFound(
+              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days.',
+            )
           return JSON.parse(report) as Report
         },
         getAuditPresets: () => ({

@@ -13,20 +13,41 @@ export const migrations: readonly Migration[] = [
       table.text('secret').notNullable()
     })
   },
+  async (db) => {
+    await db.schema.alterTable('audit_reports', (table) => {
+      table.bigInteger('expires').nullable()
+      table.index(['expires'])
+    })
+  },
 ]
 
 export interface ReportStore {
   /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
-  /** Stores a report. A report that is already stored under this id stays as it is. */
-  save(rid: string, created: Date, report: object): Promise<void>
-  /** The report as JSON, or null if it does not exist. */
-  find(rid: string): Promise<string | null>
+  /**
+   * Stores a report. A report that is already stored under this id stays as it is. A free one is kept for 30 days, a paid one
+   * until it is deleted.
+   */
+  save(rid: string, created: Date, report: object, isFree: boolean): Promise<void>
+  /** The report as JSON, or null if it does not exist, or no longer at `now`. */
+  find(rid: string, now: Date): Promise<string | null>
+  /** Deletes the free reports that are too old, and the oldest of those beyond `maxFree`. */
+  expire(now: Date, maxFree?: number): Promise<void>
   /** Deletes a report. Ignores an unknown id. */
   remove(rid: string): Promise<void>
 }
 
 const RID_BYTES = 18
+const FREE_DAYS = 30
+const DAY_MS = 86_400_000
+/** A report takes up to 300 kB, so free ones take 600 MB at most. */
+const MAX_FREE = 2_000
+
+/** PostgreSQL returns bigint as text. */
+interface Row {
+  readonly report: string
+  readonly expires: number | string | null
+}
 
 /** Opens the stored reports and the secret from which their ids are made. */
 export function openReportStore(db: Database): ReportStore {
@@ -50,15 +71,25 @@ export function openReportStore(db: Database): ReportStore {
       const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },
-    async save(rid, created, report) {
-      const row = { rid, created: created.getTime(), report: JSON.stringify(report) }
+    async save(rid, created, report, isFree) {
+      const expires = isFree ? created.getTime() + FREE_DAYS * DAY_MS : null
+      const row = { rid, created: created.getTime(), report: JSON.stringify(report), expires }
       await db('audit_reports').insert(row).onConflict('rid').ignore()
     },
-    async find(rid) {
-      const row: { report: string } | undefined = await db<{ report: string }>('audit_reports')
-        .where({ rid })
-        .first('report')
-      return row?.report ?? null
+    async find(rid, now) {
+      const row = await db<Row>('audit_reports').where({ rid }).first('report', 'expires')
+      const isGone = row === undefined || (row.expires !== null && Number(row.expires) <= now.getTime())
+      return isGone ? null : row.report
+    },
+    async expire(now, maxFree = MAX_FREE) {
+      await db('audit_reports').where('expires', '<=', now.getTime()).delete()
+      const newest = await db<Row>('audit_reports')
+        .select('expires')
+        .whereNotNull('expires')
+        .orderBy('expires', 'desc')
+        .limit(maxFree + 1)
+      const oldest = newest[maxFree]
+      if (oldest) await db('audit_reports').where('expires', '<=', oldest.expires).delete()
     },
     async remove(rid) {
       await db('audit_reports').where({ rid }).delete()
