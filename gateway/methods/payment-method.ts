@@ -173,6 +173,11 @@ export interface Settler {
     options: Pick<CheckOptions, 'proven'>,
   ): Promise<Refusal | null>
   /**
+   * The keccak-256 of the code of a payer's account, as the last check of it read it. Code can do anything while a payment
+   * settles. Null: the account has no code. Absent if the settler does not look at accounts.
+   */
+  codeHashOf?(payment: Pick<Payment, 'network' | 'payer'>): Hex | null
+  /**
    * Sends a payment. `record` stores the intent before anything is sent; if it resolves to false, nothing is sent and
    * the outcome is pending. The outcome is also pending if the settlement does not get as far as `wait` in time.
    */

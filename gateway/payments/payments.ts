@@ -291,7 +291,12 @@ async function checkOnline(
   else await limitSignatureChecks(payment.payer)
   const ahead = inProgress.heldBefore(payment)
   const refusal = await settler.check(payment, requirements, { proven, ahead })
-  if (refusal || proven) return refusal
+  if (proven) {
+    // The signature is that of a key, and still the code of the account decides what becomes of it (EIP-7702).
+    if ((settler.codeHashOf?.(payment) ?? null) !== null) await limitSignatureChecks(payment.payer)
+    return refusal
+  }
+  if (refusal) return refusal
   // The check has verified the signature. It did not count the payments that were held while it ran.
   work.holdBalance()
   const since = inProgress.heldBefore(payment)

@@ -8,7 +8,13 @@ import {
   serializeErc6492Signature,
   toBytes,
 } from 'viem'
-import { generatePrivateKey, type LocalAccount, privateKeyToAccount, toAccount } from 'viem/accounts'
+import {
+  generatePrivateKey,
+  type LocalAccount,
+  type PrivateKeyAccount,
+  privateKeyToAccount,
+  toAccount,
+} from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { compile } from '../../scripts/compile.ts'
@@ -37,6 +43,19 @@ contract Factory {
   }
 }`
 
+/**
+ * Accepts everything while gas has no price, as in a careless simulation. In a transaction it burns what gas it gets.
+ */
+const EVIL = `// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+contract Evil {
+  function isValidSignature(bytes32, bytes calldata) external view returns (bytes4) {
+    if (tx.gasprice == 0) return 0x1626ba7e;
+    while (gasleft() > 3000) {}
+    return 0;
+  }
+}`
+
 const ABI = parseAbi([
   'function create(address owner) returns (address)',
   'function addressOf(address) view returns (address)',
@@ -48,6 +67,12 @@ export interface ContractWallets {
   newWallet(options: { readonly deployed: boolean; readonly balance?: bigint }): Promise<LocalAccount>
   /** A key whose account delegates to the wallet's code (EIP-7702). */
   newDelegatedAccount(): Promise<LocalAccount>
+  /** A contract that accepts any signature while gas has no price, and burns gas in a transaction. */
+  newEvilWallet(): Promise<LocalAccount>
+  /** A key whose account delegates to such a contract (EIP-7702). Its signatures are those of a key. */
+  newEvilDelegatedAccount(): Promise<LocalAccount>
+  /** Lets the account of a key delegate to such a contract. */
+  turnEvil(owner: PrivateKeyAccount): Promise<void>
 }
 
 export async function createContractWallets(chain: TestChain): Promise<ContractWallets> {
@@ -69,8 +94,36 @@ export async function createContractWallets(chain: TestChain): Promise<ContractW
       signTransaction: () => Promise.reject(new Error('not needed')),
     })
 
+  const evil: Hex = `0x${keccak256(delegate).slice(-40)}`
+  await chain.rpc.call('anvil_setCode', evil, compile('Evil', EVIL).runtime)
+
+  async function delegateTo(contractAddress: Hex, owner: PrivateKeyAccount): Promise<void> {
+    const { chainId } = chain.network
+    const authorization = await owner.signAuthorization({ contractAddress, chainId, nonce: 0 })
+    await mined(await client.sendTransaction({ to: account.address, authorizationList: [authorization] }))
+  }
+
+  async function newOwner(): Promise<PrivateKeyAccount> {
+    const owner = privateKeyToAccount(generatePrivateKey())
+    await chain.mint(owner.address, 1_000_000n)
+    return owner
+  }
+
   return {
     factory,
+    turnEvil: (owner) => delegateTo(evil, owner),
+    async newEvilDelegatedAccount() {
+      const owner = await newOwner()
+      await delegateTo(evil, owner)
+      return owner
+    },
+    async newEvilWallet() {
+      const owner = await newOwner()
+      const address: Hex = `0x${keccak256(owner.address).slice(-40)}`
+      await chain.rpc.call('anvil_setCode', address, compile('Evil', EVIL).runtime)
+      await chain.mint(address, 1_000_000n)
+      return signing(address, owner)
+    },
     async newWallet({ deployed, balance = 1_000_000n }) {
       const owner = privateKeyToAccount(generatePrivateKey())
       const call = {
@@ -86,14 +139,8 @@ export async function createContractWallets(chain: TestChain): Promise<ContractW
       )
     },
     async newDelegatedAccount() {
-      const owner = privateKeyToAccount(generatePrivateKey())
-      await chain.mint(owner.address, 1_000_000n)
-      const authorization = await owner.signAuthorization({
-        contractAddress: delegate,
-        chainId: chain.network.chainId,
-        nonce: 0,
-      })
-      await mined(await client.sendTransaction({ to: account.address, authorizationList: [authorization] }))
+      const owner = await newOwner()
+      await delegateTo(delegate, owner)
       return signing(owner.address, owner)
     },
   }

@@ -4,7 +4,7 @@
  * the chain can verify these signatures.
  */
 import { LRUCache } from 'lru-cache'
-import { isErc6492Signature, parseErc6492Signature } from 'viem/utils'
+import { isErc6492Signature, keccak256, parseErc6492Signature } from 'viem/utils'
 import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
@@ -17,8 +17,8 @@ export interface SettlementCall {
   readonly data: Hex
   readonly gas: bigint
   /**
-   * Whether it may share a transaction with other payments: a key signed it and the payer is not known to have code. So
-   * its gas is known, and it runs no code of the payer that could use up the gas of the others.
+   * Whether it may share a transaction with other payments: a key signed it and the payer is known to have no code. So its
+   * gas is known, and it runs no code of the payer that could use up the gas of the others.
    */
   readonly mayShare: boolean
   /** Set if the same transaction deploys the wallet: its calls, the transfer last. */
@@ -36,6 +36,8 @@ export interface ContractWallets {
   refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
   /** Finds out whether a payer has code, at most once a minute per payer. Throws RpcError. */
   lookUp(payer: Hex): Promise<void>
+  /** The keccak-256 of a payer's code, as it was last read. Null: it has none, or it was not read in the last minute. */
+  codeHashOf(payer: Hex): Hex | null
 }
 
 /** Gas limit of a transfer signed by a key. USDC on Base uses 86,000; unused gas is not charged. */
@@ -46,6 +48,7 @@ const CONTRACT_GAS = 600_000n
 const DEPLOY_GAS = 1_500_000n
 /** How long it is remembered whether an account has code, so that repeated forgeries cost one lookup. */
 const CODE_MS = 60_000
+const NO_CODE: Hex = '0x'
 
 /**
  * Creates the part of a settler that knows contract wallets.
@@ -54,29 +57,35 @@ const CODE_MS = 60_000
  */
 export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): ContractWallets {
   const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
-  const codes = new LRUCache<Hex, boolean>({ max: 10_000, ttl: CODE_MS })
+  /** The hash of each account's code, or NO_CODE. */
+  const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: CODE_MS })
 
   async function hasCode(account: Hex): Promise<boolean> {
     const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
-    codes.set(account, code !== '0x')
+    codes.set(account, code === '0x' ? NO_CODE : keccak256(code))
     return code !== '0x'
   }
 
   return {
     async refuseWithoutCode(payer, signature) {
       if (isErc6492Signature(signature)) return null
-      return codes.get(payer) !== false && (await hasCode(payer)) ? null : NOT_SIGNED
+      return codes.get(payer) !== NO_CODE && (await hasCode(payer)) ? null : NOT_SIGNED
     },
 
     async lookUp(payer) {
       if (!codes.has(payer)) await hasCode(payer)
     },
 
+    codeHashOf(payer) {
+      const hash = codes.get(payer)
+      return hash === undefined || hash === NO_CODE ? null : hash
+    },
+
     async settlementOf(transfer) {
       const { from, signature } = transfer
       const isKey = isKeySignature(signature)
       const gas = isKey ? KEY_GAS : CONTRACT_GAS
-      const mayShare = isKey && codes.get(from) !== true
+      const mayShare = isKey && codes.get(from) === NO_CODE
       if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas, mayShare }
       const unwrapped = unwrapErc6492(signature)
       if (!unwrapped) return UNREADABLE

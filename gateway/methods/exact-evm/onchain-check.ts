@@ -10,14 +10,23 @@ import { balanceData, refusalOf, revertText, stateData, type Transfer } from './
 import { aggregateData, aggregateResults, MULTICALL3 } from './multicall.ts'
 import { quantity, type Rpc, RpcError } from './nodes/rpc.ts'
 import type { ContractWallets } from './contract-wallets.ts'
+import type { Fees } from './chain/transaction-signer.ts'
 
 /** Simulates a transfer. Null: the token would accept it now. Throws RpcError if the chain cannot be read. */
 export type Simulate = (transfer: Transfer) => Promise<Refusal | null>
 
+/** The account that sends settlements, and the fees that it would offer now. */
+export interface GasAccount {
+  readonly address: Hex
+  fees(): Promise<Fees>
+}
+
 /**
  * Creates the simulation of transfers: one call covers balance, used nonce, contract wallets and the token's blacklist.
+ * @param gasAccount the simulation is sent as its transaction would be: the code of a payer may look at the sender and at
+ *   the price of gas, and behave well only where they are those of a simulation. Null if somebody else sends it
  */
-export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
+export function createSimulate(rpc: Rpc, wallets: ContractWallets, gasAccount: GasAccount | null = null): Simulate {
   return async (transfer) => {
     const settlement = await wallets.settlementOf(transfer)
     if ('reason' in settlement) return settlement
@@ -25,7 +34,8 @@ export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
     // Each part may fail on its own, so that the token's reason is not lost.
     const data = parts ? aggregateData(parts.map((part) => ({ ...part, allowFailure: true }))) : settlement.data
     try {
-      const returned = await rpc.call<Hex>('eth_call', { to, data, gas: quantity(gas) }, 'latest')
+      const call = { ...(gasAccount && (await senderFields(gasAccount))), to, data, gas: quantity(gas) }
+      const returned = await rpc.call<Hex>('eth_call', call, 'latest')
       const paid = parts ? aggregateResults(returned).at(-1) : null
       return paid && !paid.success ? refusalOf(revertText(paid.returnData) ?? '') : null
     } catch (error) {
@@ -35,6 +45,15 @@ export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
       if (/not yet valid/i.test(revert)) return null
       return refusalOf(revert)
     }
+  }
+}
+
+async function senderFields({ address, fees }: GasAccount): Promise<Readonly<Record<string, Hex>>> {
+  const { maxFeePerGas, maxPriorityFeePerGas } = await fees()
+  return {
+    from: address,
+    maxFeePerGas: quantity(maxFeePerGas),
+    maxPriorityFeePerGas: quantity(maxPriorityFeePerGas),
   }
 }
 

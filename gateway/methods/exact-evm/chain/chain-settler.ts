@@ -95,7 +95,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }
   const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
   const wallets = createContractWallets(rpc, network.asset, factories)
-  const simulate = createSimulate(rpc, wallets)
+  const simulate = createSimulate(rpc, wallets, { address, fees: sender.fees })
   const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
@@ -121,12 +121,14 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
         await sender.price()
         const transfer = transferOf(payment)
         await assertCanAgree(agreement, transfer.value)
-        // The check of an unproven signature looks the code up itself.
+        // The check of an unproven signature looks the code up itself. A read of the same moment shares its request.
         const isProven = checkOptions?.proven ?? true
-        const lookingUp = isProven ? lookUpCode(context, transfer.from) : null
+        const lookingUp = isProven ? wallets.lookUp(transfer.from) : null
         const [refusal] = await Promise.all([check(transfer, checkOptions), lookingUp])
         return refusal
       }),
+
+    codeHashOf: ({ payer }) => wallets.codeHashOf(payer),
 
     mayPay: (payment, _requirements, { proven }) =>
       orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
@@ -153,7 +155,7 @@ function mostPayments({ limit, hasMulticall, affordable }: Sharing): number {
   return hasMulticall === true ? Math.min(limit, affordable) : 1
 }
 
-/** Looks up a payer's code, because only payers without code share a transaction. Without an answer, they do. */
+/** Only payers without code share a transaction. Without an answer, a payment is sent alone. */
 async function lookUpCode({ wallets, sharing }: Context, payer: Hex): Promise<void> {
   if (mostPayments(sharing) > 1) await wallets.lookUp(payer).catch(() => {})
 }
@@ -190,6 +192,7 @@ async function settle(
 ): Promise<Outcome> {
   const { log, health, wallets, sendPayment } = context
   const transfer = transferOf(payment)
+  await lookUpCode(context, transfer.from)
   const settlement = await orUnavailable(health, isOutage, () => wallets.settlementOf(transfer))
   if ('reason' in settlement) return { state: 'refused', ...settlement }
   const record = (intent: ChainIntent): Promise<boolean> => store(minBlocks > 1 ? { ...intent, minBlocks } : intent)

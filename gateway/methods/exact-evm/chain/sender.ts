@@ -19,12 +19,14 @@ import {
 import { ALREADY_KNOWN, type Nodes } from '../nodes/nodes.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { type Rpc, RpcError } from '../nodes/rpc.ts'
-import type { Signer } from './transaction-signer.ts'
+import type { Fees, Signer } from './transaction-signer.ts'
 import { createTracker, type TransactionTracker } from './transaction-tracker.ts'
 
 export interface Sender {
   /** The current price of gas in wei, read every few seconds. Throws GasPriceTooHigh above the limit, and RpcError. */
   price(): Promise<bigint>
+  /** The fees that a transaction would offer now. Throws as `price` does. */
+  fees(): Promise<Fees>
   /**
    * Allocates a nonce and signs a transaction, without sending it. Throws GasPriceTooHigh, and RpcError if the chain
    * cannot be read.
@@ -103,6 +105,7 @@ export function createSender(options: SenderOptions): Sender {
   const context: Context = { ...settings, nonces, readFees, tracker, started: null }
   return {
     price: async () => (await affordableFees(context)).price,
+    fees: () => affordableFees(context),
     prepare: (to, data, gas) => prepare(context, to, data, gas),
     amend: (tx, to, data, gas) =>
       orRelease(context, tx.nonce, signAgain(signer, tx as OwnTransaction, { to, data, gas })),

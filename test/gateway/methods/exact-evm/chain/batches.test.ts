@@ -239,9 +239,12 @@ describe('the chain settler with batches', () => {
 
   it('settles the other payments alone if one payment of the batch uses up all gas', async () => {
     const burner = await newBuyer(fixture.chain)
-    const burning = await fixture.newPayload(burner)
+    const payloads = [await fixture.newPayload(burner), ...(await newPayloads(2))]
+    const settler = await open()
+    for (const payload of payloads) await settler.check(payload, fixture.requirements)
+    // The payer gets its code after the check.
     await fixture.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
-    const { outcomes } = await settleTogether(await open(), [burning, ...(await newPayloads(2))])
+    const { outcomes } = await settleTogether(settler, payloads)
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['refused', 'settled', 'settled'])
     expect(hashOf(outcomes[1])).to.not.equal(hashOf(outcomes[2]))
     expect(await fixture.received()).to.equal(2n * PRICE)

@@ -1,0 +1,103 @@
+import { expect } from 'chai'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { createLog } from '../../gateway/observe/log.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
+import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
+import { json, payment, receipt, send } from '../support/agent.ts'
+import { startChain, type TestChain } from '../support/chain.ts'
+import { type ContractWallets, createContractWallets } from '../support/contract-wallets.ts'
+import { openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
+import { newBuyer, newSettleKey } from '../support/payments.ts'
+
+/** A shop on a real chain, and what its gas account sent. */
+interface Shop {
+  readonly chain: TestChain
+  readonly wallets: ContractWallets
+  readonly gateway: TestGateway
+  readonly url: string
+  /** How many transactions the gas account has sent. */
+  sent(): Promise<number>
+  close(): Promise<void>
+}
+
+async function openShop(context: Mocha.Context, blockSeconds?: number): Promise<Shop> {
+  const chain = await startChain(context, blockSeconds === undefined ? {} : { blockSeconds })
+  const wallets = await createContractWallets(chain)
+  const key: Hex = await newSettleKey(chain)
+  const { network, rpcUrl } = chain
+  const log = createLog('silent')
+  const settler = await createChainSettler({ rpcUrl, key, network, log, confirmSeconds: 20, pollMs: 50 })
+  const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+  const gateway = await openGateway({}, { settlement, now: () => new Date() })
+  const { address } = privateKeyToAccount(key)
+  return {
+    chain,
+    wallets,
+    gateway,
+    url: `${gateway.url}/v1/echo/hostile`,
+    sent: async () => Number(await chain.rpc.call('eth_getTransactionCount', address, 'latest')),
+    async close() {
+      await gateway.close()
+      await chain.stop()
+    },
+  }
+}
+
+describe('a payer who is honest only while gas has no price', () => {
+  let shop: Shop
+  before(async function () {
+    shop = await openShop(this)
+  })
+  after(() => shop?.close())
+
+  it('is refused before anything is sent if it is a contract wallet (ERC-1271)', async () => {
+    const account = await shop.wallets.newEvilWallet()
+    const response = await send(shop.url, await payment(shop.url, account))
+    expect(response.status).to.equal(402)
+    expect(await json(response)).to.include({ code: 'payment_invalid' })
+    expect(await shop.sent()).to.equal(0)
+  })
+
+  it('is refused before anything is sent if a key signs for an account with code (EIP-7702)', async () => {
+    const account = await shop.wallets.newEvilDelegatedAccount()
+    const response = await send(shop.url, await payment(shop.url, account))
+    expect(response.status).to.equal(402)
+    expect(await json(response)).to.include({ code: 'payment_invalid' })
+    expect(await shop.sent()).to.equal(0)
+  })
+
+  it('is slowed down like a payer whose signature only the chain can verify', async () => {
+    const account = await shop.wallets.newEvilDelegatedAccount()
+    const statuses = new Set<number>()
+    for (let tries = 0; tries < 70; tries++)
+      statuses.add((await send(shop.url, await payment(shop.url, account))).status)
+    expect(statuses).to.deep.equal(new Set([402, 429]))
+    expect(await shop.sent()).to.equal(0)
+  })
+})
+
+describe('honest payers beside an evil one', () => {
+  let shop: Shop
+  before(async function () {
+    shop = await openShop(this, 1)
+  })
+  after(() => shop?.close())
+
+  it('are served, and the evil one never gets into a transaction', async () => {
+    const honest: PrivateKeyAccount[] = []
+    while (honest.length < 11) honest.push(await newBuyer(shop.chain))
+    const evil = await shop.wallets.newEvilDelegatedAccount()
+    const headers = await Promise.all([...honest, evil].map((account) => payment(shop.url, account)))
+    const responses = await Promise.all(headers.map((header) => send(shop.url, header)))
+    expect(responses.map(({ status }) => status)).to.deep.equal([...honest.map(() => 200), 402])
+    const settled = responses.filter(({ status }) => status === 200)
+    for (const transaction of new Set(settled.map((response) => String(receipt(response)['transaction'])))) {
+      const found = await shop.chain.rpc.call<{ gasUsed: Hex; logs: readonly unknown[] }>(
+        'eth_getTransactionReceipt',
+        transaction,
+      )
+      // The token writes two logs for each payment.
+      expect(Number(found.gasUsed) / (found.logs.length / 2), 'gas of each payment').to.be.lessThan(100_000)
+    }
+  })
+})
