@@ -20,6 +20,7 @@ import {
   type SentAuthorization,
 } from '../authorization-outcome.ts'
 import { type Agreement, assertCanAgree } from '../nodes/agreement.ts'
+import { createPayerCheck } from '../payer-check.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
 import { createRepeatSchedule, type RepeatSchedule } from './repeat-schedule.ts'
@@ -84,6 +85,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createContractWallets(rpc, network.asset, factories)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
+  const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
   const readOutcome = createOutcomeReader(rpc, network, { depth: confirmBlocks, agreement })
   const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
@@ -103,6 +105,9 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
         await assertCanAgree(agreement, transfer.value)
         return check(transfer, checkOptions)
       }),
+
+    mayPay: (payment, _requirements, { proven }) =>
+      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
 
     async settle(payment, requirements, { record, wait, minBlocks = 1 }) {
       const [first] = usable(clients)

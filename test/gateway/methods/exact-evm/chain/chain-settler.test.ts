@@ -89,6 +89,14 @@ describe('the chain settler', () => {
       expect(await fixture.received()).to.equal(0n)
     })
 
+    it('knows before a request is read which payer has too little', async () => {
+      const settler = await fixture.open()
+      const look = async (account?: Awaited<ReturnType<typeof newBuyer>>) =>
+        settler.mayPay?.(await fixture.newPayload(account), fixture.requirements, { proven: true })
+      expect(await look()).to.equal(null)
+      expect(await look(await newBuyer(fixture.chain, 0n))).to.include({ reason: 'insufficient_funds' })
+    })
+
     it('settles a payment once if it is sent three times at once', async () => {
       await fixture.chain.rpc.call('evm_setAutomine', false)
       const settler = await fixture.open({ batch: 1 })

@@ -109,6 +109,15 @@ describe('the facilitator settler', () => {
       expect(await open().check(await pay(), requirements)).to.equal(null)
     })
 
+    it('knows before a request is read which payer has too little, also one whose signature needs the chain', async () => {
+      const settler = open()
+      const look = async (account: PrivateKeyAccount, proven: boolean) =>
+        settler.mayPay?.(await newPayload(chain, account, requirements), requirements, { proven })
+      expect(await look(buyer, true)).to.equal(null)
+      expect(await look(await newBuyer(chain, 0n), true)).to.include({ reason: 'insufficient_funds' })
+      expect(await look(buyer, false)).to.include({ reason: 'invalid_exact_evm_payload_signature' })
+    })
+
     it('asks no facilitator if the intent cannot be recorded', async () => {
       const outcome = await open().settle(await pay(), requirements, { wait: 'confirmed', record: async () => false })
       expect(outcome).to.deep.equal({ state: 'pending', transaction: null })
