@@ -62,6 +62,8 @@ const RETRY_AFTER_SECONDS = 10
 /** Larger pieces of memory are copied in turns, so that other calls go on. */
 const TURN_BYTES = 2_000_000
 const FILE_PIECE_BYTES = 262_144
+/** How much of large bodies is taken in one turn of the event loop. */
+const TAKEN_BYTES = 1_000_000
 /** From so many pieces on, those of fewer bytes are joined to pieces of up to TAIL_BYTES. */
 const MANY_PIECES = 16
 const TINY_BYTES = 4_096
@@ -87,6 +89,9 @@ export class BodyStorage {
   readonly #waiting: Hold[] = []
   readonly #running = new Set<Arrival>()
   #sweeper: NodeJS.Timeout | undefined
+  /** What large bodies brought since the last turn of the event loop, and the next one. */
+  #taken = 0
+  #next: Promise<unknown> | null = null
 
   constructor(options: BodyStorageOptions = {}) {
     this.#options = options
@@ -113,7 +118,7 @@ export class BodyStorage {
         try {
           if (arrival.size + piece.length > limit) throw tooLarge(limit)
           inspect?.(piece)
-          const written = arrival.add(piece)
+          const written = arrival.add(piece) ?? this.#turn(arrival.size, piece)
           if (!written) return
           request.pause()
           written.then(() => request.resume(), fail)
@@ -179,6 +184,21 @@ export class BodyStorage {
       this.#held.used += next.size
       next.grant()
     }
+  }
+
+  /**
+   * Returns a promise of the next turn of the event loop if large bodies have had theirs. Node reads up to 2 MB of each
+   * connection at once, so many uploads would delay every other call.
+   */
+  #turn(size: number, piece: Buffer): Promise<unknown> | null {
+    if (size <= SMALL_BYTES) return null
+    this.#taken += piece.length
+    if (this.#taken < TAKEN_BYTES) return null
+    this.#next ??= setImmediate().then(() => {
+      this.#taken = 0
+      this.#next = null
+    })
+    return this.#next
   }
 
   #hasRoom(size: number): boolean {
