@@ -62,6 +62,7 @@ import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
 import { openPriceHistory, type PriceHistory } from './payments/price-history.ts'
+import { createFinalityWatch } from './payments/finality-watch.ts'
 import { createRecovery } from './payments/recovery.ts'
 import { createWalletSignIn, type WalletSignIn } from './payments/wallet-sign-in.ts'
 import type { Logger } from 'pino'
@@ -144,6 +145,10 @@ const STALE_SECONDS = 600
 const LOCAL_POLL_MS = 50
 const COMPARE_SECONDS = 60
 const ALARM_SECONDS = 30
+/** How often settled payments that are not final are looked at. */
+const WATCH_SECONDS = 10
+/** Why a token is revoked whose payment a reorganisation has taken back. */
+const REVERSED = 'its payment was reversed'
 /** Stands in for PAY_TO while a catalog is only checked. */
 const NO_PAY_TO: Hex = `0x${'0'.repeat(40)}`
 
@@ -208,6 +213,16 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     isWorking: payments.isWorking,
   })
   await recovery.run(true)
+  const finality = createFinalityWatch({
+    journal,
+    settler: settlement.settler,
+    lease: stores.lease,
+    // The id of a call is that of the token it bought, if it bought one.
+    onReversed: ({ callId }) => revocations.revoke(callId, REVERSED),
+    onRestored: ({ callId }) => revocations.restore(callId, REVERSED),
+    now: clock.wall,
+    log,
+  })
 
   const callers = new CallerAddresses({ ...config, log })
   const plugins = builtInPlugins({
@@ -301,7 +316,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       breakers.start()
       watch = await watchCatalog(config, editions, openedAt, log)
       recovery.start(overrides.reconcileSeconds ?? RECOVER_SECONDS)
-      operator.start()
+      finality.start(overrides.reconcileSeconds ?? WATCH_SECONDS)
+      operator.start(overrides.reconcileSeconds)
       return addressOf(server, config)
     },
     async close(options) {
@@ -309,6 +325,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await watch?.close()
       revocations.stop()
       await recovery.stop()
+      await finality.stop()
       mcp.close()
       await closeServer(server)
       await payments.idle()
@@ -624,7 +641,8 @@ interface OperatorParts {
 interface Operator {
   /** Null if no OPERATOR_TOKEN is configured. */
   readonly console: OperatorConsole | null
-  start(): void
+  /** @param alarmSeconds how often alarms are checked */
+  start(alarmSeconds?: number): void
   stop(): Promise<void>
 }
 
@@ -678,10 +696,10 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   return {
     console:
       sessions && createOperatorConsole({ sessions, screens, downloads, actions, metrics, render, baseUrl, log }),
-    start() {
+    start(alarmSeconds = ALARM_SECONDS) {
       funnel.start()
       reconciliation?.start(COMPARE_SECONDS)
-      alarms.start(ALARM_SECONDS)
+      alarms.start(alarmSeconds)
     },
     async stop() {
       await reconciliation?.stop()

@@ -8,7 +8,14 @@ import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
 import type { SendAlert } from './alert-webhook.ts'
 
-const ALARMS = ['settling.failing', 'settling.impossible', 'payments.stale', 'ledger.owed', 'products.down'] as const
+const ALARMS = [
+  'settling.failing',
+  'settling.impossible',
+  'payments.stale',
+  'payments.reversed',
+  'ledger.owed',
+  'products.down',
+] as const
 
 export type AlarmName = (typeof ALARMS)[number]
 
@@ -32,7 +39,7 @@ export interface Alarms {
 }
 
 export interface AlarmParts {
-  readonly journal: Pick<Journal, 'openPayments' | 'debts'>
+  readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'reversals'>
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
   /** Of several processes that share a journal, only the one that holds the lease checks it. */
@@ -53,6 +60,8 @@ const FAILING_SHARE = 0.5
 const STALE_MS = 600_000
 const LEASE = 'gateway/alarms'
 const MAX_LISTED = 100
+/** How long a reversed payment keeps its alarm raised. It ends earlier if the payment is mined again. */
+const REVERSED_MS = 7 * 86_400_000
 
 /** What a check found: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
@@ -102,6 +111,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
     await update('settling.impossible', impossibleSettlement(settlerHealth()))
     await update('products.down', downProducts(products()))
     await update('payments.stale', holdsLease ? await stalePayments(journal, now()) : null)
+    await update('payments.reversed', holdsLease ? await reversedPayments(journal, now()) : null)
     await update('ledger.owed', holdsLease ? await owedPayments(journal) : null)
     onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
     return [...raised.values()]
@@ -167,6 +177,12 @@ async function owedPayments(journal: Pick<Journal, 'debts'>): Promise<Finding> {
   const debts = await journal.debts()
   const message = `${paymentsAre(debts.length)} settled and cannot be delivered`
   return debts.length === 0 ? null : { message, about: debts.map(({ key }) => key) }
+}
+
+async function reversedPayments(journal: Pick<Journal, 'reversals'>, now: Date): Promise<Finding> {
+  const reversed = await journal.reversals(now.getTime() - REVERSED_MS, MAX_LISTED)
+  const message = `${paymentsAre(reversed.length)} owed to us: a reorganisation of the chain took them back after delivery`
+  return reversed.length === 0 ? null : { message, about: reversed.map(({ key }) => key) }
 }
 
 function paymentsAre(count: number): string {

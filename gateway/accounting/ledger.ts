@@ -1,5 +1,5 @@
 /**
- * The ledger: sales, debts and repayments, read from the journal month by month. It can mark a debt as repaid when the
+ * The ledger: sales, debts, repayments and reversals, read from the journal month by month. It can mark a debt as repaid when the
  * operator says so; it cannot move money.
  */
 import type { Hex } from '../config/networks.ts'

@@ -161,6 +161,7 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
       }
     },
     status: (record, options) => settler.status(record, options),
+    ...(settler.finality ? { finality: settler.finality } : {}),
     health: (network) => settler.health(network),
     close: () => settler.close(),
   }
@@ -205,7 +206,7 @@ function registerStateGauges(registry: Registry, journal: MetricsParts['journal'
   const registers: Registry[] = []
   const payments = new Gauge({
     name: 'tollgate_payments',
-    help: 'Payments in the journal by state; submitted ones are pending.',
+    help: 'Payments in the journal by state; submitted ones are pending, reversed ones are owed to us.',
     labelNames: ['state'] as const,
     registers,
     async collect() {

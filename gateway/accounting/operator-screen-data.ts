@@ -14,7 +14,7 @@ import type { Reconciliation } from './reconciliation/reconciliation.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface ScreenDataParts {
-  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list'>
+  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list' | 'reversals'>
   readonly ledger: Ledger
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
@@ -35,6 +35,7 @@ export interface ScreenDataParts {
 
 const DAYS = 30
 const MAX_SUBSCRIPTIONS = 500
+const MAX_REVERSALS = 100
 const MAX_ROWS = 100
 
 /** Returns the month that a query names, by default the current one. Throws InvalidInput if it is malformed. */
@@ -84,6 +85,7 @@ async function overview(parts: ScreenDataParts, { catalog }: Edition) {
       total: income(revenue.total),
       own: income(revenue.own),
       owed: income(revenue.owed),
+      reversed: income(revenue.reversed),
       by_product: revenue.byProduct.map(income),
       by_plan: revenue.byPlan.map(income),
       by_network: revenue.byNetwork.map(income),
@@ -128,8 +130,8 @@ async function products({ settlerHealth }: ScreenDataParts, edition: Edition) {
   }
 }
 
-/** The totals of a month, and every debt that is open today. */
-async function ledgerOf({ ledger, now }: ScreenDataParts, query: URLSearchParams) {
+/** The totals of a month, every debt that is open today, and the latest payments that are owed to us. */
+async function ledgerOf({ journal, ledger, now }: ScreenDataParts, query: URLSearchParams) {
   const month = requestedMonth(query, now())
   const isLast = month.name >= monthAt(now())
   return {
@@ -139,6 +141,7 @@ async function ledgerOf({ ledger, now }: ScreenDataParts, query: URLSearchParams
     next: isLast ? null : monthAt(new Date(month.before)),
     totals: (await ledger.totals(month)).map(totalToJson),
     debts: (await ledger.debts()).map(debtToJson),
+    reversals: (await journal.reversals(0, MAX_REVERSALS)).map(debtToJson),
   }
 }
 

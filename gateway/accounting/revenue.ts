@@ -14,6 +14,8 @@ export interface Revenue {
   readonly own: Income
   /** Payments that were settled but cannot be delivered. */
   readonly owed: Income
+  /** Payments that a reorganisation has taken back after delivery: owed to us. */
+  readonly reversed: Income
   readonly byProduct: readonly Income[]
   readonly byPlan: readonly Income[]
   /** By CAIP-2 id. */
@@ -51,11 +53,15 @@ export function revenueOf(
     total: added('total', settled),
     own: added(
       'own wallets',
-      sums.filter(({ isOwn }) => isOwn),
+      sums.filter(({ state, isOwn }) => isOwn && state !== 'reversed'),
     ),
     owed: added(
       'owed',
       sums.filter(({ state, isOwn }) => state === 'owed' && !isOwn),
+    ),
+    reversed: added(
+      'reversed',
+      sums.filter(({ state, isOwn }) => state === 'reversed' && !isOwn),
     ),
     byProduct: largestFirst(grouped(settled, product)),
     byPlan: largestFirst(

@@ -1,5 +1,5 @@
 /** Combines several settlers into one: each payment goes to the settler of its network. */
-import type { Settler } from './payment-method.ts'
+import type { Finality, Settler } from './payment-method.ts'
 import type { Network } from '../config/networks.ts'
 
 export interface NetworkSettler {
@@ -26,6 +26,15 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
     settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),
     // A payment on a network that is no longer configured stays open until the network is configured again.
     status: async (record, options) => (await byNetwork.get(record.network)?.status(record, options)) ?? UNKNOWN,
+    async finality(payments) {
+      const found = new Map<string, Finality>()
+      for (const [caip2, settler] of byNetwork) {
+        const here = payments.filter(({ network }) => network === caip2)
+        const read = here.length === 0 ? [] : await settler.finality?.(here)
+        for (const [at, { key }] of here.entries()) found.set(key, read?.[at] ?? 'final')
+      }
+      return payments.map(({ key }) => found.get(key) ?? 'shallow')
+    },
     health(network) {
       if (network) return on(network.caip2).health()
       const states = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))

@@ -125,6 +125,17 @@ export type Outcome =
 
 export type RefusedOutcome = Extract<Outcome, { state: 'refused' }>
 
+/** A payment that was settled by a transaction. */
+export interface SettledPayment extends Payment {
+  readonly transaction: Hex
+}
+
+/**
+ * How final a settlement is. `final`: no reorganisation can remove its transfer any more. `shallow`: one can.
+ * `missing`: its transaction is in no block, or makes no such transfer.
+ */
+export type Finality = 'final' | 'shallow' | 'missing'
+
 /** The state of a node or facilitator when it was last checked. */
 export interface NodeState {
   /** Host and port only: the address of a node may hold a key. */
@@ -187,6 +198,11 @@ export interface Settler {
    * `maySend: false` it only looks, because the buyer was told that nothing is charged.
    */
   status(payment: SubmittedPayment, options?: { readonly maySend?: boolean }): Promise<Outcome>
+  /**
+   * Reads how final settled payments are, in their order. Absent if a settlement is final at once. Throws if the chain
+   * cannot be read.
+   */
+  finality?(payments: readonly SettledPayment[]): Promise<readonly Finality[]>
   /**
    * Whether payments can be settled on this network, or on any network if none is given. `reason` explains why not;
    * with `ready: true` it names the networks that are down. Cheap, because it returns the result of the last check.

@@ -283,6 +283,16 @@ export function pendingError(receipt: Receipt): SettlementError {
   )
 }
 
+/** The 402 for a payment that a reorganisation has taken back: it buys nothing now. */
+export function reversedError(receipt: Receipt): SettlementError {
+  return new SettlementError(
+    'settlement_failed',
+    'A reorganisation of the chain has taken this payment back, so it buys nothing. Sign a new payment.',
+    'invalid_transaction_state',
+    receipt,
+  )
+}
+
 /**
  * Handles an error thrown during a settlement. If the journal can release the payment, no intent was recorded and
  * nothing was sent. Otherwise the outcome is unknown: a write that failed may still have been stored, and a recorded

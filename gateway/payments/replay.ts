@@ -16,6 +16,7 @@ import {
   pendingError,
   type PurchaseParts,
   receiptOf,
+  reversedError,
   settleAnswer,
   minBlocksOf,
 } from './purchase.ts'
@@ -169,6 +170,10 @@ async function finishRecord(
   const { payment, connection } = presented
   const { answer } = record
   if (record.state === 'owed') throw owedError(record.transaction)
+  if (record.state === 'reversed') {
+    const { network } = methodOf(methods, record.network)
+    throw reversedError(receiptOf(record, network, payment.envelope.version, '', 'invalid_transaction_state'))
+  }
   if (record.state === 'settled') return replayed(settledAnswer(parts, record, payment))
   if (answer?.body.length === 0 && record.state === 'answered') {
     // The payment of a stream that never started. Nothing is stored, so the stream is bought again.

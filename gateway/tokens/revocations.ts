@@ -11,6 +11,8 @@ export interface Revocations {
   readonly ids: ReadonlySet<string>
   /** Revokes a token: here at once, in other processes when they next read the table. Idempotent. */
   revoke(id: string, reason: string): Promise<void>
+  /** Takes a revocation for this reason back: here at once, in other processes within a minute. Idempotent. */
+  restore(id: string, reason: string): Promise<void>
   /** Reads what was added to the table, now. */
   read(): Promise<void>
   /** Reads the table now and then regularly. Rejects if the first read fails. */
@@ -50,6 +52,7 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
     const now = performance.now()
     const isAll = now - readAllAt >= READ_ALL_MS
     const since = isAll ? 0 : newest - OVERLAP_MS
+    const known = isAll ? [...ids] : []
     const rows = await db<{ id: string; at: number | string }>('revoked_tokens')
       .where('at', '>=', since)
       .select('id', 'at')
@@ -57,7 +60,10 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
       ids.add(id)
       newest = Math.max(newest, Number(at))
     }
-    if (isAll) readAllAt = now
+    if (!isAll) return
+    readAllAt = now
+    const revoked = new Set(rows.map(({ id }) => id))
+    for (const id of known) if (!revoked.has(id)) ids.delete(id)
   }
 
   /** While the table cannot be read, the tokens known to be revoked stay refused. */
@@ -76,6 +82,11 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
       await ready()
       await db('revoked_tokens').insert({ id, at: Date.now(), reason }).onConflict('id').ignore()
       ids.add(id)
+    },
+    async restore(id, reason) {
+      await ready()
+      const restored = await db('revoked_tokens').where({ id, reason }).delete()
+      if (restored > 0) ids.delete(id)
     },
     read,
     async start() {

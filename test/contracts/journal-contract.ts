@@ -31,6 +31,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
     })
 
     stateMachineTests(() => opened)
+    watchTests(() => opened)
 
     it('lets a released payment be reserved again as a new attempt, even for another request', async () => {
       opened.now += 1
@@ -295,18 +296,86 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
   })
 }
 
+/** Tests of the payments that are watched until their settlement is final. */
+function watchTests(current: () => TestJournal): void {
+  it('lists settled and reversed payments to look at until they are final, the longest overdue first', async () => {
+    const opened = current()
+    const { journal } = opened
+    const own = new Set<string>()
+    const due = async (): Promise<readonly string[]> =>
+      (await journal.dueForLook(opened.now, 10_000)).map(({ key }) => key).filter((key) => own.has(key))
+    for (const state of Object.keys(PATHS) as PaymentState[])
+      if (state !== 'settled' && state !== 'reversed') own.add(await paymentIn(journal, state))
+    expect(await due()).to.deep.equal([])
+    const first = await paymentIn(journal, 'settled')
+    opened.now += 10
+    const second = await paymentIn(journal, 'reversed')
+    own.add(first).add(second)
+    expect(await due()).to.deep.equal([first, second])
+    const before = await journal.find(first)
+    const moved = `0x${'5e'.repeat(32)}` as const
+    await journal.lookAgain([
+      { key: first, at: opened.now + 100, transaction: moved },
+      { key: second, at: opened.now + 50 },
+    ])
+    expect(await due()).to.deep.equal([])
+    opened.now += 100
+    expect(await due()).to.deep.equal([second, first])
+    expect(await journal.dueForLook(opened.now, 1)).to.have.length(1)
+    expect(await journal.find(first)).to.deep.equal({ ...before, transaction: moved })
+    await journal.lookAgain([
+      { key: first, at: null },
+      { key: second, at: null },
+    ])
+    opened.now += 1_000_000
+    expect(await due()).to.deep.equal([])
+    // It was final: a look that comes late does not begin the watch again.
+    await journal.lookAgain([{ key: first, at: opened.now }])
+    expect(await due()).to.deep.equal([])
+    await journal.settledAgain(second, 1, TRANSACTION)
+    expect(await due()).to.deep.equal([second])
+  })
+
+  it('lists reversed payments until they are settled again, and books each reversal and each sale', async () => {
+    const opened = current()
+    const { journal } = opened
+    opened.now += 1_000
+    const from = opened.now
+    const key = await paymentIn(journal, 'reversed')
+    const listed = async (): Promise<readonly string[]> => (await journal.reversals(from, 10)).map((each) => each.key)
+    expect(await listed()).to.deep.equal([key])
+    expect(await journal.settledAgain(key, 1, TRANSACTION)).to.equal(true)
+    expect(await listed()).to.deep.equal([])
+    const entries = await journal.ledgerEntries({ from, before: opened.now + 1, limit: 10 })
+    expect(entries.map(({ kind, note }) => [kind, note])).to.deep.equal([
+      ['sale', null],
+      ['reversal', 'reorganised'],
+      ['sale', null],
+    ])
+    const totals = await journal.ledgerTotals({ from, before: opened.now + 1 }, [])
+    expect(totals.map(({ kind, count }) => [kind, count])).to.deep.equal([
+      ['reversal', 1],
+      ['sale', 2],
+    ])
+  })
+}
+
 /** The moves that each state allows. All others are refused. */
 const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
   reserved: ['answered', 'submittedWithAnswer', 'released', 'refused'],
   answered: ['submitted', 'released', 'refused'],
   submitted: ['settled', 'refused', 'owed'],
-  settled: ['owed'],
+  settled: ['owed', 'reversed'],
   released: ['settledLate'],
   owed: [],
+  reversed: ['settledAgain'],
 }
-const LEADS_TO = { submittedWithAnswer: 'submitted', refused: 'released', settledLate: 'settled' } as Readonly<
-  Partial<Record<Step, PaymentState>>
->
+const LEADS_TO = {
+  submittedWithAnswer: 'submitted',
+  refused: 'released',
+  settledLate: 'settled',
+  settledAgain: 'settled',
+} as Readonly<Partial<Record<Step, PaymentState>>>
 
 /** What each move does to a payment, as it reads in the title of a test. */
 const MOVES: Readonly<Record<Step, string>> = {
@@ -318,6 +387,8 @@ const MOVES: Readonly<Record<Step, string>> = {
   refused: 'be refused',
   settledLate: 'be settled after its release',
   owed: 'be recorded as owed',
+  reversed: 'be reversed',
+  settledAgain: 'be settled again after its reversal',
 }
 
 /** One test per state and move. `current` returns the journal under test once the tests run. */

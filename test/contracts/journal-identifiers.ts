@@ -107,9 +107,17 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers', 'answer_bodies'])
         await sql(`DROP TABLE IF EXISTS ${table}`)
       if (name !== 'PostgreSQL') await sql('DROP TRIGGER payments_forget')
-      for (const index of ['identified', 'by_operation', 'by_settlement', 'by_transaction', 'in_debt'])
+      for (const index of [
+        'identified',
+        'by_operation',
+        'by_settlement',
+        'by_transaction',
+        'in_debt',
+        'watched',
+        'reversed',
+      ])
         await sql(`DROP INDEX payments_${index}`)
-      for (const column of ['identifier', 'place', 'delivered_at'])
+      for (const column of ['identifier', 'place', 'delivered_at', 'look_at'])
         await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
       await sql('PRAGMA user_version = 1').catch(() => {})
       const upgraded = await open()

@@ -62,6 +62,8 @@ export const STEPS = {
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
   settledLate: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
+  reversed: (journal: Journal, key: string, attempt: number) => journal.reversed(key, attempt, 'reorganised'),
+  settledAgain: (journal: Journal, key: string, attempt: number) => journal.settledAgain(key, attempt, TRANSACTION),
 } as const
 
 export type Step = keyof typeof STEPS
@@ -74,6 +76,7 @@ export const PATHS: Readonly<Record<PaymentState, readonly Step[]>> = {
   settled: ['submittedWithAnswer', 'settled'],
   released: ['released'],
   owed: ['submittedWithAnswer', 'settled', 'owed'],
+  reversed: ['submittedWithAnswer', 'settled', 'reversed'],
 }
 
 /** Long answers: one that all buy, and one for each payment. */

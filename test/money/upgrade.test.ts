@@ -283,4 +283,18 @@ for (const engine of ['sqlite', 'postgres'] as const)
         paymentOf('settled without an answer').key,
       ])
     })
+
+    it('can reverse a payment of 0.1 and settle it again, and watches no payment that 0.1 had settled', async () => {
+      const { journal } = gateway
+      const { key } = paymentOf('settled and delivered')
+      const watched = (await journal.dueForLook(Number.MAX_SAFE_INTEGER, 100)).map((each) => each.key)
+      expect(watched).not.to.include(key)
+      expect(watched).to.include(paymentOf('submitted: not yet in a block').key)
+      const before = await recordOf('settled and delivered')
+      expect(await journal.reversed(key, before.attempt, 'a reorganisation removed it')).to.equal(true)
+      expect((await journal.reversals(0, 10)).map((each) => each.key)).to.deep.equal([key])
+      expect((await repeat('settled and delivered')).status).to.equal(402)
+      expect(await journal.settledAgain(key, before.attempt, before.transaction as Hex)).to.equal(true)
+      expect(await recordOf('settled and delivered')).to.include({ state: 'settled', transaction: before.transaction })
+    })
   })

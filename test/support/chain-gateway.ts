@@ -46,6 +46,8 @@ export interface ChainGatewayOptions {
   readonly network?: Network
   /** Changes of the gateway's configuration. */
   readonly config?: Parameters<typeof openGateway>[0]
+  /** The wall clock of the gateway; that of the machine if absent. */
+  readonly now?: () => Date
 }
 
 /**
@@ -55,7 +57,7 @@ export interface ChainGatewayOptions {
 export async function openChainGateway(
   context: Context,
   open: (chain: TestChain, nodes: readonly [Proxy, Proxy]) => Promise<Settler> | Settler,
-  { network, config = {} }: ChainGatewayOptions = {},
+  { network, config = {}, now = () => new Date() }: ChainGatewayOptions = {},
 ): Promise<ChainGateway> {
   const chain = await startChain(context, network ? { network } : {})
   // The contracts are in the state of the first block. Further blocks let a reorganisation leave that block alone.
@@ -63,7 +65,6 @@ export async function openChainGateway(
   const nodes = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)] as const
   const settler = await open(chain, nodes)
   const settlement = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
-  const now = (): Date => new Date()
   const overrides = { settlement, now, reconcileSeconds: 1, log: createLog('silent') }
   const testGateway = await openGateway(config, overrides)
   const { url } = testGateway

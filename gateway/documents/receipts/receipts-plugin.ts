@@ -111,8 +111,8 @@ function paymentOf(record: PaymentRecord) {
     nonce: identity,
     route,
     transaction,
-    /** Why it was released or is owed. */
-    reason: state === 'released' || state === 'owed' ? reason : null,
+    /** Why it was released, reversed or is owed. */
+    reason: state === 'released' || state === 'owed' || state === 'reversed' ? reason : null,
     valid_before: iso(Number(record.expiresAt) * 1000),
     created_at: iso(record.createdAt),
     updated_at: iso(record.updatedAt),

@@ -38,7 +38,7 @@ export interface PaymentRecord extends Payment {
   readonly intent: Intent | null
   /** Hash of the settlement. */
   readonly transaction: Hex | null
-  /** Why it was released or is owed. */
+  /** Why it was released, reversed or is owed. */
   readonly reason: string | null
   /** Milliseconds since the epoch. */
   readonly createdAt: number
@@ -116,6 +116,19 @@ export interface Journal {
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
   /** Settles a released payment, without an answer: somebody else's transaction transferred the money after all. */
   settledLate(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /** Records that a reorganisation has taken a settled payment back. From then on, the buyer owes it to us. */
+  reversed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  /** Settles a reversed payment: its transfer is in a block again. */
+  settledAgain(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /**
+   * Payments whose transfer a reorganisation may still remove, or bring back, and that are to be looked at by this moment
+   * (ms): the longest overdue first. A payment is due as soon as it is settled or reversed.
+   */
+  dueForLook(at: number, limit: number): Promise<readonly PaymentRecord[]>
+  /** Records looks at payments. Nothing else about a payment changes. */
+  lookAgain(looks: readonly Look[]): Promise<void>
+  /** Payments that were reversed at or after this moment (ms) and still are, newest first, without their answers. */
+  reversals(since: number, limit: number): Promise<readonly PaymentRecord[]>
   /** Turns a submitted or settled payment into a debt, because its answer can no longer be delivered. */
   owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /** Marks a debt as repaid; `note` says how. The state stays `owed`. False if it is no debt, or was repaid before. */
@@ -131,12 +144,12 @@ export interface Journal {
   /** Number of payments by state. */
   counts(): Promise<Readonly<Record<PaymentState, number>>>
   /**
-   * Sums of payments that were settled at or after this moment (ms) and are settled or owed, by UTC day, operation,
+   * Sums of payments that were settled at or after this moment (ms) and are settled, owed or reversed, by UTC day, operation,
    * network and state. `own` payers are summed separately.
    */
   dailySums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
-  /** Sales, debts and repayments in the order in which they were recorded. */
+  /** Sales, debts, repayments and reversals in the order in which they were recorded. */
   ledgerEntries(window: EntryWindow): Promise<readonly LedgerEntry[]>
   /** Sums of a window's ledger entries, by network and kind. `own` payers are summed separately. */
   ledgerTotals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
@@ -144,6 +157,15 @@ export interface Journal {
   forgetAnswers(settledBefore: number): Promise<number>
   /** Finishes all pending writes, then closes the file or the connections. */
   close(): Promise<void>
+}
+
+/** What a look at a settled or reversed payment leaves behind. */
+export interface Look {
+  readonly key: PaymentKey
+  /** When it is looked at next, in milliseconds since the epoch; null: never again. */
+  readonly at: number | null
+  /** The transaction that makes the transfer now, if it is another one than before. */
+  readonly transaction?: Hex
 }
 
 /** An unfinished row, with the owner that last moved it. */
@@ -191,8 +213,11 @@ export interface JournalEvent {
   readonly detail: string | null
 }
 
-/** A sale: a payment was settled. A debt: its answer cannot be delivered. A repayment: the debt was repaid. */
-export type EntryKind = 'sale' | 'debt' | 'repayment'
+/**
+ * A sale: a payment was settled. A debt: its answer cannot be delivered. A repayment: the debt was repaid. A reversal: a
+ * reorganisation has taken a sale back; if the payment is mined again, it is a sale once more.
+ */
+export type EntryKind = 'sale' | 'debt' | 'repayment' | 'reversal'
 
 /** One line of the ledger: an event that moved money. Events are never edited, so a month that is over never changes. */
 export interface LedgerEntry {
@@ -201,7 +226,7 @@ export interface LedgerEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly kind: EntryKind
-  /** Why it is owed, or how it was repaid; null for a sale. */
+  /** Why it is owed or was reversed, or how it was repaid; null for a sale. */
   readonly note: string | null
   /** What the payment was for. None of these fields changes once a payment is settled. */
   readonly payment: Pick<

@@ -1,6 +1,6 @@
 /**
  * The ledger, read from the journal's events: a sale when a payment was settled, a debt when its answer cannot be
- * delivered, a repayment when the debt was repaid. Accounting exports it.
+ * delivered, a repayment when the debt was repaid, a reversal when the chain took a sale back. Accounting exports it.
  */
 import type { EntryKind, EntryTotal, EntryWindow, LedgerEntry } from './journal.ts'
 import { type Placeholder, type Query, type Row, toRecord } from './shared-sql.ts'
@@ -10,10 +10,11 @@ const REPAID = 'repaid: '
 /** The detail of an event that records a repayment. */
 export const repaidDetail = (note: string): string => `${REPAID}${note}`
 
-const IS_ENTRY = "state IN ('settled', 'owed')"
+const IS_ENTRY = "state IN ('settled', 'owed', 'reversed')"
 
-/** Finds the entries of one month among the events of years. */
-export const LEDGER_INDEX = `CREATE INDEX IF NOT EXISTS payment_events_booked ON payment_events (at, id) WHERE ${IS_ENTRY}`
+/** Finds the entries of one month among the events of years. It replaces an index that left reversals out. */
+export const LEDGER_INDEX = `DROP INDEX IF EXISTS payment_events_booked;
+CREATE INDEX IF NOT EXISTS payment_events_in_ledger ON payment_events (at, id) WHERE ${IS_ENTRY};`
 
 const FIELDS = `p.key, p.attempt, p.fingerprint, p.operation, p.route, p.network, p.asset, p.payer, p.pay_to, p.amount,
   p.nonce, p.valid_after, p.valid_before, p.signature, p.version, p.price_version, p.call_id, p.identifier, p.place, p.owner,
@@ -39,7 +40,7 @@ export function ledgerTotalsQuery(
   place: Placeholder,
 ): Query {
   const among = own.map((_, at) => place(at + 3)).join(', ') || "''"
-  const kind = `CASE WHEN e.state = 'settled' THEN 'sale' WHEN e.detail LIKE '${REPAID}%' THEN 'repayment' ELSE 'debt' END`
+  const kind = `CASE WHEN e.state = 'settled' THEN 'sale' WHEN e.state = 'reversed' THEN 'reversal' WHEN e.detail LIKE '${REPAID}%' THEN 'repayment' ELSE 'debt' END`
   const sql = `
 SELECT p.network, ${kind} AS kind, CASE WHEN lower(p.payer) IN (${among}) THEN 1 ELSE 0 END AS own,
   count(*) AS count, CAST(sum(CAST(p.amount AS bigint)) AS text) AS amount
@@ -68,7 +69,7 @@ export function toLedgerEntry(row: Row): LedgerEntry {
   return {
     id: Number(row['event']),
     at: Number(row['at']),
-    kind: state === 'settled' ? 'sale' : isRepayment ? 'repayment' : 'debt',
+    kind: state === 'settled' ? 'sale' : state === 'reversed' ? 'reversal' : isRepayment ? 'repayment' : 'debt',
     note: state === 'settled' ? null : isRepayment ? detail.slice(REPAID.length) : detail,
     payment: { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId },
   }

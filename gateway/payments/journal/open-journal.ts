@@ -95,6 +95,11 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner)),
     owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
+    reversed: (key, attempt, reason) => move(key, attempt, 'reversed', reasonFields(reason)),
+    settledAgain: (key, attempt, transaction) => move(key, attempt, 'settledAgain', settledFields(transaction)),
+    dueForLook: (at, limit) => store.dueForLook(at, limit),
+    lookAgain: (looks) => store.lookAgain(looks),
+    reversals: (since, limit) => store.reversals(since, limit),
     delivered: async (key) =>
       void (await commits.write({
         kind: 'deliver',
@@ -122,6 +127,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         settled: 0,
         released: 0,
         owed: 0,
+        reversed: 0,
       }
       for (const { state, count } of await store.counts()) counts[state] = count
       return counts

@@ -6,10 +6,10 @@
  *             ┌─────────────── reserve again, as the next attempt ───────────────┐
  *             v                                                                  │
  * reserve → reserved ────── submittedWithAnswer ──────→ submitted ─ settled → settled ─ owed → owed
- *             │    └ answered → answered ─ submitted ────^ │  │                  ^
- *             │ released,         │ released, refused      │  └─ owed → owed     │ settledLate
- *             v refused           v                        v refused             │
- *             └─────────────────── released ─────────────────────────────────────┘
+ *             │    └ answered → answered ─ submitted ────^ │  │                  ^ │ ^
+ *             │ released,         │ released, refused      │  └─ owed → owed     │ │ └─ settledAgain ─┐
+ *             v refused           v                        v refused             │ └─── reversed → reversed
+ *             └─────────────────── released ───────── settledLate ───────────────┘
  * ```
  */
 
@@ -19,9 +19,10 @@
  * - `submitted`: the answer is stored, and the settlement is about to be sent or was sent; its outcome is not known.
  * - `settled`: the money has arrived.
  * - `released`: nothing was charged; the same payment may be used again.
+ * - `reversed`: it was settled, and a reorganisation of the chain has taken the money back: the buyer owes it to us.
  * - `owed`: the money has arrived and the buyer has no answer: a debt. Stays `owed` after it was repaid.
  */
-export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | 'released' | 'owed'
+export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | 'released' | 'owed' | 'reversed'
 
 /** Each move: the states it may start from and the state it leads to. */
 export const MOVES = {
@@ -41,6 +42,10 @@ export const MOVES = {
   settledLate: { from: ['released'], to: 'settled' },
   /** The money is here and the answer cannot be delivered. */
   owed: { from: ['submitted', 'settled'], to: 'owed' },
+  /** A reorganisation has removed the transfer, and it is not mined again. */
+  reversed: { from: ['settled'], to: 'reversed' },
+  /** A reversed payment was mined again after all. */
+  settledAgain: { from: ['reversed'], to: 'settled' },
 } as const satisfies Record<string, { readonly from: readonly PaymentState[]; readonly to: PaymentState }>
 
 export type Move = keyof typeof MOVES

@@ -21,6 +21,7 @@ import {
   type Run,
   TAKEOVER,
   UNSETTLED_INDEX,
+  WATCHED_INDEXES,
 } from './shared-sql.ts'
 import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
 
@@ -173,6 +174,11 @@ const ADDED = {
   identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIER_INDEX}`,
   place: 'ALTER TABLE payments ADD COLUMN place text',
   delivered_at: 'ALTER TABLE payments ADD COLUMN delivered_at bigint',
+  look_at: `ALTER TABLE payments ADD COLUMN look_at bigint;
+    ALTER TABLE payments DROP CONSTRAINT payments_state_check;
+    ALTER TABLE payments ADD CONSTRAINT payments_state_check CHECK
+      (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed', 'reversed')) NOT VALID;
+    ${WATCHED_INDEXES}`,
 } as const
 
 /** Tables that later releases added, with what came along. */

@@ -4,7 +4,19 @@
 import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
-import { IN_DEBT, KEPT, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './shared-sql.ts'
+import {
+  IN_DEBT,
+  KEPT,
+  OPEN,
+  type Placeholder,
+  type Query,
+  REVERSED,
+  type Row,
+  type Run,
+  text,
+  toRecord,
+  WATCHED,
+} from './shared-sql.ts'
 import type { StoreQueries } from './store.ts'
 
 /** What the shared SQL leaves to the database. */
@@ -41,7 +53,7 @@ export function findQueries({
 
 /** The queries with the same SQL in both databases. */
 export function createQueries(dialect: Dialect): StoreQueries {
-  const { read, write, place, columns } = dialect
+  const { read, write, place, columns, bareColumns, wanted, wantedPart } = dialect
   const queries = findQueries(dialect)
   const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
   const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
@@ -60,6 +72,29 @@ export function createQueries(dialect: Dialect): StoreQueries {
       (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map((row) =>
         toRecord(row),
       ),
+    dueForLook: async (at, limit) =>
+      (
+        await read(
+          `SELECT ${bareColumns} FROM payments WHERE ${WATCHED} AND look_at <= ${one} ORDER BY look_at LIMIT ${two}`,
+          at,
+          limit,
+        )
+      ).map((row) => toRecord(row)),
+    async lookAgain(looks) {
+      const sql = `UPDATE payments SET look_at = CAST(${wantedPart(1)} AS bigint),
+          transaction_hash = coalesce(${wantedPart(2)}, payments.transaction_hash) FROM ${wanted} AS wanted
+        WHERE payments.key = ${wantedPart(0)} AND payments.${WATCHED}`
+      if (looks.length > 0)
+        await write(sql, JSON.stringify(looks.map(({ key, at, transaction = null }) => [key, at, transaction])))
+    },
+    reversals: async (since, limit) =>
+      (
+        await read(
+          `SELECT ${bareColumns} FROM payments WHERE ${REVERSED} AND updated_at >= ${one} ORDER BY updated_at DESC LIMIT ${two}`,
+          since,
+          limit,
+        )
+      ).map((row) => toRecord(row)),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
     async counts() {
       const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
@@ -154,7 +189,7 @@ function sumsQuery(settledSince: number, own: readonly string[], place: Placehol
 SELECT settled_at / ${DAY_MS} AS day, operation, network, state,
   CASE WHEN lower(payer) IN (${among}) THEN 1 ELSE 0 END AS own, count(*) AS count, count(DISTINCT lower(payer)) AS payers,
   CAST(sum(CAST(amount AS bigint)) AS text) AS amount
-FROM payments WHERE state IN ('settled', 'owed') AND settled_at >= ${place(1)}
+FROM payments WHERE state IN ('settled', 'owed', 'reversed') AND settled_at >= ${place(1)}
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
   return { sql, values: [settledSince, ...own.map((address) => address.toLowerCase())] }
 }

@@ -137,6 +137,16 @@ export const KEPT = `answer_headers IS NOT NULL AND state = 'settled'`
 export const KEPT_INDEX = `DROP INDEX IF EXISTS payments_kept;
 CREATE INDEX payments_kept ON payments (settled_at) WHERE ${KEPT};`
 
+/** Payments that are to be looked at again. The index that finds them has the same condition. */
+export const WATCHED = 'look_at IS NOT NULL'
+
+/** Payments that a reorganisation has taken back. The index that finds them has the same condition. */
+export const REVERSED = `state = 'reversed'`
+
+/** Finds the payments whose transfer may still be removed or come back: few, whatever the number of payments. */
+export const WATCHED_INDEXES = `CREATE INDEX IF NOT EXISTS payments_watched ON payments (look_at) WHERE ${WATCHED};
+CREATE INDEX IF NOT EXISTS payments_reversed ON payments (updated_at) WHERE ${REVERSED};`
+
 /** Debts that are not repaid. The index that finds them has the same condition. */
 export const IN_DEBT = `state = 'owed' AND repaid_at IS NULL`
 
@@ -179,6 +189,7 @@ export const moveStatement = (body: string): string => `UPDATE payments SET
   reason = coalesce(change.reason, payments.reason),
   identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
+  look_at = CASE WHEN change.state IN ('settled', 'reversed') THEN change.at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
   answer_body = CASE WHEN change.state = 'released' THEN NULL

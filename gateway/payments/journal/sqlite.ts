@@ -24,6 +24,7 @@ import {
   type Row,
   TAKEOVER,
   UNSETTLED_INDEX,
+  WATCHED_INDEXES,
 } from './shared-sql.ts'
 import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
 
@@ -108,15 +109,27 @@ END;`
 /** Longer answers, in bytes, have a row of their own. */
 const MAX_BODY_IN_ROW = 2_000
 
+/**
+ * The state `reversed`, and when a payment is looked at next. SQLite cannot change the CHECK of a table except by writing
+ * the schema (lang_altertable, section 7), which is right here because no row breaks the wider CHECK.
+ */
+const REVERSALS = `ALTER TABLE payments ADD COLUMN look_at INTEGER;
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '''released'', ''owed'')', '''released'', ''owed'', ''reversed'')')
+WHERE type = 'table' AND name = 'payments';
+PRAGMA writable_schema = RESET;
+${WATCHED_INDEXES}`
+
 /** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
   `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIER_INDEX};`,
-  LEDGER_INDEX,
+  '', // An index of the ledger, which the last step replaces.
   'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
   LOOKUP_INDEXES + COUNTS,
   UNSETTLED_INDEX,
   APART,
+  REVERSALS + LEDGER_INDEX,
 ] as const
 const VERSION = STEPS.length
 

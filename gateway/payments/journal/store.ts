@@ -25,7 +25,16 @@ export interface Written {
 
 type SharedQueries = Pick<
   Journal,
-  'openPayments' | 'list' | 'debts' | 'dailySums' | 'events' | 'ledgerEntries' | 'ledgerTotals'
+  | 'openPayments'
+  | 'list'
+  | 'debts'
+  | 'dailySums'
+  | 'events'
+  | 'ledgerEntries'
+  | 'ledgerTotals'
+  | 'dueForLook'
+  | 'lookAgain'
+  | 'reversals'
 >
 
 /** The queries that have the same SQL in both databases. */

@@ -4,7 +4,7 @@ import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { createAlarms } from '../../../gateway/accounting/alarms.ts'
 import type { Alert } from '../../../gateway/accounting/alert-webhook.ts'
-import { paymentIn } from '../../contracts/journal-payments.ts'
+import { paymentIn, TRANSACTION } from '../../contracts/journal-payments.ts'
 
 describe('the alarms', () => {
   let journal: Journal
@@ -44,7 +44,7 @@ describe('the alarms', () => {
   it('raise nothing while the service is healthy, and report every alarm to the metrics as clear', async () => {
     expect(await alarms.run()).to.deep.equal([])
     expect(alerts).to.deep.equal([])
-    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false])
+    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false, false])
   })
 
   it('report failing settlements if at least half of the last five or more failed', async () => {
@@ -60,6 +60,20 @@ describe('the alarms', () => {
     at += 600_001
     expect(await alarms.run()).to.deep.equal([])
     expect(checks.at(-1)).to.include({ 'settling.failing': false })
+  })
+
+  it('name a payment that the chain took back, for a week or until it is mined again', async () => {
+    const first = await paymentIn(journal, 'reversed')
+    const [raised] = await alarms.run()
+    expect(raised).to.include({ name: 'payments.reversed' })
+    expect(raised?.message).to.match(/^1 payment is owed to us/)
+    expect(about()).to.deep.equal([first])
+    expect(await journal.settledAgain(first, 1, TRANSACTION)).to.equal(true)
+    expect(await alarms.run()).to.deep.equal([])
+    await paymentIn(journal, 'reversed')
+    expect(await alarms.run()).to.have.length(1)
+    at += 7 * 86_400_000 + 1
+    expect(await alarms.run()).to.deep.equal([])
   })
 
   it('name payments pending for too long, and alert again when another one joins', async () => {

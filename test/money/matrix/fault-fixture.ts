@@ -10,7 +10,12 @@ import { settleData, transferOf, word } from '../../../gateway/methods/exact-evm
 import { ask } from '../../support/agent.ts'
 import { until } from '../../support/until.ts'
 import { newSettleKey } from '../../support/payments.ts'
-import { openChainGateway, type SignedPayment, type ChainGateway } from '../../support/chain-gateway.ts'
+import {
+  type ChainGateway,
+  type ChainGatewayOptions,
+  openChainGateway,
+  type SignedPayment,
+} from '../../support/chain-gateway.ts'
 
 export const PRICE = 5_000n
 export const PLAN_PRICE = 1_500_000n
@@ -30,16 +35,20 @@ export interface GatewayFixture {
 }
 
 /** Opens a gateway on a local chain before the tests of a suite. The fields are set once the hooks have run. */
-export function useChainGateway(options: Partial<ChainSettlerOptions>): GatewayFixture {
+export function useChainGateway(
+  options: Partial<ChainSettlerOptions>,
+  gatewayOptions: ChainGatewayOptions = {},
+): GatewayFixture {
   const fixture = {} as GatewayFixture
   before(async function () {
-    fixture.gateway = await openChainGateway(this, async (chain, [first, second]) => {
+    const open = async (chain: ChainGateway['chain'], [first, second]: ChainGateway['nodes']) => {
       const { network } = chain
       fixture.key = await newSettleKey(chain)
       const rpcUrl = `${first.url},${second.url}`
       const timing = { confirmSeconds: 3, pollMs: 30, stuckMs: 4_000 }
       return createChainSettler({ rpcUrl, key: fixture.key, network, log: createLog('silent'), ...timing, ...options })
-    })
+    }
+    fixture.gateway = await openChainGateway(this, open, gatewayOptions)
   })
   afterEach(async () => {
     const { chain, nodes } = fixture.gateway

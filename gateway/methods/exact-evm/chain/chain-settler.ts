@@ -10,6 +10,7 @@ import { createPaymentSender, paymentsWithin } from './batches.ts'
 import { GasPriceTooHigh } from './gas-fees.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
+import { createFinalityReader } from '../finality.ts'
 import { createOutcomeReader } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
 import { createPayerCheck } from '../payer-check.ts'
@@ -135,6 +136,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
 
     settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
     status: (payment, { maySend = true } = {}) => statusOf(context, payment, maySend),
+    finality: createFinalityReader(network, agreement),
 
     health() {
       const nodes = rpc.states()

@@ -24,6 +24,7 @@ import { createPayerCheck } from '../payer-check.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
 import { createRepeatSchedule, type RepeatSchedule } from './repeat-schedule.ts'
+import { createFinalityReader } from '../finality.ts'
 import { createContractWallets } from '../contract-wallets.ts'
 import { transferOf } from '../eip3009.ts'
 import { type FacilitatorIntent, intentOf } from '../settlement-intent.ts'
@@ -142,6 +143,8 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
       }
       return { state: 'pending', transaction: intent.kind === 'chain' ? intent.transaction : null }
     },
+
+    finality: createFinalityReader(network, agreement),
 
     health() {
       const nodes = [...clients.map(stateOf), ...rpc.states()]

@@ -18,7 +18,7 @@ interface Statement {
 }
 
 /** Indexes of few rows, whatever the number of payments: unfinished payments, debts, answers not yet forgotten. */
-const SMALL = ['payments_open', 'payments_in_debt', 'payments_kept']
+const SMALL = ['payments_open', 'payments_in_debt', 'payments_kept', 'payments_watched', 'payments_reversed']
 const WINDOW = { from: 1_769_000_000_000, before: 1_769_000_100_000 }
 
 /** Calls every method of the journal but `close`, once at least. */
@@ -34,6 +34,10 @@ async function useEverything(journal: Journal): Promise<void> {
   await journal.refused(await paymentIn(journal, 'submitted'), 1, { state: 'refused', reason: 'no', message: 'No.' })
   await STEPS.settledLate(journal, await paymentIn(journal, 'released'), 1)
   await journal.repaid(await paymentIn(journal, 'owed'), 'sent back')
+  await STEPS.settledAgain(journal, await paymentIn(journal, 'reversed'), 1)
+  await journal.dueForLook(WINDOW.before, 500)
+  await journal.lookAgain([{ key, at: WINDOW.before }])
+  await journal.reversals(WINDOW.from, 100)
   await journal.openPayments()
   await journal.list({ limit: 10 })
   await journal.list({ states: ['settled'], operations: ['buyPlan'], limit: 10 })

@@ -1,0 +1,177 @@
+import { expect } from 'chai'
+import { pino } from 'pino'
+import type { Finality, Outcome } from '../../../gateway/methods/payment-method.ts'
+import type { PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
+import {
+  createFinalityWatch,
+  type FinalityWatch,
+  LOOKS_PER_RUN,
+  MISSING_MS,
+} from '../../../gateway/payments/finality-watch.ts'
+import { JOURNALS, type TestJournal } from '../../contracts/journals.ts'
+import { paymentIn, REFUSED, reservationOf, TRANSACTION } from '../../contracts/journal-payments.ts'
+
+const PENDING: Outcome = { state: 'pending', transaction: TRANSACTION }
+const HOUR = 3_600_000
+
+describe('the watch of settled payments', () => {
+  let opened: TestJournal
+  let watch: FinalityWatch
+  let finality: Finality
+  let status: Outcome
+  let asked: number
+  let sent: number
+  const taken = new Set<string>()
+
+  before(async () => {
+    opened = (await JOURNALS['memory']?.()) as TestJournal
+  })
+  after(() => opened.drop())
+
+  beforeEach(async () => {
+    const { journal } = opened
+    // What earlier tests left is final.
+    const left = await journal.dueForLook(Number.MAX_SAFE_INTEGER, 10_000)
+    await journal.lookAgain(left.map(({ key }) => ({ key, at: null })))
+    finality = 'shallow'
+    status = PENDING
+    asked = 0
+    sent = 0
+    taken.clear()
+    watch = createFinalityWatch({
+      journal,
+      settler: {
+        async finality(payments) {
+          asked += payments.length
+          return payments.map(() => finality)
+        },
+        async status(_payment, { maySend = true } = {}) {
+          if (maySend) sent += 1
+          return status
+        },
+      },
+      lease: { hold: async () => true },
+      onReversed: async ({ callId }) => void taken.add(callId),
+      onRestored: async ({ callId }) => void taken.delete(callId),
+      now: () => new Date(opened.now),
+      log: pino({ level: 'silent' }),
+    })
+  })
+
+  const settled = (): Promise<string> => paymentIn(opened.journal, 'settled', reservationOf({ expiresAt: expiry() }))
+  const expiry = (): bigint => BigInt(Math.floor(opened.now / 1000) + 60)
+  const recordOf = async (key: string): Promise<PaymentRecord> => (await opened.journal.find(key)) as PaymentRecord
+  const later = (ms: number): Promise<unknown> => {
+    opened.now += ms
+    return watch.run()
+  }
+
+  it('looks at a payment less and less often, and never again once it is final', async () => {
+    const key = await settled()
+    for (let minute = 0; minute < 60; minute++) await later(60_000)
+    expect(asked).to.be.within(10, 20)
+    finality = 'final'
+    await later(HOUR)
+    const until = asked
+    await later(24 * HOUR)
+    expect(asked).to.equal(until)
+    expect((await recordOf(key)).state).to.equal('settled')
+  })
+
+  it('looks at a bounded number of payments in one run, and at all of them in turn', async () => {
+    const { journal } = opened
+    finality = 'final'
+    await Promise.all(Array.from({ length: LOOKS_PER_RUN + 20 }, settled))
+    opened.now += 1
+    expect((await watch.run()).final).to.equal(LOOKS_PER_RUN)
+    expect((await watch.run()).final).to.equal(20)
+    expect(await journal.dueForLook(Number.MAX_SAFE_INTEGER, 1)).to.deep.equal([])
+  })
+
+  it('reverses a missing payment at once if the chain can never execute it again', async () => {
+    const key = await settled()
+    finality = 'missing'
+    status = REFUSED
+    expect(await later(1_000)).to.include({ reversed: 1 })
+    expect(await recordOf(key)).to.include({ state: 'reversed' })
+    expect([...taken]).to.deep.equal([(await recordOf(key)).callId])
+  })
+
+  it('sends a missing payment again, and reverses it only if it stays out of the chain for minutes', async () => {
+    const key = await settled()
+    finality = 'missing'
+    await later(1_000)
+    expect(sent).to.equal(1)
+    await later(MISSING_MS / 2)
+    expect((await recordOf(key)).state).to.equal('settled')
+    await later(MISSING_MS)
+    expect((await recordOf(key)).state).to.equal('reversed')
+  })
+
+  it('does not reverse a payment that is missing twice, and is in a block in between', async () => {
+    const key = await settled()
+    for (let time = 0; time < 4; time++) {
+      finality = 'missing'
+      await later(MISSING_MS * 4)
+      finality = 'shallow'
+      await later(MISSING_MS * 8)
+    }
+    expect((await recordOf(key)).state).to.equal('settled')
+  })
+
+  it('follows a payment into the transaction that executes it now', async () => {
+    const key = await settled()
+    const transaction = `0x${'77'.repeat(32)}` as const
+    finality = 'missing'
+    status = { state: 'settled', transaction, provisional: true }
+    await later(1_000)
+    expect(await recordOf(key)).to.include({ state: 'settled', transaction })
+  })
+
+  it('settles a reversed payment again once its transfer is final enough, and gives back what it bought', async () => {
+    const key = await settled()
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    status = { state: 'settled', transaction: TRANSACTION, provisional: true }
+    await later(2_000)
+    expect((await recordOf(key)).state).to.equal('reversed')
+    sent = 0
+    status = { state: 'settled', transaction: TRANSACTION }
+    await later(10_000)
+    expect((await recordOf(key)).state).to.equal('settled')
+    expect(taken.size).to.equal(0)
+    expect(sent, 'a reversed payment is not sent again').to.equal(0)
+  })
+
+  it('ends the watch of a reversed payment some time after its authorization has expired', async () => {
+    await settled()
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    await later(3 * HOUR)
+    expect(await opened.journal.dueForLook(Number.MAX_SAFE_INTEGER, 10)).to.deep.equal([])
+  })
+
+  it('changes nothing while the chain cannot be read', async () => {
+    const key = await settled()
+    const failing = createFinalityWatch({
+      journal: opened.journal,
+      settler: {
+        finality: async () => {
+          throw new Error('no node answers')
+        },
+        status: async () => REFUSED,
+      },
+      lease: { hold: async () => true },
+      onReversed: async () => {},
+      onRestored: async () => {},
+      now: () => new Date(opened.now),
+      log: pino({ level: 'silent' }),
+    })
+    opened.now += HOUR
+    expect(await failing.run().catch((error: Error) => error.message)).to.equal('no node answers')
+    expect((await recordOf(key)).state).to.equal('settled')
+    expect(await opened.journal.dueForLook(opened.now, 10)).to.have.length(1)
+  })
+})
