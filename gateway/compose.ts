@@ -19,6 +19,7 @@ import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
 import { createLargeBodyReader } from './calls/large-bodies.ts'
 import { createOfferPrice, createServe, type Serve } from './calls/serve.ts'
+import type { Awaitable } from './awaitable.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
@@ -101,8 +102,8 @@ export interface Overrides {
   readonly sandbox?: SharedSandbox
   /** The other workers of this machine. Without Redis, limits and circuit breakers are shared with them. */
   readonly peers?: Peers
-  /** Holds the keys. Without it, those of the configuration sign in this process. */
-  readonly signer?: SignerClient | null
+  /** Holds the keys; a promise while it starts. Without it, those of the configuration sign in this process. */
+  readonly signer?: Awaitable<SignerClient> | null
   readonly now?: () => Date
   readonly log?: Logger
   /** Wraps the journal, so that a test can stop a process exactly between two steps. */
@@ -166,7 +167,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const peers = stores.peers ?? overrides.peers ?? null
   const breakers = createBreakers(peers)
   const keys = overrides.signer
-    ? remoteKeys(overrides.signer)
+    ? remoteKeys(await overrides.signer)
     : await openLocalKeys(config.tokenKeys, config.dataDir, config.secret)
   const tokens = await createTokens({
     keys: null,
@@ -412,10 +413,10 @@ export async function openSettlement(
   config: Config,
   log: Logger,
   shared?: SharedSandbox,
-  signer?: SignerClient | null,
+  signer?: Awaitable<SignerClient> | null,
 ): Promise<Settlement> {
   if (config.network !== SANDBOX) {
-    const settlers = await openSettlers(config, log, signer)
+    const settlers = await openSettlers(config, log, (await signer) ?? null)
     return { ...settlers, sandbox: null, close: () => settlers.settler.close() }
   }
   const { dataDir, sandboxBlockSeconds: blockSeconds } = config

@@ -25,7 +25,9 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   const log = role.workers === null ? shared : shared.child({ worker: role.nth + 1 })
   guardProcess(isCopiedCode, exit, log)
   const { sandbox } = role
-  const signer = await connectSigner(role.signer, log)
+  const signer = connectSigner(role.signer, log)
+  // It is awaited where a key is first needed, and may fail before.
+  signer.catch(() => {})
   const gateway = await createGateway(settings, {
     log,
     signer,

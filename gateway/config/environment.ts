@@ -3,6 +3,8 @@
  * if it is deleted. So the process that runs plugins is started without ours, and gets them as a message.
  */
 
+import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -16,11 +18,40 @@ export function processEnvironment(): Environment {
 }
 
 /**
- * Returns the environment of this process, and removes all from it that the processes it starts must not inherit: only
- * variables of the system stay.
+ * Returns the environment of this process, and removes all from it that other processes must not get to know: only variables
+ * of the system stay.
  */
 export function takeEnvironment(): Environment {
   const environment = { ...process.env }
   for (const name of Object.keys(environment)) if (!OF_SYSTEM.test(name)) delete process.env[name]
+  try {
+    eraseDeleted()
+  } catch {
+    // Not on Linux, or not allowed: what this process was started with can still be read.
+  }
   return environment
+}
+
+/**
+ * Erases the variables that were deleted from /proc/PID/environ, where all processes of this user could read them. It shows
+ * the memory in which the kernel put them; deleting a variable removes only what points there.
+ */
+function eraseDeleted(): void {
+  // The fields behind the name of the program (proc_pid_stat(5)): state is field 3, env_start 50 and env_end 51.
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [start, end] = [Number(fields[47]), Number(fields[48])]
+  const memory = openSync('/proc/self/mem', 'r+')
+  try {
+    const block = Buffer.alloc(end - start)
+    readSync(memory, block, 0, block.length, start)
+    let at = 0
+    for (const variable of block.toString('latin1').split('\0')) {
+      const [name = ''] = variable.split('=', 1)
+      if (!OF_SYSTEM.test(name)) writeSync(memory, Buffer.alloc(variable.length), 0, variable.length, start + at)
+      at += variable.length + 1
+    }
+  } finally {
+    closeSync(memory)
+  }
 }

@@ -19,6 +19,7 @@ export default definePlugin({ name: 'curious', setup: ({ settings }) => ({ handl
     loadedWith,
     JSON.stringify(process.env),
     readFileSync('/proc/self/environ', 'utf8'),
+    readFileSync('/proc/' + process.ppid + '/environ', 'utf8'),
     readFileSync('/proc/self/cmdline', 'utf8'),
     JSON.stringify(process.argv),
     JSON.stringify(process.report.getReport().environmentVariables),
@@ -50,7 +51,7 @@ describe('a plugin that looks for keys', function () {
     ['one process', []],
     ['several workers', ['--workers', '2']],
   ] as const)
-    it(`finds none in the environment or the command line of ${name}, but what its own settings name`, async () => {
+    it(`finds none in the environment or the command line of ${name}, or of what started it, but what its own settings name`, async () => {
       const port = await freePort()
       const secrets = {
         SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}`,

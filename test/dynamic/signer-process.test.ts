@@ -61,14 +61,14 @@ describe('the signer process', function () {
     return keys.map(({ kid }) => kid)
   }
 
-  it('gets the keys through a pipe: they stand neither in its environment nor in that of the gateway', async () => {
+  it('gets the keys through a pipe: they stand in the environment of no process', async () => {
     const key = generatePrivateKey()
     const jwk = await createKey()
     const environment = { ...environmentIn(folder, port), SETTLE_KEY: key, TOKEN_KEYS: JSON.stringify({ keys: [jwk] }) }
     running = await startGateway(/is open at/, environment)
     const started = processes(running)
     expect([...started.keys()].sort()).to.deep.equal(['gateway', 'signer'])
-    for (const [name, pid] of started)
+    for (const [name, pid] of [...started, ['launcher', running.child.pid as number] as const])
       for (const file of ['environ', 'cmdline']) {
         const text = readFileSync(`/proc/${pid}/${file}`, 'utf8')
         for (const secret of [key, key.slice(2), jwk.d as string])

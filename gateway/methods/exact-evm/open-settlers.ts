@@ -9,7 +9,8 @@ import type { Settler } from '../payment-method.ts'
 import { createSettlerByNetwork, type NetworkSettler } from '../multi-network-settler.ts'
 import { secondsToDepth } from './authorization-outcome.ts'
 import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
-import { createRemoteSigner, type Signer } from './chain/transaction-signer.ts'
+import { createRemoteSigner } from './chain/remote-signer.ts'
+import type { Signer } from './chain/transaction-signer.ts'
 import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
 
 /** How long a payment waits for its first block. */

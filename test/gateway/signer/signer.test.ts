@@ -8,7 +8,7 @@ import { generatePrivateKey, privateKeyToAddress, publicKeyToAddress } from 'vie
 import { parseTransaction, recoverTransactionAddress, verifyMessage } from 'viem'
 import { readConfig } from '../../../gateway/config/config.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import { createRemoteSigner } from '../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
+import { createRemoteSigner } from '../../../gateway/methods/exact-evm/chain/remote-signer.ts'
 import { settleData } from '../../../gateway/methods/exact-evm/eip3009.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openSigner, serveSigner } from '../../../gateway/signer/signer.ts'

@@ -1,13 +1,10 @@
 /**
- * Signs EIP-1559 transactions with the gas key, in this process or in that of the signer. Native code (libsecp256k1) does it
- * many times faster than JavaScript.
+ * Signs EIP-1559 transactions with the gas key. Native code (libsecp256k1) does it many times faster than JavaScript.
  */
 import secp256k1 from 'secp256k1'
 import { getAddress, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Awaitable } from '../../../awaitable.ts'
 import type { Hex } from '../../../config/networks.ts'
-import type { SignerClient } from '../../../stores/signer-client.ts'
-import { RpcError } from '../nodes/rpc.ts'
 
 export interface Fees {
   /** Wei per unit of gas. */
@@ -59,26 +56,6 @@ export function createSigner(key: Hex, chainId: number): LocalSigner {
       const half = (from: number): Hex => `0x${Buffer.from(signature.subarray(from, from + 32)).toString('hex')}`
       const raw = serializeTransaction(fields, { r: half(0), s: half(32), yParity: recid })
       return { raw, hash: keccak256(raw) }
-    },
-  }
-}
-
-/**
- * Creates a signer whose key the signer process holds: that of worker `nth`, from 0.
- * @throws Error if it has no such key
- */
-export function createRemoteSigner(client: SignerClient, network: string, nth: number): Signer {
-  const address = client.keys.addresses[network]?.[nth]
-  if (!address) throw new Error(`The signer has no key number ${nth + 1} for ${network}. Add it to its SETTLE_KEY.`)
-  return {
-    address,
-    async sign({ to, data, gas, nonce, maxFeePerGas, maxPriorityFeePerGas }) {
-      const fees = { maxFeePerGas: String(maxFeePerGas), maxPriorityFeePerGas: String(maxPriorityFeePerGas) }
-      try {
-        return await client.signTransaction(network, nth, { to, data, gas: String(gas), nonce, ...fees })
-      } catch (error) {
-        throw new RpcError('unsent', (error as Error).message, { cause: error })
-      }
     },
   }
 }
