@@ -18,11 +18,12 @@ import { expect } from 'chai'
 import type { LocalAccount } from 'viem/accounts'
 import { createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { json, payment } from '../../support/agent.ts'
+import { json, offer, payment } from '../../support/agent.ts'
 import { startChain, type TestChain } from '../../support/chain.ts'
 import { type ContractWallets, createContractWallets } from '../../support/contract-wallets.ts'
 import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../../support/payments.ts'
+import { createPayment, signPayment } from '../../support/wallet.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const HOME = '203.0.113.7'
@@ -453,12 +454,17 @@ describe('an answer that was bought', () => {
       readonly structuredContent: Readonly<Record<string, unknown>>
     }
     async function call(
-      { headers }: Captured,
+      sent: Captured | object | string | null,
       { from = HOME, meta = {} }: { readonly from?: string; readonly meta?: object } = {},
       more: Readonly<Record<string, string>> = {},
     ): Promise<ToolResult> {
-      const payment: unknown = JSON.parse(Buffer.from(headers['payment-signature'] ?? '', 'base64').toString())
-      const params = { name: 'get_echo', arguments: { word: 'hello' }, _meta: { 'x402/payment': payment, ...meta } }
+      const captured = sent !== null && typeof sent === 'object' && 'headers' in sent
+      const payment = captured ? paymentIn(sent) : sent
+      const params = {
+        name: 'get_echo',
+        arguments: { word: 'hello', ...(typeof payment === 'string' ? { payment_signature: payment } : {}) },
+        _meta: { ...(typeof payment === 'string' ? {} : { 'x402/payment': payment }), ...meta },
+      }
       const response = await fetch(`${shop.url}/mcp`, {
         method: 'POST',
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
@@ -502,6 +508,26 @@ describe('an answer that was bought', () => {
       const named = await buy(ECHO, account, { headers: key })
       expect((await call(named)).structuredContent).to.include({ code: 'sign_in_required' })
       expect((await call(named, { from: ELSEWHERE }, key)).structuredContent).to.deep.equal(JSON.parse(named.text))
+    })
+
+    it('follows the same rules for a payment-identifier in _meta and for x402 version 1 in the argument', async () => {
+      const account = await buyer()
+      const { accepts } = (await call(null)).structuredContent as { accepts: never[] }
+      const named = { extensions: { 'payment-identifier': { info: { required: false, id: `${KEY}-in-meta` } } } }
+      const payload = await createPayment({ account, requirement: accepts[0] as never, version: 2, envelope: named })
+      const bought = await call(payload)
+      expect(bought.structuredContent).to.have.property('said')
+      expect((await call(payload, { from: ELSEWHERE })).structuredContent).to.deep.equal(bought.structuredContent)
+      const { extensions: _, ...public_ } = payload as { extensions: unknown }
+      expect((await call(public_)).structuredContent).to.include({ code: 'sign_in_required' })
+
+      const { v1 } = await offer(`${shop.url}${ECHO}`)
+      const header = await signPayment({ account, requirement: v1.accepts[0] as never, version: 1 })
+      const first = await call(header)
+      expect(first.structuredContent).to.have.property('said')
+      expect((await call(header, { from: ELSEWHERE })).structuredContent).to.include({ code: 'sign_in_required' })
+      later(61)
+      expect((await call(header)).structuredContent).to.include({ code: 'sign_in_required' })
     })
   })
 })
