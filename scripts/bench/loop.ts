@@ -1,7 +1,7 @@
 /**
  * `npm run bench:loop [-- --rounds 3 --seconds 10]`: measures how long an unpaid 402 takes while the gateway works. One
  * gateway gets 50 unpaid calls a second: first with nothing else to do, then while it audits a ledger of 200,000 rows
- * and checks 50,000 bars, again and again. Beside it, a plain node:http server that does nothing else sends the same 402
+ * and checks 50,000 bars, again and again, one at a time and six of each at once, all of them paid for. Beside it, a plain node:http server that does nothing else sends the same 402
  * at the same rate: what it waits for is the operating system. Rounds take turns. Trust the ratios: milliseconds depend
  * on what else the machine does.
  */
@@ -126,26 +126,28 @@ async function probe(url: string, delayMs: number, isOver: () => boolean): Promi
   return Promise.all(calls)
 }
 
-/** Audits the ledger over the free form. Returns the seconds it took. */
-async function audit(base: string, { type, body }: ReturnType<typeof ledgerForm>): Promise<number> {
-  const began = performance.now()
-  const headers = { 'content-type': type, accept: 'application/json' }
-  const { status, text } = await send('POST', `${base}/audit`, headers, body)
-  if (status !== 200) throw new Error(`the audit answered ${status}: ${text.slice(0, 300)}`)
-  return (performance.now() - began) / 1000
+/** Buys an audit of the ledger. Returns as `buy` does. */
+function audit(sandbox: SandboxDescription, { type, body }: ReturnType<typeof ledgerForm>): Promise<number | null> {
+  return buy('/v1/audit', sandbox, type, body)
 }
 
-/** Buys a check of the bars. Returns the seconds it took, from the payment on; null if it took longer than allowed. */
-async function checkBars(base: string, { buyer }: SandboxDescription, body: Buffer): Promise<number | null> {
-  const url = `${base}/v1/bars/qc`
+/** Buys a check of the bars. Returns as `buy` does. */
+function checkBars(sandbox: SandboxDescription, body: Buffer): Promise<number | null> {
+  return buy('/v1/bars/qc', sandbox, 'application/json', body)
+}
+
+/** Buys an answer. Returns the seconds it took, from the payment on; null if it took longer than allowed or had no room. */
+async function buy(path: string, { buyer }: SandboxDescription, type: string, body: Buffer): Promise<number | null> {
+  const url = base + path
   const quote = await send('POST', url)
   const requirement = readRequirement(String(quote.headers['payment-required']), quote.text, false)
   const payment = await signPayment(requirement, buyer.private_key, Math.floor(Date.now() / 1000))
   const began = performance.now()
-  const headers = { 'content-type': 'application/json', [payment.header]: payment.value }
-  const { status, text } = await send('POST', url, headers, body)
-  if (status === 504) return null
-  if (status !== 200) throw new Error(`the check of bars answered ${status}: ${text.slice(0, 300)}`)
+  const headers = { 'content-type': type, [payment.header]: payment.value }
+  const { status, headers: answered, text } = await send('POST', url, headers, body)
+  if (status === 503) await sleep(Number(answered['retry-after'] ?? 1) * 1000)
+  if (status === 504 || status === 503) return null
+  if (status !== 200) throw new Error(`${path} answered ${status}: ${text.slice(0, 300)}`)
   return (performance.now() - began) / 1000
 }
 
@@ -214,7 +216,7 @@ try {
   const [form, bars] = [ledgerForm(), barsBody()]
   const sandbox = await readSandbox()
   children.push(await startPlain())
-  const work = { audit: () => audit(base, form), checkBars: () => checkBars(base, sandbox, bars) }
+  const work = { audit: () => audit(sandbox, form), checkBars: () => checkBars(sandbox, bars) }
   // The first calls compile code and open threads.
   await work.audit()
   await work.checkBars()
@@ -228,6 +230,13 @@ try {
     ['an audit of 200,000 rows', newLoad([work.audit])],
     ['a check of 50,000 bars', newLoad([work.checkBars])],
     ['both at once', newLoad([work.audit, work.checkBars])],
+    [
+      'six of each at once',
+      newLoad([
+        ...Array<typeof work.audit>(6).fill(work.audit),
+        ...Array<typeof work.checkBars>(6).fill(work.checkBars),
+      ]),
+    ],
   ])
   const isOverAfter = (seconds: number): (() => boolean) => {
     const end = performance.now() + seconds * 1000
@@ -258,7 +267,7 @@ try {
   for (const [name, { waits, seconds }] of loads) {
     const done = seconds.filter((one) => one !== null)
     const mean = (done.reduce((sum, one) => sum + one, 0) / done.length).toFixed(2)
-    const runs = `   (${done.length} runs, ${mean} s each; ${seconds.length - done.length} timed out)`
+    const runs = `   (${done.length} runs, ${mean} s each; ${seconds.length - done.length} refused or timed out)`
     console.log(line(name, waits.gateway, idle.gateway) + runs)
     console.log(line('  from plain node:http', waits.plain, idle.plain))
   }
