@@ -147,7 +147,7 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
   return {
     kind: settler.kind,
     check: (...parameters) => settler.check(...parameters),
-    codeHashOf: (payment) => settler.codeHashOf?.(payment) ?? null,
+    codeHashOf: (payment) => settler.codeHashOf?.(payment),
     mayPay: async (...parameters) => (await settler.mayPay?.(...parameters)) ?? null,
     async settle(...parameters) {
       const began = performance.now()

@@ -20,7 +20,7 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
   return {
     kind: settlers[0].settler.kind,
     check: (payment, requirements, options) => on(payment.network).check(payment, requirements, options),
-    codeHashOf: (payment) => on(payment.network).codeHashOf?.(payment) ?? null,
+    codeHashOf: (payment) => on(payment.network).codeHashOf?.(payment),
     mayPay: async (payment, requirements, options) =>
       (await on(payment.network).mayPay?.(payment, requirements, options)) ?? null,
     settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),

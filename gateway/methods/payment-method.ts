@@ -120,6 +120,8 @@ export type Outcome =
        * The intent was recorded and the payment could not be sent. Only valid if no other process has claimed it since.
        */
       readonly unsent?: true
+      /** Wei that our transaction cost, which is in a block and failed. The same payment must not be sent again. */
+      readonly burnt?: bigint
     }
   | { readonly state: 'pending'; readonly transaction: Hex | null }
 
@@ -185,9 +187,9 @@ export interface Settler {
   ): Promise<Refusal | null>
   /**
    * The keccak-256 of the code of a payer's account, as the last check of it read it. Code can do anything while a payment
-   * settles. Null: the account has no code. Absent if the settler does not look at accounts.
+   * settles. Null: the account has no code. Undefined, or absent: somebody else pays the gas of the settlement.
    */
-  codeHashOf?(payment: Pick<Payment, 'network' | 'payer'>): Hex | null
+  codeHashOf?(payment: Pick<Payment, 'network' | 'payer'>): Hex | null | undefined
   /**
    * Sends a payment. `record` stores the intent before anything is sent; if it resolves to false, nothing is sent and
    * the outcome is pending. The outcome is also pending if the settlement does not get as far as `wait` in time.

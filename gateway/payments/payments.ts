@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Network } from '../config/networks.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
-import { ServiceError } from '../errors.ts'
+import { RateLimited, ServiceError } from '../errors.ts'
 import {
   type DecodedPayment,
   methodOf,
@@ -23,7 +23,8 @@ import { createChallenge, type Quote } from '../x402/challenge.ts'
 import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
-import type { HeldAmount, Journal, Reservation } from './journal/journal.ts'
+import type { HeldAmount, Journal, Reservation, Reserved } from './journal/journal.ts'
+import { PayerLimited } from './journal/payer-limits.ts'
 import { assertNotSettledLate } from './late-settlement.ts'
 import {
   checkEarly,
@@ -225,8 +226,14 @@ async function tryToAdmit(
       if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
       throw invalidError(refusalOf(problem, refusal))
     }
-    const reservation = reservationOf(operation, presented, requirements, priceVersion)
-    const { reserved, record, ahead } = await journal.reserve(reservation)
+    const payerCode = settler.codeHashOf?.(payment)
+    const paysGas = payerCode !== undefined
+    const reservation = {
+      ...reservationOf(operation, presented, requirements, priceVersion),
+      payerCode: payerCode ?? null,
+      paysGas,
+    }
+    const { reserved, record, ahead } = await reserveInTurn(context, reservation, presented)
     if (reserved) {
       const method = methodOf(methods, payment.network)
       const { wait } = operation
@@ -258,6 +265,48 @@ async function tryToAdmit(
   // The record belongs to another process, or to a call that ended between `replay` and `start`: its outcome counts.
   work.finish(null)
   return null
+}
+
+/** How long a payment waits until its payer may have another one unsettled, and the time between two tries. */
+const MAX_TURN_MS = 15_000
+const TURN_MS = 150
+
+/**
+ * Reserves a payment. One of a payer with as many unsettled payments as it may have waits for them. Throws `payment_invalid`
+ * for a payment that has failed on the chain, and `rate_limited` if the payer has to wait for longer.
+ */
+async function reserveInTurn(
+  { journal, now, pause }: Context,
+  reservation: Reservation,
+  { connection }: PresentedPayment,
+): Promise<Reserved> {
+  for (let waitedMs = 0; ; waitedMs += TURN_MS)
+    try {
+      return await journal.reserve(reservation)
+    } catch (error) {
+      if (!(error instanceof PayerLimited)) throw error
+      const { limit } = error
+      if (limit.reason === 'reverted') throw invalidError(REVERTED)
+      if (limit.reason === 'cooling')
+        throw new RateLimited(
+          'Payments of this account failed on the chain, at our expense. Nothing was charged.',
+          (limit.until - now().getTime()) / 1000,
+        )
+      if (waitedMs >= MAX_TURN_MS || connection.hasLeft)
+        throw new RateLimited(
+          'Too many payments of this payer are not settled yet. Nothing was charged. Each payment that settles allows one more at once.',
+          RETRY_SECONDS,
+        )
+      await pause(TURN_MS)
+    }
+}
+
+const RETRY_SECONDS = 2
+
+const REVERTED: Refusal = {
+  reason: 'invalid_transaction_state',
+  message:
+    'This payment was sent, and failed on the chain. It is not sent again. Sign a new payment, with a new nonce.',
 }
 
 /** What the check before the body found, unless reading took so long that the payment may have expired. */

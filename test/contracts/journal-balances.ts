@@ -1,7 +1,8 @@
 /** What every journal says about a payer's other payments when one is reserved. The suite runs on each database. */
 import { expect } from 'chai'
 import type { HeldAmount, Journal, Reservation } from '../../gateway/payments/journal/journal.ts'
-import { paymentIn, reservationOf } from './journal-payments.ts'
+import type { PayerLimited } from '../../gateway/payments/journal/payer-limits.ts'
+import { paymentIn, REFUSED, reservationOf, STEPS } from './journal-payments.ts'
 import type { TestJournal } from './journals.ts'
 
 const PAYER = '0x00000000000000000000000000000000000000C1'
@@ -57,6 +58,52 @@ export function balancesContract(name: string, create: () => Promise<TestJournal
       const made = await Promise.all(requests.map(({ journal, reservation }) => journal.reserve(reservation)))
       const numbers = made.map(({ ahead }) => ahead.length).sort((one, other) => one - other)
       expect(numbers).to.deep.equal(requests.map((_, at) => at))
+    })
+
+    it('is one of two that a stranger may have unsettled at our expense, whichever processes it asks at once', async () => {
+      const of = () => reservationOf({ payer: '0x00000000000000000000000000000000000000C4', paysGas: true })
+      const made = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? here : there).reserve(of())),
+      )
+      const reserved = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value.record.key] : []))
+      expect(reserved).to.have.length(2)
+      const [first, second] = reserved as [string, string]
+      const limitOf = (reservation: Reservation): Promise<unknown> =>
+        there.reserve(reservation).then(
+          () => null,
+          (error: PayerLimited) => error.limit,
+        )
+      expect(await limitOf(of())).to.deep.equal({ reason: 'waiting' })
+      await STEPS.submittedWithAnswer(here, first, 1)
+      await STEPS.settled(here, first, 1)
+      const [third, fourth] = [of(), of()]
+      expect([await limitOf(third), await limitOf(fourth), await limitOf(of())]).to.deep.equal([
+        null,
+        null,
+        { reason: 'waiting' },
+      ])
+      await STEPS.submittedWithAnswer(here, third.key, 1)
+      await here.refused(third.key, 1, { ...REFUSED, burnt: 10n ** 20n })
+      expect(await limitOf(third), 'the same payment').to.deep.equal({ reason: 'reverted' })
+      expect(await limitOf(of()), 'another payment').to.include({ reason: 'cooling' })
+      expect(await there.reverts(0)).to.deep.equal({ count: 1, burnt: 10n ** 20n })
+      expect(second).to.not.equal(first)
+    })
+
+    it('of a payer with a new purse waits after others with the same code have failed three times, unless it has paid before', async () => {
+      const payerCode = `0x${'c0de'.repeat(16)}` as const
+      const of = (payer: number) =>
+        reservationOf({ payer: `0x${String(payer).padStart(40, '0')}`, payerCode, paysGas: true })
+      const regular = of(9)
+      await paymentIn(here, 'settled', regular)
+      for (const payer of [1, 2, 3]) {
+        const failing = of(payer)
+        await paymentIn(here, 'submitted', failing)
+        await here.refused(failing.key, 1, { ...REFUSED, burnt: 1n })
+      }
+      const refused = await there.reserve(of(4)).catch((error: PayerLimited) => error.limit)
+      expect(refused).to.include({ reason: 'cooling' })
+      expect((await there.reserve(of(9))).reserved).to.equal(true)
     })
   })
 }

@@ -5,6 +5,8 @@ import type { TestJournal } from './journals.ts'
 import { paymentIn, reservationOf, STEPS } from './journal-payments.ts'
 
 /** @param create opens an empty journal; null if its server does not answer */
+const REVERTED = ['reverted', 'reverted_payer', 'reverted_code']
+
 export function identifiersContract(name: string, create: () => Promise<TestJournal | null>): void {
   describe(`the journal in ${name}, for payments with an idempotency key,`, () => {
     let opened: TestJournal
@@ -106,7 +108,8 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       }
       for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers', 'answer_bodies'])
         await sql(`DROP TABLE IF EXISTS ${table}`)
-      if (name !== 'PostgreSQL') await sql('DROP TRIGGER payments_forget')
+      if (name !== 'PostgreSQL')
+        for (const trigger of ['payments_forget', 'payments_limit']) await sql(`DROP TRIGGER ${trigger}`)
       for (const index of [
         'identified',
         'by_operation',
@@ -115,9 +118,11 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
         'in_debt',
         'watched',
         'reversed',
+        ...REVERTED,
       ])
         await sql(`DROP INDEX payments_${index}`)
-      for (const column of ['identifier', 'place', 'delivered_at', 'look_at'])
+      const limits = ['payer_code', 'pays_gas', 'reverted_at', 'burnt']
+      for (const column of ['identifier', 'place', 'delivered_at', 'look_at', ...limits])
         await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
       await sql('PRAGMA user_version = 1').catch(() => {})
       const upgraded = await open()

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { encodeFunctionData, parseAbi } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
@@ -6,7 +7,7 @@ import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-
 import { json, payment, receipt, send } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
 import { type ContractWallets, createContractWallets } from '../support/contract-wallets.ts'
-import { openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
+import { openGateway, PAY_TO, type TestGateway, until } from '../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../support/payments.ts'
 
 /** A shop on a real chain, and what its gas account sent. */
@@ -99,5 +100,87 @@ describe('honest payers beside an evil one', () => {
       // The token writes two logs for each payment.
       expect(Number(found.gasUsed) / (found.logs.length / 2), 'gas of each payment').to.be.lessThan(100_000)
     }
+  })
+})
+
+describe('a purse that is emptied between the check and the settlement', () => {
+  let shop: Shop
+  before(async function () {
+    shop = await openShop(this)
+  })
+  after(() => shop?.close())
+
+  /** Sends payments, and empties the purse in the block in which the first of them would settle. */
+  async function payAndSweep(buyer: PrivateKeyAccount, headers: readonly string[]): Promise<readonly Response[]> {
+    const { rpc, network } = shop.chain
+    const pending = async (): Promise<number> => Number((await rpc.call<{ pending: Hex }>('txpool_status')).pending)
+    await shop.chain.fund(buyer.address)
+    await rpc.call('anvil_impersonateAccount', buyer.address)
+    await rpc.call('evm_setAutomine', false)
+    let isOver = false
+    const paying = Promise.all(headers.map((header) => send(shop.url, header))).finally(() => {
+      isOver = true
+    })
+    await until(async () => isOver || (await pending()) > 0)
+    const value = await shop.chain.balanceOf(buyer.address)
+    const data = encodeFunctionData({
+      abi: parseAbi(['function transfer(address to, uint256 value)']),
+      args: ['0x00000000000000000000000000000000000000b2', value],
+    })
+    const fee = `0x${(10n ** 12n).toString(16)}`
+    const fees = { maxFeePerGas: fee, maxPriorityFeePerGas: fee }
+    await rpc.call('eth_sendTransaction', { from: buyer.address, to: network.asset, data, ...fees })
+    await rpc.call('evm_mine')
+    await rpc.call('evm_setAutomine', true)
+    return paying
+  }
+
+  /** The payments that were sent and failed. */
+  const failed = async (buyer: PrivateKeyAccount): Promise<number> =>
+    (await shop.gateway.gateway.journal.list({ payer: buyer.address, limit: 100 })).filter(
+      ({ intent }) => intent !== null,
+    ).length
+
+  it('costs us the gas of two payments of a stranger, not of all sixty', async () => {
+    const buyer = await newBuyer(shop.chain)
+    const headers: string[] = []
+    while (headers.length < 60) headers.push(await payment(shop.url, buyer))
+    const responses = await payAndSweep(buyer, headers)
+    expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([402, 429]))
+    expect(await failed(buyer)).to.be.within(1, 2)
+  })
+
+  it('costs us the gas of a signature once, however often the purse is filled and the signature sent again', async () => {
+    const buyer = await newBuyer(shop.chain)
+    const header = await payment(shop.url, buyer)
+    const before = await shop.sent()
+    const [first] = await payAndSweep(buyer, [header])
+    expect(first?.status).to.equal(402)
+    for (let again = 0; again < 7; again++) {
+      await shop.chain.mint(buyer.address, 1_000_000n)
+      const [response] = (await payAndSweep(buyer, [header])) as [Response]
+      expect(response.status).to.equal(402)
+      const { message } = await json(response)
+      expect(message).to.contain('failed on the chain')
+    }
+    expect((await shop.sent()) - before).to.equal(1)
+  })
+
+  it('makes its owner wait before the next purchase', async () => {
+    const buyer = await newBuyer(shop.chain)
+    await payAndSweep(buyer, [await payment(shop.url, buyer)])
+    await shop.chain.mint(buyer.address, 1_000_000n)
+    const response = await send(shop.url, await payment(shop.url, buyer))
+    expect([response.status, (await json(response))['code']]).to.deep.equal([429, 'rate_limited'])
+    expect(Number(response.headers.get('retry-after'))).to.be.within(1, 30)
+    expect(await shop.chain.balanceOf(buyer.address)).to.equal(1_000_000n)
+  })
+
+  it('does not keep an honest stranger from buying twenty answers at once', async () => {
+    const buyer = await newBuyer(shop.chain)
+    const headers: string[] = []
+    while (headers.length < 20) headers.push(await payment(shop.url, buyer))
+    const responses = await Promise.all(headers.map((header) => send(shop.url, header)))
+    expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([200]))
   })
 })

@@ -76,6 +76,8 @@ export function submittedRecord(
     intent,
     transaction: null,
     reason: null,
+    payerCode: null,
+    revertedAt: null,
     createdAt: now,
     updatedAt: now,
     settledAt: null,

@@ -31,6 +31,16 @@ export interface TransactionReceipt {
   readonly blockHash: Hex
   readonly blockNumber: Hex
   readonly logs: readonly Log[]
+  readonly gasUsed?: Hex
+  /** Wei per unit of gas. */
+  readonly effectiveGasPrice?: Hex
+  /** What a chain of the OP Stack charged for the data, in wei. */
+  readonly l1Fee?: Hex
+}
+
+/** What a transaction cost, in wei. */
+export function costOf({ gasUsed = '0x0', effectiveGasPrice = '0x0', l1Fee = '0x0' }: TransactionReceipt): bigint {
+  return BigInt(gasUsed) * BigInt(effectiveGasPrice) + BigInt(l1Fee)
 }
 
 /**

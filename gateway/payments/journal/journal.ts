@@ -40,6 +40,10 @@ export interface PaymentRecord extends Payment {
   readonly transaction: Hex | null
   /** Why it was released, reversed or is owed. */
   readonly reason: string | null
+  /** The keccak-256 of the code of the payer's account; null if it had none. */
+  readonly payerCode: Hex | null
+  /** When a transaction of ours that was to settle it failed, in milliseconds since the epoch. It is never sent again. */
+  readonly revertedAt: number | null
   /** Milliseconds since the epoch. */
   readonly createdAt: number
   readonly updatedAt: number
@@ -56,11 +60,17 @@ export type Reservation = Omit<
   | 'intent'
   | 'transaction'
   | 'reason'
+  | 'payerCode'
+  | 'revertedAt'
   | 'createdAt'
   | 'updatedAt'
   | 'settledAt'
   | 'deliveredAt'
->
+> & {
+  readonly payerCode?: Hex | null
+  /** We pay the gas of its settlement, so the limits of its payer count. */
+  readonly paysGas?: boolean
+}
 
 /** The amount that an unsettled payment holds on its payer's balance, until `expiresAt` at most. */
 export type HeldAmount = Commitment & Pick<Payment, 'expiresAt'>
@@ -87,7 +97,8 @@ export interface Journal {
   findByIdentifier(payer: Hex, identifier: string): Promise<PaymentRecord | null>
   /**
    * Inserts a row, or takes over a released row as a new attempt. `reserved: false` returns the row in the way: this
-   * payment's own, or another one of the same payer with the same identifier.
+   * payment's own, or another one of the same payer with the same identifier. Throws PayerLimited if the payer has too many
+   * unsettled payments, has to wait because others failed, or if this one has failed.
    */
   reserve(reservation: Reservation): Promise<Reserved>
   /** Stores the answer of a reserved payment that is not sent. */
@@ -148,6 +159,8 @@ export interface Journal {
    * network and state. `own` payers are summed separately.
    */
   dailySums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
+  /** What failed settlements have cost since this moment (ms): their number, and their gas in wei. */
+  reverts(since: number): Promise<{ readonly count: number; readonly burnt: bigint }>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
   /** Sales, debts, repayments and reversals in the order in which they were recorded. */
   ledgerEntries(window: EntryWindow): Promise<readonly LedgerEntry[]>

@@ -8,6 +8,7 @@ import { identify, isGone, retire } from '../../stores/process-identity.ts'
 import { type Command, createGroupCommit } from './group-commit.ts'
 import type { Journal, OpenPayment, Reservation, StoredAnswer } from './journal.ts'
 import { repaidDetail } from './ledger-sql.ts'
+import { PayerLimited } from './payer-limits.ts'
 import { type Move, MOVES, type PaymentState } from './payment-states.ts'
 import type { Change, Store, Written } from './store.ts'
 
@@ -72,9 +73,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     findByIdentifier: (payer, identifier) => finds.write({ kind: 'identifier', key: identifier, size: 0, payer }),
     async reserve(reservation) {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const { done, record, ahead } = await commits.write(reserveChange(reservation, stamp()))
+        const { done, record, ahead, limit = null } = await commits.write(reserveChange(reservation, stamp()))
         // Otherwise another process released it at this very moment, and it can be taken over now.
         if (record !== null && (done || record.state !== 'released')) return { reserved: done, record, ahead }
+        if (limit) throw new PayerLimited(limit)
       }
       throw new Error(`the payment in the way of ${reservation.key} could not be read`)
     },
@@ -93,7 +95,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     settled: (key, attempt, transaction, at) => move(key, attempt, 'settled', settledFields(transaction), { at }),
     settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
-    refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner)),
+    refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner, now())),
     owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
     reversed: (key, attempt, reason) => move(key, attempt, 'reversed', reasonFields(reason)),
     settledAgain: (key, attempt, transaction) => move(key, attempt, 'settledAgain', settledFields(transaction)),
@@ -132,6 +134,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       for (const { state, count } of await store.counts()) counts[state] = count
       return counts
     },
+    reverts: (since) => store.reverts(since),
     events: (key) => store.events(key),
     ledgerEntries: (window) => store.ledgerEntries(window),
     ledgerTotals: (window, own) => store.ledgerTotals(window, own),
@@ -196,6 +199,8 @@ function reserveChange(reservation: Reservation, stamp: Stamp): Change {
     call_id: callId,
     ...(reservation.identifier === null ? {} : { identifier: reservation.identifier }),
     ...(reservation.place === null ? {} : { place: reservation.place }),
+    ...(reservation.payerCode ? { payer_code: reservation.payerCode } : {}),
+    ...(reservation.paysGas ? { pays_gas: 1 } : {}),
     ...stamp,
     detail: storable(callId),
   }
@@ -237,12 +242,17 @@ function settledFields(transaction: string): Fields {
 }
 
 /** @param owner the only one that may release the payment as never sent */
-function refusedFields({ reason, message, transaction, unsent }: RefusedOutcome, owner: string): Fields {
+function refusedFields(
+  { reason, message, transaction, unsent, burnt }: RefusedOutcome,
+  owner: string,
+  at: number,
+): Fields {
   return {
     ...reasonFields(reason),
     detail: storable(`${reason}: ${message}`),
     ...(transaction === undefined ? {} : { transaction_hash: transaction }),
     ...(unsent ? { owned: owner } : {}),
+    ...(burnt === undefined ? {} : { reverted_at: at, burnt: String(burnt) }),
   }
 }
 

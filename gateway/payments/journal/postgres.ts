@@ -4,6 +4,7 @@
  */
 import { DatabaseError, Pool, type PoolClient } from 'pg'
 import { LEDGER_INDEX } from './ledger-sql.ts'
+import { payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
   columns,
@@ -115,6 +116,29 @@ CREATE FUNCTION payments_ahead(text, text, text) RETURNS text VOLATILE LANGUAGE 
   RETURN (${AHEAD});
 END $$;`
 
+/** Why a payer may not make a reservation. `payments_limit` runs it. */
+export const LIMIT = `SELECT ${payerLimitSql({
+  key: '$1::text',
+  payer: '$2::text',
+  network: '$3::text',
+  amount: '$4::numeric',
+  payer_code: '$5::text',
+  at: '$6::bigint',
+})}`
+
+/** Leaves out a reservation that the limits of its payer forbid, once those before it have committed. */
+const LIMITS = `
+CREATE FUNCTION payments_limit(text, text, text, numeric, text, bigint) RETURNS text VOLATILE LANGUAGE plpgsql AS $$ BEGIN
+  RETURN (${LIMIT});
+END $$;
+CREATE OR REPLACE FUNCTION payments_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(new.network || '/' || new.payer, 402));
+  IF new.pays_gas = 1 AND payments_limit(new.key, new.payer, new.network, new.amount, new.payer_code, new.updated_at) IS NOT NULL THEN
+    RETURN NULL;
+  END IF;
+  RETURN new;
+END $$;`
+
 /** Adds the counts of connections that have ended to those of connection 0. */
 const FOLD_COUNTS = `
 WITH ended AS (
@@ -135,7 +159,7 @@ SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
 FROM json_to_recordset($1::json) AS change(
   key text, at bigint, fingerprint text, operation text, route text, network text, asset text, payer text, pay_to text,
   amount numeric, nonce text, valid_after numeric, valid_before numeric, signature text, version integer,
-  price_version text, call_id text, identifier text, place text, owner text, detail text)
+  price_version text, call_id text, identifier text, place text, payer_code text, pays_gas integer, owner text, detail text)
 WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = change.payer AND other.identifier = change.identifier
     AND other.state <> 'released' AND other.key <> change.key)
@@ -146,7 +170,7 @@ const MOVE = `
 ${moveStatement('substring($2::bytea FROM change.body_start FOR change.body_length)')}
 FROM json_to_recordset($1::json) AS change(
   key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
-  transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
+  transaction_hash text, reason text, reverted_at bigint, burnt text, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE ${MAY_MOVE}`
 
 const DELIVER_GROUP = deliverStatement('json_to_recordset($1::json) AS change(key text, at bigint)')
@@ -169,6 +193,11 @@ SELECT ${COLUMNS}, change.key AS wanted FROM json_to_recordset($1::json) AS chan
 JOIN payments ON payments.key = change.key
   OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
 
+const READ_LIMITS = `
+SELECT key, payments_limit(key, payer, network, amount, payer_code, at) AS refusal
+FROM json_to_recordset($1::json) AS change(
+  key text, payer text, network text, amount numeric, payer_code text, at bigint)`
+
 /** Columns that later releases added. */
 const ADDED = {
   identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIER_INDEX}`,
@@ -179,6 +208,8 @@ const ADDED = {
     ALTER TABLE payments ADD CONSTRAINT payments_state_check CHECK
       (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed', 'reversed')) NOT VALID;
     ${WATCHED_INDEXES}`,
+  payer_code: 'ALTER TABLE payments ADD COLUMN payer_code text, ADD COLUMN pays_gas integer',
+  reverted_at: `ALTER TABLE payments ADD COLUMN reverted_at bigint, ADD COLUMN burnt text; ${REVERTED_INDEXES}`,
 } as const
 
 /** Tables that later releases added, with what came along. */
@@ -188,7 +219,10 @@ const ADDED_TABLES = {
 } as const
 
 /** Functions that later releases added, with what came along. */
-const ADDED_FUNCTIONS = { 'payments_ahead(text, text, text)': TURNS } as const
+const ADDED_FUNCTIONS = {
+  'payments_ahead(text, text, text)': TURNS,
+  'payments_limit(text, text, text, numeric, text, bigint)': LIMITS,
+} as const
 
 /** Opens or creates the journal in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
@@ -216,7 +250,12 @@ export async function openPostgres(url: string): Promise<Store> {
         if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return reserve()
         throw error
       })
-      return reservedResults(group, reserved, (wanted) => rows(BLOCKING, [wanted], 'among'))
+      return reservedResults(
+        group,
+        reserved,
+        (wanted) => rows(BLOCKING, [wanted], 'among'),
+        (wanted) => rows(READ_LIMITS, [wanted], 'limits'),
+      )
     },
     // The server rolled back a statement that it reports as failed. A broken connection says nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),

@@ -100,6 +100,11 @@ export function createQueries(dialect: Dialect): StoreQueries {
       const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
       return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
     },
+    async reverts(since) {
+      const rows = await read(`SELECT burnt FROM payments WHERE reverted_at >= ${one}`, since)
+      // Wei are too many for the integers of SQLite.
+      return { count: rows.length, burnt: rows.reduce((sum, row) => sum + BigInt(text(row, 'burnt')), 0n) }
+    },
     events: async (key) =>
       (
         await read(

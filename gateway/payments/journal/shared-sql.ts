@@ -19,7 +19,7 @@ export const columns = (
   body: string,
 ): string => `${inPayments(`key state attempt fingerprint operation route network asset payer
   pay_to amount nonce valid_after valid_before signature version price_version call_id identifier place owner intent
-  transaction_hash reason created_at updated_at settled_at answer_status answer_headers`)},
+  transaction_hash reason payer_code reverted_at created_at updated_at settled_at answer_status answer_headers`)},
   coalesce(payments.delivered_at, (SELECT d.at FROM payment_deliveries d
     WHERE d.payment = payments.id AND d.attempt = payments.attempt)) AS delivered_at,
   ${body} AS answer_body`
@@ -50,6 +50,8 @@ export const RESERVED_COLUMNS = [
   'call_id',
   'identifier',
   'place',
+  'payer_code',
+  'pays_gas',
   'owner',
   'detail',
 ] as const
@@ -96,6 +98,8 @@ export function toRecord(row: Row, given: Row = {}): OpenPayment {
     intent: intent === null ? null : (JSON.parse(textOf(intent, 'intent')) as Intent),
     transaction: at('transaction_hash') as Hex | null,
     reason: at('reason') as string | null,
+    payerCode: at('payer_code') as Hex | null,
+    revertedAt: numberAt('reverted_at'),
     createdAt: Number(at('created_at')),
     updatedAt: Number(at('updated_at')),
     settledAt: numberAt('settled_at'),
@@ -187,6 +191,7 @@ export const moveStatement = (body: string): string => `UPDATE payments SET
   intent = coalesce(change.intent, payments.intent),
   transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
   reason = coalesce(change.reason, payments.reason),
+  reverted_at = coalesce(change.reverted_at, payments.reverted_at), burnt = coalesce(change.burnt, payments.burnt),
   identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   look_at = CASE WHEN change.state IN ('settled', 'reversed') THEN change.at END,

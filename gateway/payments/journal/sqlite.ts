@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
 import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
+import { payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
   columns,
@@ -106,6 +107,25 @@ CREATE TRIGGER payment_answers_change AFTER UPDATE OF digest ON payment_answers 
   DELETE FROM answer_bodies WHERE digest = old.digest;
 END;`
 
+/** What a reservation is checked against: the limits of its payer. A row that they forbid is left out. */
+const LIMITS = `
+ALTER TABLE payments ADD COLUMN payer_code TEXT;
+ALTER TABLE payments ADD COLUMN pays_gas INTEGER;
+ALTER TABLE payments ADD COLUMN reverted_at INTEGER;
+ALTER TABLE payments ADD COLUMN burnt TEXT;
+${REVERTED_INDEXES}
+CREATE TRIGGER payments_limit BEFORE INSERT ON payments
+WHEN new.pays_gas = 1 AND ${payerLimitSql({
+  key: 'new.key',
+  payer: 'new.payer',
+  network: 'new.network',
+  amount: 'new.amount',
+  payer_code: 'new.payer_code',
+  at: 'new.updated_at',
+})} IS NOT NULL BEGIN
+  SELECT raise(IGNORE);
+END;`
+
 /** Longer answers, in bytes, have a row of their own. */
 const MAX_BODY_IN_ROW = 2_000
 
@@ -130,6 +150,7 @@ const STEPS = [
   UNSETTLED_INDEX,
   APART,
   REVERSALS + LEDGER_INDEX,
+  LIMITS,
 ] as const
 const VERSION = STEPS.length
 
@@ -145,8 +166,8 @@ ${TAKEOVER}, (
   SELECT json_group_array(json_array(other.nonce, other.amount, other.valid_before)) FROM payments AS other
   WHERE ${comesAfter('payments.payer', 'payments.network', 'payments.key')}) AS ahead`
 
-const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason
-  answer_status answer_headers body_start body_length apart`.split(/\s+/)
+const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason reverted_at
+  burnt answer_status answer_headers body_start body_length apart`.split(/\s+/)
 
 const changeTable = (names: readonly string[]): string =>
   `(SELECT ${names.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change`
@@ -191,6 +212,16 @@ SELECT ${COLUMNS}, ${field('key')} AS wanted FROM json_each(?) AS change CROSS J
 ON payments.key = ${field('key')}
   OR (payments.payer = ${field('payer')} AND payments.identifier = ${field('identifier')} AND payments.state <> 'released')`
 
+const READ_LIMITS = `
+SELECT ${field('key')} AS key, ${payerLimitSql({
+  key: field('key'),
+  payer: field('payer'),
+  network: field('network'),
+  amount: field('amount'),
+  payer_code: field('payer_code'),
+  at: field('at'),
+})} AS refusal FROM json_each(?)`
+
 /**
  * Opens or creates the journal; ":memory:" keeps it in this process.
  *
@@ -219,6 +250,7 @@ export async function openSqlite(file: string): Promise<Store> {
   const noteAnswer = await answers.prepare(NOTE_ANSWER)
   const storeBody = await answers.prepare(STORE_BODY)
   const readBlocking = await writer.prepare(BLOCKING)
+  const readLimits = await writer.prepare(READ_LIMITS)
   const prepared = new Map<string, Statement>()
   for (const sql of Object.values(findQueries(DIALECT))) prepared.set(sql, await reader.prepare(sql))
   /** Stores a long answer. It runs before MOVE, which leaves the answer out and finds it missing if this had no effect. */
@@ -242,7 +274,7 @@ export async function openSqlite(file: string): Promise<Store> {
         await deliver(fields)
         return deliveredResults(group)
       }
-      return reservedResults(group, await reserve(fields), readBlocking)
+      return reservedResults(group, await reserve(fields), readBlocking, readLimits)
     },
     // After a failed write or sync it is unknown what reached the disk.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',

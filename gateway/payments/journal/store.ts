@@ -6,6 +6,7 @@
 import type { HeldAmount, Journal, OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 import type { Command } from './group-commit.ts'
+import { LIMITED_COLUMNS, type PayerLimit, payerLimitOf } from './payer-limits.ts'
 import { type Row, toAhead, toRecord } from './shared-sql.ts'
 
 /** One row to write. `fields` are columns, as JSON; the body of an answer travels beside them as bytes. */
@@ -21,6 +22,8 @@ export interface Written {
   readonly record: OpenPayment | null
   /** Of a reservation: the unsettled payments of the same payer that it comes after. */
   readonly ahead: readonly HeldAmount[]
+  /** Of a reservation that no row is in the way of: why its payer may not make it. */
+  readonly limit?: PayerLimit | null
 }
 
 type SharedQueries = Pick<
@@ -35,6 +38,7 @@ type SharedQueries = Pick<
   | 'dueForLook'
   | 'lookAgain'
   | 'reversals'
+  | 'reverts'
 >
 
 /** The queries that have the same SQL in both databases. */
@@ -96,12 +100,14 @@ export function deliveredResults(group: readonly Change[]): readonly Written[] {
 /**
  * Results of reservations. `rows` are those that the statement reserved. `readBlocking` finds the rows in the way of the
  * others: it takes their key, payer and identifier as JSON and returns each row with the key that `wanted` it. It runs
- * before the next group is written, so it sees the row that really was in the way.
+ * before the next group is written, so it sees the row that really was in the way. `readLimits` takes what the limits of a
+ * payer depend on, for those that no row is in the way of, and returns `refusal` for each key.
  */
 export async function reservedResults(
   group: readonly Change[],
   rows: readonly Row[],
   readBlocking: (wanted: string) => Promise<readonly Row[]>,
+  readLimits: (wanted: string) => Promise<readonly Row[]>,
 ): Promise<readonly Written[]> {
   const byKey = new Map(rows.map((row) => [row['key'], row]))
   const reserved = new Map(
@@ -122,10 +128,24 @@ export async function reservedResults(
   // A released row blocks nobody: if another payment has the identifier, that one does. Later rows win in the map.
   const ordered = found.toSorted((one, other) => Number(isReleased(other)) - Number(isReleased(one)))
   const blocking = new Map(ordered.map((row) => [row['wanted'], toRecord(row)]))
+  const free = group.filter(
+    ({ key, fields }) =>
+      fields['pays_gas'] === 1 && !reserved.has(key) && (blocking.get(key)?.state ?? 'released') === 'released',
+  )
+  const limited =
+    free.length > 0
+      ? await readLimits(JSON.stringify(free.map(({ fields }) => limitedFields(fields)))).catch(() => [])
+      : []
+  const limits = new Map(limited.map((row) => [row['key'], payerLimitOf(row['refusal'])]))
   return group.map(({ key }) => {
     const own = reserved.get(key)
-    return own ? { done: true, ...own } : { done: false, record: blocking.get(key) ?? null, ahead: [] }
+    if (own) return { done: true, ...own }
+    return { done: false, record: blocking.get(key) ?? null, ahead: [], limit: limits.get(key) ?? null }
   })
+}
+
+function limitedFields(fields: Change['fields']): Readonly<Record<string, string | number | null>> {
+  return Object.fromEntries(LIMITED_COLUMNS.map((column) => [column, fields[column] ?? null]))
 }
 
 function isReleased(row: Row): boolean {

@@ -5,6 +5,7 @@ import type { Outcome } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import {
+  costOf,
   depthOf,
   hasTransfer,
   type ReadOutcome,
@@ -64,7 +65,8 @@ export async function outcomeOfReceipt(
   if (hasTransfer(receipt, network, transfer)) return settledOutcome(transaction, isShallow)
   if (isShallow) return { state: 'pending', transaction }
   const outcome = await outcomeOfLogs(parts, sent)
-  if (outcome.state !== 'pending') return outcome
+  const burnt = costOf(receipt)
+  if (outcome.state !== 'pending') return outcome.state === 'refused' ? { ...outcome, burnt } : outcome
   const refusal = await simulate(transfer)
   if (refusal?.reason === 'invalid_transaction_state') return { state: 'pending', transaction }
   if (refusal === null && isShared) {
@@ -74,7 +76,7 @@ export async function outcomeOfReceipt(
     return awaitOutcome(parts, { ...sent, isShared: false }, tx, 'confirmed')
   }
   const unexplained = { reason: 'invalid_transaction_state', message: 'The transaction failed on the chain.' }
-  return { state: 'refused', ...(refusal ?? unexplained), transaction }
+  return { state: 'refused', ...(refusal ?? unexplained), transaction, burnt }
 }
 
 /** Waits until a payment is in a block, or final. Pending if that takes longer than `confirmSeconds`. Never rejects. */

@@ -6,7 +6,7 @@ import { Client, Pool } from 'pg'
 import sqlite3 from 'sqlite3'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
-import { AHEAD } from '../../../../gateway/payments/journal/postgres.ts'
+import { AHEAD, LIMIT } from '../../../../gateway/payments/journal/postgres.ts'
 import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
 import { INTENT, paymentIn, reservationOf, STEPS, TRANSACTION } from '../../../contracts/journal-payments.ts'
 import { openSchema, type Schema } from '../../../contracts/postgres.ts'
@@ -17,8 +17,17 @@ interface Statement {
   readonly values: readonly unknown[]
 }
 
-/** Indexes of few rows, whatever the number of payments: unfinished payments, debts, answers not yet forgotten. */
-const SMALL = ['payments_open', 'payments_in_debt', 'payments_kept', 'payments_watched', 'payments_reversed']
+/** Indexes of few rows, whatever the number of payments: unfinished payments, debts, answers not yet forgotten, failed settlements. */
+const SMALL = [
+  'payments_open',
+  'payments_in_debt',
+  'payments_kept',
+  'payments_watched',
+  'payments_reversed',
+  'payments_reverted',
+  'payments_reverted_payer',
+  'payments_reverted_code',
+]
 const WINDOW = { from: 1_769_000_000_000, before: 1_769_000_100_000 }
 
 /** Calls every method of the journal but `close`, once at least. */
@@ -26,6 +35,7 @@ async function useEverything(journal: Journal): Promise<void> {
   const named = reservationOf({ identifier: 'order-1' })
   const key = await paymentIn(journal, 'settled', named)
   await journal.reserve(named)
+  await journal.reserve({ ...named, paysGas: true })
   await journal.find(key)
   await journal.findByIdentifier(named.payer, 'order-1')
   await journal.delivered(key)
@@ -50,6 +60,7 @@ async function useEverything(journal: Journal): Promise<void> {
   await journal.counts()
   await journal.dailySums(WINDOW.before, [named.payer])
   await journal.events(key)
+  await journal.reverts(WINDOW.from)
   await journal.ledgerEntries({ ...WINDOW, limit: 10 })
   await journal.ledgerEntries({ ...WINDOW, after: { at: WINDOW.from, id: 1 }, limit: 10 })
   await journal.ledgerTotals(WINDOW, [named.payer])
@@ -140,9 +151,11 @@ describe('every statement of the journal finds its payments by an index', () => 
         await useEveryMethod(journal)
         await journal.close()
       })
-      // Runs in a function of the database.
+      // These run in functions of the database.
       const { network, payer, key } = reservationOf()
       statements.set(AHEAD, { text: AHEAD, values: [payer, network, key] })
+      const limited = [key, payer, network, '5000', '0xc0de', WINDOW.from]
+      statements.set(LIMIT, { text: LIMIT, values: limited })
       const explained = [...statements.values()].filter(touchesPayments)
       expect(explained.length).to.be.greaterThan(15)
       const wrong = await scansOf(schema, explained)
@@ -156,7 +169,7 @@ describe('every statement of the journal finds its payments by an index', () => 
 /** True if a step of SQLite's plan reads no table of payments from end to end. */
 function isIndexedSqlite(step: string, text: string): boolean {
   const scan =
-    /^SCAN (payments|payment_events|payment_answers|payment_deliveries|answer_bodies|other|e|p|d|a|b)\b(?: USING (?:COVERING )?INDEX (\w+))?/.exec(
+    /^SCAN (payments|payment_events|payment_answers|payment_deliveries|answer_bodies|other|past|e|p|d|a|b)\b(?: USING (?:COVERING )?INDEX (\w+))?/.exec(
       step,
     )
   if (scan) return SMALL.includes(scan[2] ?? '') || isNewestFirst(text)

@@ -1,0 +1,97 @@
+/**
+ * How much a payer may owe us in gas: the payments that it may have unsettled at once, and how long it has to wait after
+ * settlements that failed. A transaction that fails costs gas and moves no money, so the limits begin low, grow with each
+ * payment that the payer settles, and shrink with each that fails. The statement that reserves a payment checks them, so they
+ * hold for all processes that share a journal. SQL that both databases share.
+ */
+import { comesAfter } from './shared-sql.ts'
+
+/**
+ * Why a payment was not reserved.
+ * - `reverted`: its transaction has failed before.
+ * - `waiting`: the payer has as many unsettled payments as it may have.
+ * - `cooling`: settlements of the payer, or of payers with the same code, have failed. Over at `until`, in milliseconds since
+ *   the epoch.
+ */
+export type PayerLimit =
+  { readonly reason: 'reverted' | 'waiting' } | { readonly reason: 'cooling'; readonly until: number }
+
+/** A payment was not reserved because of its payer. */
+export class PayerLimited extends Error {
+  readonly limit: PayerLimit
+  constructor(limit: PayerLimit) {
+    super(`the payment is not reserved: ${limit.reason}`)
+    this.name = 'PayerLimited'
+    this.limit = limit
+  }
+}
+
+/** Unsettled payments of a payer that has settled none. Each settled payment allows one more. */
+const FIRST_PAYMENTS = 2
+/** Atomic units of a payer that has settled none. What it has settled is added. A single payment may be larger. */
+const FIRST_VALUE = 20_000_000
+/** How many of a payer's payments are looked at: a bound on the work of one reservation. */
+const MAX_READ = 1_000
+/** How long a failed settlement counts. */
+const REMEMBERED_MS = 86_400_000
+/** How long a payer waits after its first, second, third and fourth failed settlement within a day, and after more. */
+const PAYER_WAITS_MS = [30_000, 120_000, 600_000, 3_600_000, 86_400_000] as const
+/** The same for payers of one code together: one of them may have failed through no fault of the code. */
+const CODE_WAITS_MS = [0, 0, 600_000, 600_000, 3_600_000, 3_600_000, 3_600_000, 3_600_000, 86_400_000] as const
+
+/** SQL of when the wait after the failed settlements of a group is over. */
+const waitEnd = (waits: readonly number[]): string =>
+  `CASE count(*) WHEN 0 THEN 0 ${waits
+    .slice(0, -1)
+    .map((ms, at) => `WHEN ${at + 1} THEN max(past.reverted_at) + ${ms}`)
+    .join(' ')} ELSE max(past.reverted_at) + ${waits.at(-1)} END`
+
+/** The columns of a reservation that the limits depend on. */
+export const LIMITED_COLUMNS = ['key', 'payer', 'network', 'amount', 'payer_code', 'at'] as const
+
+/** SQL of each of them. */
+type Reserved = Readonly<Record<(typeof LIMITED_COLUMNS)[number], string>>
+
+/** SQL of the reason why a payment may not be reserved: null, or the text that `payerLimitOf` reads. */
+export function payerLimitSql({ key, payer, network, amount, payer_code: code, at }: Reserved): string {
+  const own = `(SELECT p.state, p.amount FROM payments AS p WHERE lower(p.payer) = lower(${payer}) ORDER BY p.id LIMIT ${MAX_READ}) AS own`
+  /** How many payments it has settled, up to `most`: reading stops there. */
+  const settled = (most: number): string =>
+    `(SELECT count(*) FROM (SELECT 1 AS one FROM ${own} WHERE own.state = 'settled' LIMIT ${most}) AS counted)`
+  const needed = `((held.number + 1) * (1 + failed.number) - ${FIRST_PAYMENTS})`
+  const value = `(held.total + CAST(${amount} AS numeric))`
+  const since = `past.reverted_at > ${at} - ${REMEMBERED_MS}`
+  return `(SELECT CASE
+    WHEN EXISTS (SELECT 1 FROM payments AS p WHERE p.key = ${key} AND p.reverted_at IS NOT NULL AND p.state = 'released')
+      THEN 'reverted'
+    WHEN failed.until > ${at} THEN 'cooling ' || failed.until
+    WHEN ${code} IS NOT NULL AND ${settled(1)} = 0
+      AND (SELECT ${waitEnd(CODE_WAITS_MS)} FROM payments AS past WHERE past.payer_code = ${code} AND ${since}) > ${at}
+      THEN 'cooling ' || (SELECT ${waitEnd(CODE_WAITS_MS)} FROM payments AS past
+        WHERE past.payer_code = ${code} AND ${since})
+    WHEN held.number = 0 THEN NULL
+    WHEN ${needed} > 0 AND ${needed} > CASE WHEN ${needed} <= 8 THEN ${settled(8)} WHEN ${needed} <= 64 THEN ${settled(64)}
+      ELSE ${settled(MAX_READ)} END THEN 'waiting'
+    WHEN ${value} > ${FIRST_VALUE} AND ${value} > ${FIRST_VALUE} + (
+      SELECT coalesce(sum(CAST(own.amount AS numeric)), 0) FROM ${own} WHERE own.state = 'settled') THEN 'waiting'
+    END
+  FROM (SELECT count(CASE WHEN other.state <> 'answered' THEN 1 END) AS number,
+    coalesce(sum(CASE WHEN other.state <> 'answered' THEN CAST(other.amount AS numeric) END), 0) AS total
+    FROM payments AS other WHERE ${comesAfter(payer, network, key)}) AS held,
+    (SELECT count(*) AS number, ${waitEnd(PAYER_WAITS_MS)} AS until FROM payments AS past
+      WHERE past.payer = ${payer} AND past.network = ${network} AND ${since}) AS failed)`
+}
+
+/** Reads the text of `payerLimitSql`. */
+export function payerLimitOf(text: unknown): PayerLimit | null {
+  if (typeof text !== 'string') return null
+  const [reason, until] = text.split(' ')
+  if (reason === 'cooling') return { reason, until: Number(until) }
+  return { reason: reason as 'reverted' | 'waiting' }
+}
+
+/** Finds the failed settlements of a payer, of a code, and of a stretch of time. All three have few rows. */
+export const REVERTED_INDEXES = `
+CREATE INDEX payments_reverted_payer ON payments (payer, network, reverted_at) WHERE reverted_at IS NOT NULL;
+CREATE INDEX payments_reverted_code ON payments (payer_code, reverted_at) WHERE reverted_at IS NOT NULL;
+CREATE INDEX payments_reverted ON payments (reverted_at) WHERE reverted_at IS NOT NULL;`
