@@ -14,15 +14,16 @@ import { wordProduct } from './live-gateway.ts'
 
 /** Fails in the process whose number is in the query, and otherwise says its number. */
 const MOODY = `import { definePlugin } from 'tollgate/plugin'
-const port = process.env.PORT
-export default definePlugin({ name: 'moody', setup: () => ({ handlers: { getWord: ({ input }) => {
+export default definePlugin({ name: 'moody', setup: ({ settings: { port } }) => ({ handlers: { getWord: ({ input }) => {
   if (input.query.fails === port) throw new Error('moody')
   return { word: port }
-} } }) })
+} } }), settings: { type: 'object', properties: { port: { type: 'string' } } } })
 `
-const CATALOG = wordProduct('moody', {
-  query: { type: 'object', properties: { fails: { type: 'string' } } },
-})
+const CATALOG = wordProduct(
+  'moody',
+  { query: { type: 'object', properties: { fails: { type: 'string' } } } },
+  { settings: { port: 'env:PORT' } },
+)
 /** As docs/operations.md says. */
 const LIMIT = 600
 /**

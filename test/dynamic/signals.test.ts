@@ -154,7 +154,10 @@ function launcherOf({ family }: Running): number {
 }
 
 /** The process that listens, in which plugins run. */
-const gatewayOf = (started: Running): number => childrenOf(launcherOf(started))[0] as number
+const gatewayOf = (started: Running): number =>
+  childrenOf(launcherOf(started)).find((pid) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--as\0gateway'),
+  ) as number
 
 describe('the end of a gateway', function () {
   this.timeout(120_000)

@@ -103,7 +103,7 @@ describe('the storage of request bodies', () => {
   })
 
   it('writes bodies to disk beyond its memory, however many arrive at once and stop', async () => {
-    const storage = open({ arrivingBytes: 1_000_000 })
+    const storage = open({ arrivingBytes: 1_000_000, graceMs: 120_000 })
     const requests = Array.from({ length: 20 }, () => newRequest())
     const arriving = requests.map((request) => storage.receive(request, LIMIT))
     for (const request of requests) request.write(randomBytes(600_000))
