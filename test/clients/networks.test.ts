@@ -154,6 +154,7 @@ describe('a gateway on two chains', function () {
   it('compares the journal with each chain, and reports that the third cannot be read', async () => {
     // Blocks of a public chain are only read at some depth.
     for (const chain of Object.values(shop.chains)) await chain.rpc.call('anvil_mine', '0x20')
+    await until(async () => (await shop.gateway.journal.counts()).submitted === 0, 200)
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, origin: shop.url }
     const response = await ask(`${shop.url}/operator/reconciliation/run`, { method: 'POST', headers })
     const { comparison } = (await json(response)) as {
