@@ -111,6 +111,8 @@ export interface Overrides {
   /** Keeps the databases in memory. */
   readonly inMemory?: boolean
   readonly reconcileSeconds?: number
+  readonly lookSeconds?: number
+  readonly alarmSeconds?: number
   readonly setupSeconds?: number
 }
 
@@ -145,7 +147,9 @@ const STALE_SECONDS = 600
 /** How often the sandbox chain is polled; a local chain costs nothing to read. */
 const LOCAL_POLL_MS = 50
 const COMPARE_SECONDS = 60
-const ALARM_SECONDS = 30
+/** A payment that others sent is found and alarmed within the sum of these two. */
+const LOOK_SECONDS = 10
+const ALARM_SECONDS = 20
 /** How often settled payments that are not final are looked at. */
 const WATCH_SECONDS = 10
 /** Why a token is revoked whose payment a reorganisation has taken back. */
@@ -259,7 +263,19 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   )
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
-  const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
+  const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
+  const operator = await openOperator({
+    config,
+    settlement,
+    stores,
+    editions,
+    metrics,
+    render,
+    lookSeconds,
+    alarmSeconds,
+    log,
+    now: clock.wall,
+  })
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
   const folder = join(config.dataDir, 'bodies')
@@ -318,7 +334,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       watch = await watchCatalog(config, editions, openedAt, log)
       recovery.start(overrides.reconcileSeconds ?? RECOVER_SECONDS)
       finality.start(overrides.reconcileSeconds ?? WATCH_SECONDS)
-      operator.start(overrides.reconcileSeconds)
+      operator.start()
       return addressOf(server, config)
     },
     async close(options) {
@@ -635,6 +651,9 @@ interface OperatorParts {
   readonly editions: Swap
   readonly metrics: Metrics
   readonly render: Render
+  /** How often the newest blocks are looked at, and how often alarms are checked. */
+  readonly lookSeconds: number
+  readonly alarmSeconds: number
   readonly log: Logger
   readonly now: () => Date
 }
@@ -642,14 +661,13 @@ interface OperatorParts {
 interface Operator {
   /** Null if no OPERATOR_TOKEN is configured. */
   readonly console: OperatorConsole | null
-  /** @param alarmSeconds how often alarms are checked */
-  start(alarmSeconds?: number): void
+  start(): void
   stop(): Promise<void>
 }
 
 /** Wires what the operator sees: the funnel, alarms, reconciliation with the chain, and the console. */
 async function openOperator(parts: OperatorParts): Promise<Operator> {
-  const { config, settlement, stores, editions, metrics, render, log, now } = parts
+  const { config, settlement, stores, editions, metrics, render, lookSeconds, alarmSeconds, log, now } = parts
   const { journal, db, lease, prices, revocations } = stores
   const { baseUrl, operatorToken, ownWallets: own } = config
   const settlerHealth = () => settlement.settler.health()
@@ -660,6 +678,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   const alarms = createAlarms({
     journal,
     settlerHealth,
+    ...(reconciliation ? { foreignPayments: reconciliation.foreignSince } : {}),
     products: () => editions.current.status(),
     lease,
     alert,
@@ -697,9 +716,9 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   return {
     console:
       sessions && createOperatorConsole({ sessions, screens, downloads, actions, metrics, render, baseUrl, log }),
-    start(alarmSeconds = ALARM_SECONDS) {
+    start() {
       funnel.start()
-      reconciliation?.start(COMPARE_SECONDS)
+      reconciliation?.start(COMPARE_SECONDS, lookSeconds)
       alarms.start(alarmSeconds)
     },
     async stop() {

@@ -1,7 +1,7 @@
 /** One gateway process: creates the gateway, listens, and obeys signals and the process that started it. */
 import { resolve } from 'node:path'
 import { readConfig } from './config/config.ts'
-import { recipientsOf } from './config/pay-to.ts'
+import { ONE_JOURNAL, recipientsOf } from './config/pay-to.ts'
 import { createGateway, type Gateway } from './compose.ts'
 import { simplest } from './documents/listed-operations.ts'
 import { isCopiedCode } from './editions/code-copies.ts'
@@ -53,7 +53,8 @@ function welcome({ config, settlement, current }: Gateway, address: string, work
     `  data     ${config.dataMode}`,
     ...recipientsOf(settlement).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
   ]
-  if (settlement.sandbox)
+  if (!settlement.sandbox) lines.push(`           ${ONE_JOURNAL}`)
+  else
     lines.push(
       `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
       `  buyer    ${settlement.sandbox.buyer.address}`,

@@ -2,7 +2,9 @@
 import type { Catalog } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
-import { ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
+import { SANDBOX } from '../gateway/config/settlement.ts'
 import { readFlags, reportError } from './command-line.ts'
 
 const USAGE = `npm run check [-- --json]
@@ -32,16 +34,22 @@ function table(catalog: Catalog): string {
     .join('\n')
 }
 
-function asText(catalog: Catalog | null, issues: readonly Issue[]): string {
+function asText(catalog: Catalog | null, issues: readonly Issue[], notes: readonly string[]): string {
   const lines = catalog ? [table(catalog), ''] : []
   if (catalog)
     lines.push(
       `${catalog.operations.size} operations of ${catalog.products.length} products, catalog ${catalog.version}`,
     )
+  lines.push(...notes)
   if (issues.length === 0) return [...lines, 'No errors.'].join('\n')
   lines.push(`${issues.length} ${issues.length === 1 ? 'error' : 'errors'}:`)
   for (const issue of issues) lines.push(`  ${lineOf(issue)} [${issue.rule}]`)
   return lines.join('\n')
+}
+
+/** What an operator should know although nothing is wrong. */
+function notesOn({ network, payTo }: Config): readonly string[] {
+  return network === SANDBOX ? [] : [`Paid to ${payTo}. ${ONE_JOURNAL}`]
 }
 
 function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
@@ -63,9 +71,10 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
-  const { edition, issues, close } = await openCatalog(readConfig())
+  const config = readConfig()
+  const { edition, issues, close } = await openCatalog(config)
   const catalog = edition?.catalog ?? null
-  process.stdout.write(`${(values.json ? asJson : asText)(catalog, issues)}\n`)
+  process.stdout.write(`${values.json ? asJson(catalog, issues) : asText(catalog, issues, notesOn(config))}\n`)
   await close()
   return issues.length === 0 ? 0 : 1
 }

@@ -1,18 +1,22 @@
 /**
  * Alarms for problems that must not wait for the next reconciliation: failing settlements, payments that stay pending, a
- * settler that cannot settle, debts, and products that do not answer. An alarm sends an alert when it is raised and when
- * something new joins it, and stays raised until its cause is gone.
+ * settler that cannot settle, debts, payments that a reorganisation reversed or that others sent, and products that do not
+ * answer. An alarm sends an alert when it is raised and when something new joins it, and stays raised until its cause is
+ * gone.
  */
+import { ONE_JOURNAL } from '../config/pay-to.ts'
 import type { Journal } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
 import type { SendAlert } from './alert-webhook.ts'
+import type { Row } from './reconciliation/findings.ts'
 
 const ALARMS = [
   'settling.failing',
   'settling.impossible',
   'payments.stale',
   'payments.reversed',
+  'payments.foreign',
   'ledger.owed',
   'products.down',
 ] as const
@@ -41,6 +45,8 @@ export interface Alarms {
 export interface AlarmParts {
   readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'reversals'>
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
+  /** Payments to us that others sent, found since this moment (ms), at most `limit`. Absent: nobody looks for them. */
+  readonly foreignPayments?: (since: number, limit: number) => Promise<readonly ForeignPayment[]>
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
   /** Of several processes that share a journal, only the one that holds the lease checks it. */
   readonly lease: Pick<Lease, 'hold'>
@@ -50,6 +56,9 @@ export interface AlarmParts {
   readonly log: Logger
   readonly now: () => Date
 }
+
+/** A payment that another gateway or a stranger sent to the chain. */
+export type ForeignPayment = Pick<Row, 'sender' | 'transaction'>
 
 /** The last settlements that the failure rate is computed from. */
 const WINDOW_MS = 600_000
@@ -62,6 +71,8 @@ const LEASE = 'gateway/alarms'
 const MAX_LISTED = 100
 /** How long a reversed payment keeps its alarm raised. It ends earlier if the payment is mined again. */
 const REVERSED_MS = 7 * 86_400_000
+/** How long payments that others sent keep their alarm raised. */
+const FOREIGN_MS = 86_400_000
 
 /** What a check found: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
@@ -76,7 +87,7 @@ interface Outcomes {
 
 /** Creates the alarms. None is raised before the first check. */
 export function createAlarms(parts: AlarmParts): Alarms {
-  const { journal, settlerHealth, products, lease, alert, onChecked, log, now } = parts
+  const { journal, settlerHealth, foreignPayments, products, lease, alert, onChecked, log, now } = parts
   let outcomes: Outcomes[] = []
   const raised = new Map<AlarmName, Alarm>()
   /** What each raised alarm has sent alerts about. */
@@ -112,6 +123,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
     await update('products.down', downProducts(products()))
     await update('payments.stale', holdsLease ? await stalePayments(journal, now()) : null)
     await update('payments.reversed', holdsLease ? await reversedPayments(journal, now()) : null)
+    await update('payments.foreign', holdsLease ? await paymentsOfOthers(foreignPayments, now()) : null)
     await update('ledger.owed', holdsLease ? await owedPayments(journal) : null)
     onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
     return [...raised.values()]
@@ -185,6 +197,17 @@ async function reversedPayments(journal: Pick<Journal, 'reversals'>, now: Date):
   return reversed.length === 0 ? null : { message, about: reversed.map(({ key }) => key) }
 }
 
-function paymentsAre(count: number): string {
+async function paymentsOfOthers(find: AlarmParts['foreignPayments'], now: Date): Promise<Finding> {
+  const found = (await find?.(now.getTime() - FOREIGN_MS, MAX_LISTED)) ?? []
+  const senders = [...new Set(found.map(({ sender }) => sender ?? 'an unknown account'))]
+  const message =
+    `${paymentsAre(found.length, MAX_LISTED)} settled within a day by transactions that this gateway did not send, but ` +
+    `${senders.join(', ')}: another gateway with a journal of its own, or a stranger. ${ONE_JOURNAL}`
+  return found.length === 0 ? null : { message, about: senders }
+}
+
+/** @param most the count is at least this many if it reaches it */
+function paymentsAre(count: number, most = Number.POSITIVE_INFINITY): string {
+  if (count >= most) return `${count} payments or more are`
   return count === 1 ? '1 payment is' : `${count} payments are`
 }

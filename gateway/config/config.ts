@@ -9,7 +9,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { violationsOf } from '../validation/json-schema.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, processEnvironment } from './environment.ts'
-import { type NetworkConfig, networkIssues, networkConfigs, networkNames, ownVariables, SANDBOX } from './settlement.ts'
+import {
+  type NetworkConfig,
+  networkIssues,
+  networkConfigs,
+  networkNames,
+  ownVariables,
+  SANDBOX,
+  strictIssues,
+} from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
 import { PROJECT_ROOT } from './project-root.ts'
 
@@ -48,6 +56,8 @@ export interface Config extends NetworkConfig {
   readonly dataMode: DataMode
   /** The most payments per transaction; 1 settles each on its own. Null: as the settler of the network chooses. */
   readonly settleBatch: number | null
+  /** Whether a payment that others send is owed to its payer instead of buying an answer. */
+  readonly isStrict: boolean
   /** Factories whose wallets may pay before they are deployed. */
   readonly walletFactories: readonly Hex[]
   /** From this amount on, in atomic units, two nodes must say the same about a settlement. */
@@ -137,6 +147,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     ...leading,
     networks,
     settleBatch: values['SETTLE_BATCH'] === undefined ? null : Number(values['SETTLE_BATCH']),
+    isStrict: text('SETTLEMENT') === 'strict',
     walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
     twoNodesFrom: BigInt(Math.round(Number(values['TWO_NODES_FROM_USD']) * 1e6)),
     allowShallowPlans: values['ALLOW_SHALLOW_PLANS'] === true,
@@ -223,6 +234,7 @@ function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
   const { known, issues: fileIssues } = knownNetworks(config.catalogDir)
   if (fileIssues.length > 0) return [...issues, ...fileIssues]
   issues.push(...networkIssues(config.networks, known, describe))
+  if (config.isStrict) issues.push(...strictIssues(config.networks))
   const isReal = config.networks.some(({ network }) => known.some(({ name, isTest }) => name === network && !isTest))
   if (isReal && config.dataMode !== 'online' && !sampleSalesAllowed)
     issues.push(

@@ -16,3 +16,6 @@ export interface Recipients extends Recipient {
 export function recipientsOf({ network, payTo, others = [] }: Recipients): readonly [Recipient, ...Recipient[]] {
   return [{ network, payTo }, ...others]
 }
+
+/** What an operator has to know about PAY_TO. Two journals would each take a transfer for their own sale. */
+export const ONE_JOURNAL = 'One PAY_TO needs one journal: gateways that share it must share DATABASE_URL.'

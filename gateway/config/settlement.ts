@@ -131,6 +131,17 @@ export function networkIssues(
   })
 }
 
+/** Lists the networks on which SETTLEMENT=strict cannot work, because facilitators settle there. */
+export function strictIssues(configs: readonly NetworkConfig[]): readonly string[] {
+  return configs.flatMap(({ network, settleRpcUrl, facilitatorUrls }) =>
+    settleRpcUrl !== null || facilitatorUrls.length === 0
+      ? []
+      : [
+          `SETTLEMENT is strict, and ${network} is settled by a facilitator: nobody can tell for whom a facilitator sent a transaction. Set SETTLE_RPC_URL and SETTLE_KEY, or SETTLEMENT=any.`,
+        ],
+  )
+}
+
 /** The settings of worker `nth`, from 0: it pays gas with a key that no other worker uses. */
 export function ofWorker(settings: NetworkConfig, nth: number): NetworkConfig {
   return { ...settings, nth, settleKey: settings.settleKeys[nth] ?? null }

@@ -110,6 +110,10 @@ export type Outcome =
       readonly provisional?: true
       /** The final outcome, once it is certain or the settler stops watching. Never rejects. */
       readonly later?: Promise<Outcome>
+      /** The account that sent the transaction, if it is none of ours: another gateway's, or a stranger's. */
+      readonly foreignSender?: Hex
+      /** The transaction is not ours, and the operator chose that such a payment buys nothing: it is a debt. */
+      readonly isOwed?: true
     }
   | {
       readonly state: 'refused'

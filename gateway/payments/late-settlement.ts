@@ -6,6 +6,7 @@
 import { ServiceError } from '../errors.ts'
 import type { Hex } from '../config/networks.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
+import { isSettledByOthers, OWED_ELSEWHERE } from './foreign-settlement.ts'
 import type { Journal, PaymentRecord } from './journal/journal.ts'
 
 type LateJournal = Pick<Journal, 'settledLate' | 'owed'>
@@ -29,11 +30,13 @@ export async function recordLateSettlement(
   return true
 }
 
-/** The error for a buyer who paid and whose answer is lost. */
-export function owedError(transaction: Hex | null): ServiceError {
+/** The error for a buyer who paid and gets no answer. */
+export function owedError({ transaction, reason }: Pick<PaymentRecord, 'transaction' | 'reason'>): ServiceError {
   return new ServiceError(
     'payment_already_used',
-    'This payment was settled and its answer is lost. It is recorded as a debt to you. Contact the operator.',
+    isSettledByOthers({ reason })
+      ? OWED_ELSEWHERE
+      : 'This payment was settled and its answer is lost. It is recorded as a debt to you. Contact the operator.',
     { fields: { transaction } },
   )
 }
@@ -50,6 +53,13 @@ export async function assertNotSettledLate(
   const record = await journal.find(key)
   if (!mayStillSettle(record)) return
   const outcome = await settler.status(record, { maySend: false })
-  if (outcome.state !== 'settled' || outcome.provisional) return
-  if (await recordLateSettlement(journal, record, outcome.transaction)) throw owedError(outcome.transaction)
+  if (outcome.state !== 'settled') return
+  const { transaction, provisional } = outcome
+  if (provisional)
+    throw new ServiceError(
+      'settlement_pending',
+      'This payment was settled after all, and is not final yet. Repeat this request with the same payment; do not sign a new one.',
+      { fields: { transaction } },
+    )
+  if (await recordLateSettlement(journal, record, transaction)) throw owedError({ transaction, reason: null })
 }

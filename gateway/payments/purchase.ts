@@ -10,6 +10,7 @@ import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
+import { foreignNote, OWED_ELSEWHERE, oweForeignSettlement } from './foreign-settlement.ts'
 import type { Connection } from './presented-payment.ts'
 import type { PaymentInProgress, PaymentsInProgress } from './payments-in-progress.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
@@ -44,11 +45,16 @@ export interface Purchase {
   release(error: unknown): Promise<void>
 }
 
-/** The 402 or 503 of a settlement that did not succeed, with its receipt. */
+/** The 402 or 503 of a settlement that did not succeed, or bought nothing, with its receipt. */
 export class SettlementError extends ServiceError {
   readonly receipt: Receipt
 
-  constructor(code: 'settlement_failed' | 'settlement_pending', message: string, reason: string, receipt: Receipt) {
+  constructor(
+    code: 'settlement_failed' | 'settlement_pending' | 'payment_already_used',
+    message: string,
+    reason: string,
+    receipt: Receipt,
+  ) {
     const headers = code === 'settlement_pending' ? { 'retry-after': '2' } : {}
     super(code, message, { reason, headers, fields: { transaction: receipt.transaction } })
     this.receipt = receipt
@@ -198,11 +204,17 @@ export async function finishSettlement(
     receiptOf(record, requirements.network, payment.envelope.version, transaction, reason)
   switch (outcome.state) {
     case 'settled': {
-      const { transaction, provisional = false } = outcome
-      if (provisional && wait === 'confirmed') throw pendingError(receipt(transaction, 'settlement_pending'))
+      const { transaction, provisional = false, foreignSender, isOwed = false } = outcome
+      if (provisional && (wait === 'confirmed' || isOwed))
+        throw pendingError(receipt(transaction, 'settlement_pending'))
       const current = provisional
         ? ({ ...record, state: 'submitted', answer, transaction } as const)
-        : await settledRecord(parts, { ...record, answer }, transaction)
+        : await settledRecord(parts, { ...record, answer }, transaction, foreignSender)
+      if (isOwed) {
+        await oweForeignSettlement(journal, record, foreignSender)
+        const reason = 'invalid_transaction_state'
+        throw new SettlementError('payment_already_used', OWED_ELSEWHERE, reason, receipt(transaction, reason))
+      }
       const paid = { ...answer, receipt: receipt(transaction), record: current }
       work.finish({ result: paid }, { keepHold: provisional })
       if (provisional) void recordLater(parts, record, outcome.later)
@@ -230,9 +242,10 @@ async function settledRecord(
   { journal, log, now }: PurchaseParts,
   record: PaymentRecord,
   transaction: Hex,
+  foreignSender: Hex | undefined,
 ): Promise<PaymentRecord> {
   const settledAt = now().getTime()
-  if (await recordSettlement(journal, log, record, transaction, settledAt))
+  if (await recordSettlement(journal, log, record, transaction, foreignSender, settledAt))
     return { ...record, state: 'settled', transaction, settledAt, updatedAt: settledAt }
   return (await journal.find(record.key)) ?? record
 }
@@ -240,6 +253,7 @@ async function settledRecord(
 /**
  * Records in the journal that a payment is settled, and logs the sale: one line per settled payment. Returns false
  * without logging if another process has recorded it.
+ * @param foreignSender who sent the transaction, if it is none of ours
  * @param at milliseconds since the epoch; now if absent
  */
 export async function recordSettlement(
@@ -247,10 +261,12 @@ export async function recordSettlement(
   log: Logger,
   record: PaymentRecord,
   transaction: Hex,
+  foreignSender: Hex | undefined,
   at?: number,
 ): Promise<boolean> {
   const { key, attempt, callId, operation, amount, payer, network } = record
-  if (!(await journal.settled(key, attempt, transaction, at))) return false
+  const reason = foreignSender === undefined ? undefined : foreignNote(foreignSender)
+  if (!(await journal.settled(key, attempt, transaction, at, reason))) return false
   log.info({ call: callId, operation, amount: String(amount), payer, network, transaction }, 'payment settled')
   return true
 }
@@ -266,7 +282,7 @@ async function recordLater(
   if (isFinal) inProgress.releaseHold(payment)
   try {
     if (outcome?.state === 'settled' && !outcome.provisional)
-      await recordSettlement(journal, log, record, outcome.transaction)
+      await recordSettlement(journal, log, record, outcome.transaction, outcome.foreignSender)
     if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.

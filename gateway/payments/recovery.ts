@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { BLOCK_TIME_LAG_SECONDS } from './payments-in-progress.ts'
+import { oweForeignSettlement } from './foreign-settlement.ts'
 import { recordSettlement } from './purchase.ts'
 
 export interface RecoveryParts {
@@ -142,7 +143,12 @@ async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Prom
   const outcome = await settler.status(payment)
   if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
   if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
-  if (!(await recordSettlement(journal, log, payment, outcome.transaction))) return 'waiting'
+  const { transaction, foreignSender, isOwed } = outcome
+  if (!(await recordSettlement(journal, log, payment, transaction, foreignSender))) return 'waiting'
+  if (isOwed) {
+    await oweForeignSettlement(journal, payment, foreignSender)
+    return 'owed'
+  }
   return payment.answer === null ? recordDebt(parts, payment) : 'settled'
 }
 

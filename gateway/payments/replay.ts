@@ -169,7 +169,7 @@ async function finishRecord(
   const { methods, journal, log, settler, inProgress, now } = parts
   const { payment, connection } = presented
   const { answer } = record
-  if (record.state === 'owed') throw owedError(record.transaction)
+  if (record.state === 'owed') throw owedError(record)
   if (record.state === 'reversed') {
     const { network } = methodOf(methods, record.network)
     throw reversedError(receiptOf(record, network, payment.envelope.version, '', 'invalid_transaction_state'))

@@ -8,11 +8,19 @@ const root = resolve(import.meta.dirname, '../..')
 
 /** Runs `npm run check` on a catalog of these documents. */
 function check(documents: Readonly<Record<string, unknown>>, ...flags: readonly string[]) {
+  return checkWith(documents, {}, ...flags)
+}
+
+function checkWith(
+  documents: Readonly<Record<string, unknown>>,
+  environment: Readonly<Record<string, string>>,
+  ...flags: readonly string[]
+) {
   const catalog = openCatalog(documents)
   try {
     return spawnSync(process.execPath, ['--import', 'tsx', join(root, 'scripts/check.ts'), ...flags], {
       encoding: 'utf8',
-      env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS },
+      env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS, ...environment },
     })
   } finally {
     catalog.close()
@@ -79,6 +87,15 @@ describe('npm run check', () => {
     expect(stdout).to.match(/3 operations of 2 products, catalog [0-9a-f]{16}\nNo errors\./)
     expect(stdout).not.to.contain('getGoldColumns')
     expect(status).to.equal(0)
+  })
+
+  it('says that one PAY_TO needs one journal, unless money is not real', () => {
+    const payTo = `0x${'5b'.repeat(20)}`
+    const settler = { SETTLE_RPC_URL: 'http://127.0.0.1:1', SETTLE_KEY: `0x${'1'.padStart(64, '0')}` }
+    const production = checkWith({ 'gold.json': gold() }, { NETWORK: 'base-sepolia', PAY_TO: payTo, ...settler })
+    expect(production.stdout).to.contain(`Paid to ${payTo}. One PAY_TO needs one journal`)
+    expect(production.status).to.equal(0)
+    expect(check({ 'gold.json': gold() }).stdout).to.not.contain('journal')
   })
 
   it('reports errors of eight kinds at once, each with its file and position', () => {

@@ -1,6 +1,7 @@
 /** Decides the bucket of a transfer or a payment from the journal's record and the chain's log. Pure functions. */
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
+import { isSettledByOthers } from '../../payments/foreign-settlement.ts'
 
 /**
  * matched: the journal and the chain agree. pending: not final yet. missing: settled in the journal, not on the chain.
@@ -24,6 +25,8 @@ export interface Transfer {
   readonly amount: bigint | null
   /** Nonce of the authorization it used; null for a plain transfer, undefined if the receipt cannot be read. */
   readonly nonce: Hex | null | undefined
+  /** The account that sent the transaction; null if the receipt does not say. */
+  readonly sender: Hex | null
 }
 
 export interface Verdict {
@@ -33,18 +36,35 @@ export interface Verdict {
 
 /** Returns the bucket of a transfer. `payment` is the journal's record with the same payer and nonce, if any. */
 export function bucketOfTransfer(
-  { amount, nonce, transaction }: Transfer,
+  { amount, nonce, transaction, sender }: Transfer,
   payment: Pick<PaymentRecord, 'state' | 'amount' | 'transaction'> | null,
 ): Verdict {
   if (amount === null || nonce === undefined) return { bucket: 'unreadable', note: 'the log cannot be read' }
   if (nonce === null) return { bucket: 'unknown', note: 'a transfer without an authorization' }
-  if (!payment) return { bucket: 'unknown', note: 'an authorization that is not in the journal' }
+  if (!payment) return { bucket: 'unknown', note: `an authorization that is not in the journal, sent by ${sender}` }
   const { state } = payment
   if (state === 'submitted') return { bucket: 'pending', note: 'the journal has it as submitted' }
   if (state !== 'settled' && state !== 'owed') return { bucket: 'unknown', note: `the journal says ${state}` }
   if (payment.amount !== amount) return { bucket: 'amount_differs', note: `the journal says ${payment.amount}` }
   const isSame = payment.transaction?.toLowerCase() === transaction.toLowerCase()
   return { bucket: 'matched', note: isSame ? '' : `the journal names transaction ${payment.transaction}` }
+}
+
+/**
+ * Whether a transfer used an authorization and was sent by others than the processes that share this journal: by another
+ * gateway with a journal of its own, or by a stranger. Facilitators send with accounts that nobody knows, so a payment
+ * that the journal gave to one counts as ours.
+ * @param ours accounts that are known to send our transactions, in lower case
+ */
+export function isSentByOthers(
+  { nonce, transaction, sender }: Transfer,
+  payment: Pick<PaymentRecord, 'intent' | 'reason'> | null,
+  ours: ReadonlySet<string>,
+): boolean {
+  if (!nonce || sender === null) return false
+  if (!payment || payment.intent === null || isSettledByOthers(payment)) return true
+  if (payment.intent.kind !== 'chain' || ours.has(sender.toLowerCase())) return false
+  return payment.intent.transaction?.toLowerCase() !== transaction.toLowerCase()
 }
 
 /** How far the chain was read; times in milliseconds since the epoch. */

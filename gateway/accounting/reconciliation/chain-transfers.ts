@@ -52,6 +52,7 @@ function transferOf(log: PlacedLog, receipt: TransactionReceipt | null): Transfe
     from: `0x${(topics[1] ?? '').slice(-40)}`,
     amount: /^0x[0-9a-f]{64}$/i.test(data) ? BigInt(data) : null,
     nonce: nonceOf(log, receipt),
+    sender: receipt?.from ?? null,
   }
 }
 

@@ -7,12 +7,13 @@ import type { Hex, Network } from '../../config/networks.ts'
 import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
 import { BLOCKS_PER_REQUEST, LOOK_BACK_BLOCKS } from '../../methods/exact-evm/authorization-outcome.ts'
 import { quantity, type Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
+import type { EvmIntent } from '../../methods/exact-evm/settlement-intent.ts'
 import { mayStillSettle, recordLateSettlement as recordLateDebt } from '../../payments/late-settlement.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { SendAlert } from '../alert-webhook.ts'
-import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, type Transfer } from './buckets.ts'
+import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, isSentByOthers, type Transfer } from './buckets.ts'
 import { readTransfers } from './chain-transfers.ts'
 import { type Findings, type Row, rowToJson } from './findings.ts'
 
@@ -62,6 +63,7 @@ const DEPTH = 12
 const GRACE_SECONDS = 300
 const READS_PER_RUN = 500
 const MAX_RECHECKED = 1_000
+const MAX_PENDING = 100
 const DOUBTFUL = ['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'] as const
 const MAX_JUDGED_PER_RUN = 50_000
 /** The clocks of processes may differ, so payments settled this recently are judged again by the next run. */
@@ -70,13 +72,23 @@ const OVERLAP_MS = 3_600_000
 const RECHECK_MS = 86_400_000
 const MAX_ALERTED_PER_RUN = 100
 
+/** Compares the journal with one chain or several. */
+export interface Compare {
+  (): Promise<Comparison>
+  /**
+   * Reads only the newest blocks, those that may still be replaced included, and alerts what it finds. It is cheap, so
+   * that a payment which others have sent is found within seconds. Throws RpcError if the chain cannot be read.
+   */
+  look(): Promise<void>
+}
+
 /** Creates the comparison of one recipient, with the settings that suit a local or a public chain. */
 export function comparisonOf({
   rpcUrl,
   isLocal,
   own,
   ...parts
-}: ComparedRecipient & SharedParts & { readonly own: readonly string[] }): () => Promise<Comparison> {
+}: ComparedRecipient & SharedParts & { readonly own: readonly string[] }): Compare {
   return createComparison({
     ...parts,
     rpc: createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log }),
@@ -88,7 +100,7 @@ export function comparisonOf({
 }
 
 /** Creates the comparison of one recipient. Each run reads what is new and checks again what was in doubt. */
-export function createComparison(parts: ComparisonParts): () => Promise<Comparison> {
+export function createComparison(parts: ComparisonParts): Compare {
   const { network, journal, findings, log, now } = parts
   /** An outage is alerted once, when it begins. */
   let wasReadable = true
@@ -106,7 +118,14 @@ export function createComparison(parts: ComparisonParts): () => Promise<Comparis
     return reason
   }
 
-  return async () => {
+  async function look(): Promise<void> {
+    await readNewBlocks(parts)
+    await readTail(parts)
+    await judgePending(parts)
+    await alertFindings(parts)
+  }
+
+  async function compare(): Promise<Comparison> {
     let failure: unknown = null
     let read: ReadBlocks | null = null
     let waiting = 0
@@ -130,6 +149,8 @@ export function createComparison(parts: ComparisonParts): () => Promise<Comparis
     if (unreadable !== null) buckets.unreadable += 1
     return { at: now(), readTo: read?.block ?? null, unreadable, buckets }
   }
+
+  return Object.assign(compare, { look })
 }
 
 interface ReadBlocks {
@@ -150,6 +171,7 @@ async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null>
   const head = Number(await rpc.call<Hex>('eth_blockNumber')) - depth
   if (head < 0) return null
   let cursor = await findings.cursor(id)
+  const isFirst = !cursor
   if (!cursor) {
     const block = lookBack === null ? 0 : Math.max(0, head - lookBack)
     cursor = { id, block, judged: lookBack === null ? 0 : await timeOf(rpc, block) }
@@ -158,11 +180,29 @@ async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null>
   let next = cursor.block
   for (let reads = 0; next <= head && reads < READS_PER_RUN; reads++) {
     const to = Math.min(next + BLOCKS_PER_REQUEST - 1, head)
-    await findings.put(await readRows(parts, next, to), { id, block: to + 1, judged })
+    // Only the newest blocks can have been read before, when they were not final.
+    const instead = isFirst || to < head ? undefined : { network: parts.network.caip2, from: next, to }
+    await findings.put(await readRows(parts, next, to), { id, block: to + 1, judged }, instead)
     next = to + 1
   }
   const block = next - 1
   return block < 0 ? null : { block, time: await timeOf(rpc, block), judged }
+}
+
+/**
+ * Reads the blocks that the chain may still replace for payments that others have sent. They are read again once they are
+ * deep; what a reorganisation has removed by then is forgotten.
+ */
+async function readTail(parts: ComparisonParts): Promise<void> {
+  const { rpc, findings, depth } = parts
+  if (depth === 0) return
+  const head = Number(await rpc.call<Hex>('eth_blockNumber'))
+  // A chain that is younger than this depth has no cursor yet.
+  const from = (await findings.cursor(cursorId(parts)))?.block ?? Math.max(0, head - depth)
+  if (head < from || head - from >= BLOCKS_PER_REQUEST) return
+  const rows = await readRows(parts, from, head, false)
+  const foreign = rows.filter(({ isForeign }) => isForeign)
+  if (foreign.length > 0) await findings.put(foreign)
 }
 
 async function timeOf(rpc: Rpc, block: number): Promise<number> {
@@ -170,20 +210,65 @@ async function timeOf(rpc: Rpc, block: number): Promise<number> {
   return Number(timestamp) * 1000
 }
 
-/** Returns one row per transfer in a range of blocks, both ends included. */
-async function readRows(parts: ComparisonParts, from: number, to: number): Promise<Row[]> {
+/**
+ * Returns one row per transfer in a range of blocks, both ends included.
+ * @param isFinal whether these blocks are deep enough to record a debt
+ */
+async function readRows(parts: ComparisonParts, from: number, to: number, isFinal = true): Promise<Row[]> {
   const transfers = await readTransfers(parts.rpc, parts.network, parts.payTo, { from, to })
-  return Promise.all(transfers.map((transfer) => rowOfTransfer(parts, transfer)))
+  const records = await Promise.all(
+    transfers.map(async (transfer) => {
+      const { from: payer, nonce } = transfer
+      const record = nonce ? await parts.journal.find(paymentKey(parts.network, payer, nonce)) : null
+      return isFinal ? recordLateSettlement(parts, transfer, record) : record
+    }),
+  )
+  const ours = sendersOf(records)
+  return transfers.map((transfer, at) => rowOfTransfer(parts, transfer, records[at] ?? null, ours))
 }
 
-async function rowOfTransfer(parts: ComparisonParts, transfer: Transfer): Promise<Row> {
-  const { network, journal, own, now } = parts
-  const { from: payer, nonce, transaction, logIndex, block, amount } = transfer
+/** Judges transfers again whose payments had not settled when they were read, by the journal alone. */
+async function judgePending(parts: ComparisonParts): Promise<void> {
+  const { findings, journal, network } = parts
+  const pending = (await findings.list(['pending'], MAX_PENDING, network.caip2)).filter(
+    ({ payment }) => payment !== null,
+  )
+  const records = await Promise.all(pending.map(({ payment }) => journal.find(payment ?? '')))
+  const ours = sendersOf(records)
+  const judged = pending.map((row, at): Row => {
+    const record = records[at] ?? null
+    const transfer = transferOf(row)
+    return { ...row, ...bucketOfTransfer(transfer, record), isForeign: isSentByOthers(transfer, record, ours) }
+  })
+  const changed = judged.filter(({ bucket }) => bucket !== 'pending')
+  if (changed.length > 0) await findings.put(changed)
+}
+
+/** The transfer of a row that has a payment. */
+function transferOf({ id, transaction, block, payer, amount, payment, sender }: Row): Transfer {
+  const nonce = payment?.split('/').at(-1) as Hex
+  const logIndex = Number(id.split('/').at(-1))
+  return { transaction: transaction as Hex, logIndex, block: block ?? 0, from: payer, amount, nonce, sender }
+}
+
+/** The accounts that sent the transactions of these payments, in lower case: several workers have one each. */
+function sendersOf(records: readonly (PaymentRecord | null)[]): ReadonlySet<string> {
+  const senders = records.map((record) => (record?.intent as EvmIntent | null | undefined) ?? null)
+  return new Set(senders.flatMap((intent) => (intent?.kind === 'chain' ? [intent.sender.toLowerCase()] : [])))
+}
+
+function rowOfTransfer(
+  { network, own, now }: ComparisonParts,
+  transfer: Transfer,
+  record: PaymentRecord | null,
+  ours: ReadonlySet<string>,
+): Row {
+  const { from: payer, nonce, transaction, logIndex, block, amount, sender } = transfer
   const payment = nonce ? paymentKey(network, payer, nonce) : null
-  const record = payment === null ? null : await recordLateSettlement(parts, transfer, await journal.find(payment))
   const { bucket, note } = bucketOfTransfer(transfer, record)
   const isOwn = own.has(payer.toLowerCase())
-  const place = { network: network.caip2, transaction, block, payer, amount, payment, isOwn }
+  const isForeign = isSentByOthers(transfer, record, ours)
+  const place = { network: network.caip2, transaction, block, payer, amount, payment, isOwn, sender, isForeign }
   return { id: `${transaction}/${logIndex}`, bucket, note, ...place, at: now().getTime() }
 }
 
@@ -251,9 +336,20 @@ function missingRow({ network, own, now }: ComparisonParts, payment: PaymentReco
   const { key, payer, amount, transaction } = payment
   const isOwn = own.has(payer.toLowerCase())
   const note = transaction === null ? reason : `${reason} (${transaction})`
-  const place = { network: network.caip2, transaction: null, block: null, payer, amount, payment: key, isOwn }
+  const place = {
+    network: network.caip2,
+    transaction: null,
+    block: null,
+    payer,
+    amount,
+    payment: key,
+    isOwn,
+    ...NO_SENDER,
+  }
   return { id: key, bucket: 'missing', note, ...place, at: now().getTime() }
 }
+
+const NO_SENDER = { sender: null, isForeign: false } as const
 
 /** Sends one alert per bucket for the rows that had none yet. */
 async function alertFindings({ findings, alert }: ComparisonParts): Promise<void> {
@@ -268,8 +364,11 @@ async function alertFindings({ findings, alert }: ComparisonParts): Promise<void
 }
 
 /** Combines several comparisons, run one after the other. `readTo` is that of the first, the leading network. */
-export function compareAll(comparisons: readonly (() => Promise<Comparison>)[]): () => Promise<Comparison> {
-  return async () => {
+export function compareAll(comparisons: readonly Compare[]): Compare {
+  async function look(): Promise<void> {
+    for (const each of comparisons) await each.look()
+  }
+  async function compare(): Promise<Comparison> {
     const results: Comparison[] = []
     for (const compare of comparisons) results.push(await compare())
     const [first] = results
@@ -282,6 +381,7 @@ export function compareAll(comparisons: readonly (() => Promise<Comparison>)[]):
       buckets: Object.fromEntries(BUCKETS.map((bucket) => [bucket, sum(bucket)])) as Comparison['buckets'],
     }
   }
+  return Object.assign(compare, { look })
 }
 
 function isSameText(one: string, other: string): boolean {

@@ -20,6 +20,10 @@ export interface Row {
   readonly payment: string | null
   /** Paid by one of the operator's own wallets. */
   readonly isOwn: boolean
+  /** The account that sent the transaction; null if it is unknown, as in rows of earlier releases. */
+  readonly sender: Hex | null
+  /** An authorization that another gateway or a stranger sent. */
+  readonly isForeign: boolean
   /** Milliseconds since the epoch. */
   readonly at: number
 }
@@ -35,6 +39,8 @@ interface StoredRow {
   readonly amount: string | null
   readonly payment: string | null
   readonly own: number
+  readonly sender: Hex | null
+  readonly is_foreign: number
   readonly at: number
   readonly alerted: number
 }
@@ -46,6 +52,13 @@ export interface Cursor {
   readonly block: number
   /** Payments settled before this time (ms) were judged, or are older than the first block read. */
   readonly judged: number
+}
+
+/** Blocks of one network, both ends included. */
+export interface ReadRange {
+  readonly network: string
+  readonly from: number
+  readonly to: number
 }
 
 const TABLE = 'reconciled_rows'
@@ -75,6 +88,13 @@ const STEPS: readonly Step[] = [
     })
   },
   (db) => db.schema.alterTable(TABLE, (table) => table.text('network').notNullable().defaultTo('')),
+  (db) =>
+    db.schema.alterTable(TABLE, (table) => {
+      table.text('sender')
+      table.integer('is_foreign').notNullable().defaultTo(0)
+      table.index(['is_foreign', 'at'])
+      table.index(['block'])
+    }),
 ]
 
 const ROWS_PER_INSERT = 50
@@ -87,14 +107,27 @@ export async function openFindings(db: Knex) {
     async cursor(id: string): Promise<Cursor | null> {
       return (await db<Cursor>(CURSORS).where({ id }).first('id', 'block', 'judged')) ?? null
     },
-    /** Writes rows and cursor in one transaction, so that after a crash the same range is read again. */
-    async put(rows: readonly Row[], cursor?: Cursor): Promise<void> {
+    /**
+     * Writes rows and cursor in one transaction, so that after a crash the same range is read again. `instead` names
+     * blocks that were read whole: what was found there before and is not among the rows was removed by a
+     * reorganisation.
+     */
+    async put(rows: readonly Row[], cursor?: Cursor, instead?: ReadRange): Promise<void> {
       await db.transaction(async (transaction) => {
+        if (instead) {
+          const { network, from, to } = instead
+          const ids = new Set(rows.map(({ id }) => id))
+          const found = await transaction<StoredRow>(TABLE)
+            .where({ network })
+            .whereBetween('block', [from, to])
+            .select('id')
+          for (const { id } of found) if (!ids.has(id)) await transaction<StoredRow>(TABLE).where({ id }).delete()
+        }
         for (let at = 0; at < rows.length; at += ROWS_PER_INSERT)
           await transaction<StoredRow>(TABLE)
             .insert(rows.slice(at, at + ROWS_PER_INSERT).map(toStored))
             .onConflict('id')
-            .merge(['bucket', 'note', 'amount', 'payment', 'own'])
+            .merge(['bucket', 'note', 'block', 'amount', 'payment', 'own', 'sender', 'is_foreign'])
         if (cursor) await transaction<Cursor>(CURSORS).insert(cursor).onConflict('id').merge()
       })
     },
@@ -120,6 +153,15 @@ export async function openFindings(db: Knex) {
         .whereIn('bucket', [...buckets])
         .where(isOn(network))
         .orderBy([{ column: 'at', order: 'desc' }, { column: 'id' }])
+        .limit(limit)
+      return rows.map(fromStored)
+    },
+    /** Returns rows of authorizations that others sent, found since this moment (ms), newest first. Never own wallets'. */
+    async foreignSince(since: number, limit: number): Promise<readonly Row[]> {
+      const rows = await db<StoredRow>(TABLE)
+        .where({ is_foreign: 1, own: 0 })
+        .where('at', '>=', since)
+        .orderBy('at', 'desc')
         .limit(limit)
       return rows.map(fromStored)
     },
@@ -152,21 +194,34 @@ const isOn = (network: string | undefined) => (query: Knex.QueryBuilder) =>
 
 export type Findings = Awaited<ReturnType<typeof openFindings>>
 
-function toStored({ transaction, amount, isOwn, ...rest }: Row): StoredRow {
+function toStored({ transaction, amount, isOwn, isForeign, ...rest }: Row): StoredRow {
   return {
     ...rest,
     transaction_hash: transaction,
     amount: amount === null ? null : String(amount),
     own: isOwn ? 1 : 0,
+    is_foreign: isForeign ? 1 : 0,
     alerted: 0,
   }
 }
 
-function fromStored({ transaction_hash: transaction, amount, own, alerted: _alerted, ...rest }: StoredRow): Row {
-  return { ...rest, transaction, amount: amount === null ? null : BigInt(amount), isOwn: own === 1 }
+function fromStored({ transaction_hash, amount, own, is_foreign, alerted: _alerted, ...rest }: StoredRow): Row {
+  return {
+    ...rest,
+    transaction: transaction_hash,
+    amount: amount === null ? null : BigInt(amount),
+    isOwn: own === 1,
+    isForeign: is_foreign === 1,
+  }
 }
 
 /** A row as JSON: the amount as a decimal string, the time in ISO form. */
-export function rowToJson({ amount, at, isOwn, ...row }: Row) {
-  return { ...row, amount: amount === null ? null : String(amount), own: isOwn, at: new Date(at).toISOString() }
+export function rowToJson({ amount, at, isOwn, isForeign, ...row }: Row) {
+  return {
+    ...row,
+    foreign: isForeign,
+    amount: amount === null ? null : String(amount),
+    own: isOwn,
+    at: new Date(at).toISOString(),
+  }
 }

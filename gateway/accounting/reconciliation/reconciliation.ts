@@ -1,8 +1,11 @@
-/** Runs the comparison with the chain on a schedule: one run at a time, in one process at a time. */
+/**
+ * Runs the comparison with the chain on a schedule: one run at a time, in one process at a time. Between two runs it looks
+ * at the newest blocks.
+ */
 import type { Logger } from '../../plugin/plugin.ts'
 import { keepLease, type Lease } from '../../stores/lease.ts'
 import { ALARMING } from './buckets.ts'
-import type { Comparison } from './comparison.ts'
+import type { Compare, Comparison } from './comparison.ts'
 import type { Findings, Row } from './findings.ts'
 
 export interface Reconciliation {
@@ -12,12 +15,15 @@ export interface Reconciliation {
   last(): Comparison | null
   /** Returns the rows that need attention, newest first. */
   rows(limit: number): Promise<readonly Row[]>
-  start(everySeconds: number): void
+  /** Returns transfers of authorizations that others sent, found since this moment (ms), newest first. */
+  foreignSince(since: number, limit: number): Promise<readonly Row[]>
+  /** Compares now and every so many seconds, and looks at the newest blocks every `lookSeconds` in between. */
+  start(everySeconds: number, lookSeconds?: number): void
   stop(): Promise<void>
 }
 
 export interface ReconciliationParts {
-  readonly compare: () => Promise<Comparison>
+  readonly compare: Compare
   readonly findings: Findings
   readonly lease: Pick<Lease, 'hold'>
   readonly onCompared: (comparison: Comparison) => void
@@ -34,10 +40,12 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
   )
   let last: Comparison | null = null
   let underWay: Promise<Comparison> | null = null
+  let looking: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
 
   async function compareNow(): Promise<Comparison> {
     try {
+      await looking
       last = await compare()
       onCompared(last)
       return last
@@ -47,23 +55,37 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
   }
   const run = (): Promise<Comparison> => (underWay ??= compareNow())
 
-  async function runIfLeased(): Promise<void> {
-    if (await kept.hold()) await run()
+  /** A chain that cannot be read is reported by the next run. */
+  async function look(): Promise<void> {
+    looking = compare.look().catch((error: unknown) => log.debug({ err: error }, 'the newest blocks could not be read'))
+    await looking
+  }
+
+  async function work(isRun: boolean): Promise<void> {
+    if (!(await kept.hold())) return
+    if (isRun) await run()
+    else if (!underWay) await look()
   }
 
   return {
     run,
     last: () => last,
     rows: (limit) => findings.list(ALARMING, limit),
-    start(everySeconds) {
+    foreignSince: (since, limit) => findings.foreignSince(since, limit),
+    start(everySeconds, lookSeconds = everySeconds) {
+      const looksPerRun = Math.max(1, Math.round(everySeconds / lookSeconds))
+      let ticks = 0
       const tick = (): void =>
-        void runIfLeased().catch((error: unknown) => log.error({ err: error }, 'reconciliation failed'))
-      timer = setInterval(tick, everySeconds * 1000).unref()
+        void work(ticks++ % looksPerRun === 0).catch((error: unknown) =>
+          log.error({ err: error }, 'reconciliation failed'),
+        )
+      timer = setInterval(tick, lookSeconds * 1000).unref()
       tick()
     },
     async stop() {
       clearInterval(timer)
       await underWay?.catch(() => {})
+      await looking
       kept.stop()
     },
   }

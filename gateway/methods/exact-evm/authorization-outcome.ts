@@ -30,6 +30,8 @@ export interface TransactionReceipt {
   readonly transactionHash: Hex
   readonly blockHash: Hex
   readonly blockNumber: Hex
+  /** The account that sent the transaction. */
+  readonly from?: Hex
   readonly logs: readonly Log[]
   readonly gasUsed?: Hex
   /** Wei per unit of gas. */

@@ -60,14 +60,15 @@ export function chainSettlerOptions(
     settleBatch: batch,
     walletFactories: factories,
     twoNodesFrom,
-  }: Pick<Config, 'settleBatch' | 'walletFactories' | 'twoNodesFrom'>,
+    isStrict,
+  }: Pick<Config, 'settleBatch' | 'walletFactories' | 'twoNodesFrom' | 'isStrict'>,
   { confirmBlocks, maxGasPrice }: NetworkConfig,
 ): Pick<
   ChainSettlerOptions,
-  'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds' | 'twoNodesFrom'
+  'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds' | 'twoNodesFrom' | 'isStrict'
 > {
   const confirmSeconds = secondsToDepth(CONFIRM_SECONDS, confirmBlocks)
-  return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds, twoNodesFrom }
+  return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds, twoNodesFrom, isStrict }
 }
 
 async function openSettler(

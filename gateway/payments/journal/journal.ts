@@ -38,7 +38,7 @@ export interface PaymentRecord extends Payment {
   readonly intent: Intent | null
   /** Hash of the settlement. */
   readonly transaction: Hex | null
-  /** Why it was released, reversed or is owed. */
+  /** Why it was released, reversed or is owed, or who else settled it. */
   readonly reason: string | null
   /** The keccak-256 of the code of the payer's account; null if it had none. */
   readonly payerCode: Hex | null
@@ -113,7 +113,8 @@ export interface Journal {
     intent: Intent,
     options?: { readonly at?: number; readonly answer?: StoredAnswer },
   ): Promise<boolean>
-  settled(key: PaymentKey, attempt: number, transaction: Hex, at?: number): Promise<boolean>
+  /** `reason` says what is unusual about it. */
+  settled(key: PaymentKey, attempt: number, transaction: Hex, at?: number, reason?: string): Promise<boolean>
   /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
   /** Releases a reserved or answered payment. False after `submitted`: then only the settler knows the outcome. */

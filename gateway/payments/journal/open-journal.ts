@@ -92,7 +92,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         { body: answer.body, at },
       )
     },
-    settled: (key, attempt, transaction, at) => move(key, attempt, 'settled', settledFields(transaction), { at }),
+    settled: (key, attempt, transaction, at, reason) =>
+      move(key, attempt, 'settled', settledFields(transaction, reason), { at }),
     settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner, now())),
@@ -237,8 +238,9 @@ function submittedFields(intent: Intent): Fields {
   }
 }
 
-function settledFields(transaction: string): Fields {
-  return { transaction_hash: transaction, detail: transaction }
+function settledFields(transaction: string, reason?: string): Fields {
+  const named = reason === undefined ? {} : { reason: storable(reason) }
+  return { transaction_hash: transaction, detail: transaction, ...named }
 }
 
 /** @param owner the only one that may release the payment as never sent */

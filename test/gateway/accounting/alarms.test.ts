@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Hex } from '../../../gateway/config/networks.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
@@ -13,12 +14,13 @@ describe('the alarms', () => {
   let accepted: boolean
   let ready: boolean
   let down: string[]
+  let foreign: { readonly sender: Hex; readonly transaction: Hex; readonly at: number }[]
   let checks: Readonly<Record<string, boolean>>[]
   let alarms: ReturnType<typeof createAlarms>
 
   beforeEach(async () => {
     at = 1_790_000_000_000
-    ;[alerts, checks, down] = [[], [], []]
+    ;[alerts, checks, down, foreign] = [[], [], [], []]
     ;[accepted, ready] = [true, true]
     journal = await openJournal({ file: ':memory:', now: () => at })
     alarms = createAlarms({
@@ -26,6 +28,7 @@ describe('the alarms', () => {
       settlerHealth: () => (ready ? { ready } : { ready, reason: 'the gas key is empty' }),
       products: () =>
         ['echo', 'late'].map((product) => ({ product, status: down.includes(product) ? 'suspended' : 'ok' })),
+      foreignPayments: async (since, limit) => foreign.filter((each) => each.at >= since).slice(0, limit),
       lease: { hold: async () => true },
       alert: async (alert) => {
         alerts.push(alert)
@@ -44,7 +47,7 @@ describe('the alarms', () => {
   it('raise nothing while the service is healthy, and report every alarm to the metrics as clear', async () => {
     expect(await alarms.run()).to.deep.equal([])
     expect(alerts).to.deep.equal([])
-    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false, false])
+    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false, false, false])
   })
 
   it('report failing settlements if at least half of the last five or more failed', async () => {
@@ -73,6 +76,24 @@ describe('the alarms', () => {
     await paymentIn(journal, 'reversed')
     expect(await alarms.run()).to.have.length(1)
     at += 7 * 86_400_000 + 1
+    expect(await alarms.run()).to.deep.equal([])
+  })
+
+  it('name everybody who sent payments to us within a day, once each', async () => {
+    const [one, other] = [`0x${'1a'.repeat(20)}`, `0x${'2b'.repeat(20)}`] as const
+    const sentBy = (sender: Hex) => foreign.push({ sender, transaction: `0x${'ab'.repeat(32)}`, at })
+    sentBy(one)
+    const [raised] = await alarms.run()
+    expect(raised).to.include({ name: 'payments.foreign' })
+    expect(raised?.message).to.match(/^1 payment is settled .* but 0x1a.*One PAY_TO needs one journal/)
+    expect(about()).to.deep.equal([one])
+    sentBy(one)
+    await alarms.run()
+    expect(alerts).to.have.length(1)
+    sentBy(other)
+    await alarms.run()
+    expect(about()).to.deep.equal([other])
+    at += 86_400_001
     expect(await alarms.run()).to.deep.equal([])
   })
 

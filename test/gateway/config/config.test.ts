@@ -174,6 +174,14 @@ describe('the configuration', () => {
     expect(issues({ ...production, DATA_MODE: 'sample', ALLOW_SAMPLE_SALES: 'true' })).to.deep.equal([])
   })
 
+  it('refuses SETTLEMENT=strict where a facilitator settles, because nobody can tell whose its transactions are', () => {
+    const { SETTLE_RPC_URL: _rpc, SETTLE_KEY: _key, ...rest } = production
+    const facilitator = { ...rest, FACILITATOR_URL: 'https://facilitator.example', RPC_URL: 'http://127.0.0.1:1' }
+    expect(issues({ ...facilitator, SETTLEMENT: 'strict' }).join()).to.match(/SETTLEMENT is strict, and base/)
+    expect(issues({ ...facilitator, SETTLEMENT: 'any' })).to.deep.equal([])
+    expect(issues({ ...facilitator, SETTLEMENT: 'mine' }).join()).to.match(/SETTLEMENT must be/)
+  })
+
   it('requires a node to read the chain if a facilitator settles', () => {
     const { SETTLE_RPC_URL: _url, SETTLE_KEY: _key, ...rest } = production
     expect(issues({ ...rest, FACILITATOR_URL: 'https://facilitator.example' }).join()).to.match(/RPC_URL is missing/)

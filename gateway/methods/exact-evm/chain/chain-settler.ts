@@ -46,6 +46,8 @@ export interface ChainSettlerOptions {
   readonly batch?: number | null
   /** Factories whose wallets may pay before they are deployed (ERC-6492). */
   readonly factories?: readonly Hex[]
+  /** Whether only transactions of ours buy something: a payment that others send is then owed to its payer. */
+  readonly isStrict?: boolean
   /** How often the chain is read while transactions are pending. */
   readonly pollMs?: number
   /** A transaction that is not mined after this long is sent again. */
@@ -68,6 +70,7 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly wallets: ContractWallets
   readonly health: SettlerHealthCheck
   readonly sharing: Sharing
+  readonly isStrict: boolean
   /** Nonces of the payments that `sendAlone` is sending. */
   readonly sentAlone: Set<Hex>
 }
@@ -105,7 +108,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const outcomes = { rpc, network, agreement, readOutcome, simulate, depth, confirmSeconds, log }
   const parts = { ...outcomes, sender, address, sendPayment, wallets, health }
-  const context: Context = { ...parts, sharing, sentAlone: new Set() }
+  const context: Context = { ...parts, sharing, isStrict: options.isStrict ?? false, sentAlone: new Set() }
   await health.refresh()
   const lacksMulticall = batch !== null && batch > 1 && sharing.hasMulticall === false
   const obstacle = rpc.wrongChain() ?? (lacksMulticall ? NO_MULTICALL : null)
@@ -192,7 +195,7 @@ async function settle(
   payment: DecodedPayment,
   { record: store, wait, minBlocks = 1 }: SettleOptions,
 ): Promise<Outcome> {
-  const { log, health, wallets, sendPayment } = context
+  const { log, health, wallets, sendPayment, isStrict } = context
   const transfer = transferOf(payment)
   await lookUpCode(context, transfer.from)
   const settlement = await orUnavailable(health, isOutage, () => wallets.settlementOf(transfer))
@@ -208,18 +211,49 @@ async function settle(
   }
   const { tx, accepted, isShared } = result
   const sent = { transfer, fromBlock: tx.fromBlock, minBlocks, isShared }
-  const first =
-    wait === 'submitted' && accepted
-      ? ({ state: 'settled', transaction: tx.hash, provisional: true } as const)
-      : await awaitOutcome(outcomeParts(context), sent, tx, wait === 'confirmed' ? 'confirmed' : 'mined')
-  if (first.state !== 'settled' || !first.provisional) return first
+  // In strict mode nothing counts before the chain shows whose transaction moved the money.
+  if (wait === 'submitted' && accepted && !isStrict) {
+    const later = finalOutcome(context, sent, tx)
+    return { state: 'settled', transaction: tx.hash, provisional: true, later }
+  }
+  const outcome = await awaitOutcome(outcomeParts(context), sent, tx, wait === 'confirmed' ? 'confirmed' : 'mined')
+  const first = await withSender(context, outcome, tx.hash)
+  if (first.state !== 'settled' || !first.provisional || first.isOwed) return first
   return { ...first, later: finalOutcome(context, sent, tx) }
+}
+
+/**
+ * Adds to an outcome who sent the transaction, if it is none of ours. A transaction of ours that was signed again by a
+ * process that has ended cannot be told from one of another gateway with the same gas key. It counts as ours, but not in
+ * strict mode.
+ * @param recorded the transaction in the intent of the payment; null if there is none
+ */
+async function withSender(
+  context: Context,
+  outcome: Outcome,
+  recorded: Hex | null,
+  recordedBy?: Hex,
+): Promise<Outcome> {
+  const { rpc, sender, address, isStrict, log } = context
+  if (outcome.state !== 'settled') return outcome
+  const { transaction } = outcome
+  if (transaction === recorded || sender.hasSent(transaction)) return outcome
+  const found = await rpc.call<{ readonly from: Hex } | null>('eth_getTransactionByHash', transaction).catch(() => null)
+  if (!found) return isStrict ? { state: 'pending', transaction } : outcome
+  const isOurAccount = [address, recordedBy].some((each) => each?.toLowerCase() === found.from.toLowerCase())
+  const isCertain = !isOurAccount || (recorded !== null && sender.hasSent(recorded))
+  if (!isCertain && !isStrict) return outcome
+  log.warn(
+    { transaction, sender: found.from },
+    'a payment was settled by a transaction that this gateway did not send: by another gateway with a journal of its own, or a stranger',
+  )
+  return { ...outcome, foreignSender: found.from, ...(isStrict ? { isOwed: true as const } : {}) }
 }
 
 /** The final outcome of a payment whose answer has left. A failure now is a loss, which the operator should know. */
 async function finalOutcome(context: Context, sent: SentPayment, tx: PendingTransaction): Promise<Outcome> {
   const { log } = context
-  const outcome = await awaitOutcome(outcomeParts(context), sent, tx, 'confirmed')
+  const outcome = await withSender(context, await awaitOutcome(outcomeParts(context), sent, tx, 'confirmed'), tx.hash)
   const details = { transaction: tx.hash, outcome }
   if (outcome.state === 'refused') log.error(details, 'a payment failed after its answer was delivered')
   if (outcome.state === 'pending') log.warn(details, 'a payment whose answer was delivered is not final yet')
@@ -231,7 +265,9 @@ async function statusOf(context: Context, payment: SubmittedPayment, maySend: bo
   const pending = { state: 'pending', transaction: intent?.kind === 'chain' ? intent.transaction : null } as const
   if (!intent) return pending
   try {
-    return await outcomeOfIntent(context, transferOf(payment), intent, maySend)
+    const outcome = await outcomeOfIntent(context, transferOf(payment), intent, maySend)
+    if (intent.kind !== 'chain') return await withSender(context, outcome, null)
+    return await withSender(context, outcome, intent.transaction, intent.sender)
   } catch (error) {
     context.log.warn({ err: error, key: payment.key }, 'the outcome of a payment could not be read from the chain')
     return pending

@@ -3,7 +3,9 @@
  * transactions are sent without waiting for one another. Sending one again with another nonce or fee needs no new
  * record: the token accepts an authorization once, and the outcome is read from the token's logs.
  */
+import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { parseTransaction } from 'viem/utils'
 import type { ChainIntent } from '../settlement-intent.ts'
 import type { Hex } from '../../../config/networks.ts'
@@ -46,6 +48,8 @@ export interface Sender {
    * transaction has used its nonce, so it can never be mined.
    */
   resend(intent: ChainIntent): Promise<boolean>
+  /** Whether this process has sent a transaction with this hash. It remembers its newest ones. */
+  hasSent(hash: Hex): boolean
   close(): void
 }
 
@@ -77,6 +81,8 @@ interface Context {
   readonly nonces: Nonces
   readonly readFees: ReturnType<typeof createFeeReader>
   readonly tracker: TransactionTracker<OwnTransaction>
+  /** Hashes of transactions that were sent, each version of a replaced one included. */
+  readonly sent: LRUCache<Hex, true>
   /** Settles once the account's nonce has been read; null before that. */
   started: Promise<void> | null
 }
@@ -85,6 +91,7 @@ const MAX_ATTEMPTS = 4
 const RETRY_MS = 250
 /** A transaction is given up after this many unexplained refusals in a row. */
 const MAX_UNEXPLAINED = 5
+const MAX_REMEMBERED = 20_000
 /** Gas of a transfer without data. */
 const EMPTY_CALL_GAS = 21_000n
 
@@ -102,7 +109,8 @@ export function createSender(options: SenderOptions): Sender {
   const nonces = createNonces()
   const readFees = createFeeReader({ rpc, maxGasPrice })
   const settings = { rpc, signer, log, depth, maxGasPrice, stuckMs, fillMs }
-  const context: Context = { ...settings, nonces, readFees, tracker, started: null }
+  const sent = new LRUCache<Hex, true>({ max: MAX_REMEMBERED })
+  const context: Context = { ...settings, nonces, readFees, tracker, sent, started: null }
   return {
     price: async () => (await affordableFees(context)).price,
     fees: () => affordableFees(context),
@@ -112,13 +120,15 @@ export function createSender(options: SenderOptions): Sender {
     send: (tx) => send(context, tx as OwnTransaction),
     abandon: ({ nonce }) => nonces.release(nonce),
     resend: (intent) => resend(context, intent),
+    hasSent: (hash) => sent.has(hash),
     close: () => tracker.close(),
   }
 }
 
 async function prepare(context: Context, to: Hex, data: Hex, gas: bigint): Promise<OwnTransaction> {
   await start(context)
-  const { block, price: _, ...fees } = await affordableFees(context)
+  const { block, price: _, ...quoted } = await affordableFees(context)
+  const fees = distinctFees(quoted, context.maxGasPrice)
   const nonce = context.nonces.allocate()
   return orRelease(context, nonce, createTransaction(context, { nonce, to, data, gas, fees, fromBlock: block }))
 }
@@ -132,6 +142,17 @@ async function orRelease<Value>({ nonces }: Context, nonce: number, signing: Pro
     throw error
   }
 }
+
+/**
+ * Raises the limit of the fee by up to a hundredth, at random; what is paid stays the same. Otherwise two gateways that share
+ * a gas key could sign the same transaction for the same payment, and each would take it for its own.
+ */
+function distinctFees({ maxFeePerGas, maxPriorityFeePerGas }: Fees, limit: bigint | null): Fees {
+  const raised = maxFeePerGas + (maxFeePerGas * BigInt(randomInt(MAX_RANDOM))) / BigInt(100 * MAX_RANDOM)
+  return { maxFeePerGas: limit !== null && raised > limit ? maxFeePerGas : raised, maxPriorityFeePerGas }
+}
+
+const MAX_RANDOM = 1_000_000_000
 
 /** Reads the account's nonce once. After an error, the next call tries again. */
 async function start(context: Context): Promise<void> {
@@ -165,6 +186,7 @@ async function send(context: Context, tx: OwnTransaction): Promise<boolean> {
   }
   for (let attempt = 1; ; attempt++) {
     try {
+      context.sent.set(tx.hash, true)
       await rpc.call('eth_sendRawTransaction', tx.raw)
       return track(true)
     } catch (error) {
@@ -213,6 +235,7 @@ async function resendStuck(context: Context, count: number): Promise<void> {
     // A node's pool may hold the account's next transaction back for ever, until a replacement makes it look again.
     const isHeldBack = tx.isKnown && tx.nonce === count && tx.hashes.length === 1
     if (tx === lowest) await raiseFees(context, tx, isHeldBack)
+    context.sent.set(tx.hash, true)
     const fault = await broadcast(context, tx.raw)
     tx.isKnown = fault === 'known'
     tx.unexplained = fault === 'unexplained' ? tx.unexplained + 1 : 0
@@ -255,6 +278,7 @@ async function resend(context: Context, intent: ChainIntent): Promise<boolean> {
   const { raw, transaction, senderNonce: nonce, fromBlock } = intent
   await start(context)
   if (tracker.has(nonce)) return true
+  context.sent.set(transaction, true)
   const fault = await broadcast(context, raw)
   const isSent = fault === null || fault === 'known'
   if (!isSent || tracker.has(nonce)) return fault !== 'nonce'

@@ -1,11 +1,13 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import { privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../../../gateway/observe/log.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
 import type { DecodedPayment, Settler } from '../../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../../gateway/config/networks.ts'
+import type { ChainIntent } from '../../../../gateway/methods/exact-evm/settlement-intent.ts'
 import { createRpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { createAlertSender } from '../../../../gateway/accounting/alert-webhook.ts'
 import { type Bucket, BUCKETS } from '../../../../gateway/accounting/reconciliation/buckets.ts'
@@ -231,5 +233,96 @@ describe('reconciliation with the chain', () => {
     expect((await compareWithWallets()).buckets.unknown).to.equal(1)
     expect((await newest('unknown')).map(({ isOwn }) => isOwn)).to.deep.equal([true])
     expect(alerts).to.deep.equal([])
+  })
+
+  describe('when it only looks at the newest blocks', () => {
+    /** A comparison of blocks that are twelve deep. */
+    const deep = () => {
+      const { network } = fixture.chain
+      const { payTo } = fixture.requirements
+      const alert = async (sent: SentAlert): Promise<boolean> => alerts.push(sent) > 0
+      const rpc = createRpc(fixture.proxy.url)
+      const parts = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
+      return createComparison({ ...parts, depth: 12, lookBack: null, graceSeconds: 60 })
+    }
+    const mine = (blocks: number) => fixture.chain.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
+
+    it('finds a payment that others sent before its block is final, and names who sent it', async () => {
+      await mine(20)
+      const look = deep()
+      await look.look()
+      const mineOnly = await fixture.newPayload()
+      await recordPayment(mineOnly, 'released')
+      await transfer(mineOnly)
+      await transfer(await fixture.newPayload())
+      await look.look()
+      const sender = privateKeyToAccount(fixture.key).address.toLowerCase()
+      const found = await findings.foreignSince(0, 10)
+      expect(found.map((row) => row.sender)).to.deep.equal([sender, sender])
+      expect(events()).to.deep.equal(['reconciliation.unknown'])
+      expect(JSON.stringify(alerts)).to.contain(`an authorization that is not in the journal, sent by ${sender}`)
+      await mine(20)
+      await look.look()
+      expect(await findings.foreignSince(0, 10)).to.have.length(2)
+      expect((await look()).buckets).to.include({ unknown: 2, matched: 0 })
+      expect(events(), 'alerted once').to.deep.equal(['reconciliation.unknown'])
+    })
+
+    it('records a debt for a late payment only once its block is final', async () => {
+      await mine(20)
+      const look = deep()
+      await look.look()
+      const payload = await fixture.newPayload()
+      await recordPayment(payload, 'submitted')
+      await journal.refused(payload.key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
+      await transfer(payload)
+      await look.look()
+      expect(await journal.find(payload.key)).to.include({ state: 'released' })
+      await mine(12)
+      await look.look()
+      expect(await journal.find(payload.key)).to.include({ state: 'owed' })
+    })
+
+    it('forgets a payment that a reorganisation removed', async () => {
+      await mine(20)
+      const look = deep()
+      await look.look()
+      const snapshot = await fixture.chain.rpc.call('evm_snapshot')
+      await transfer(await fixture.newPayload())
+      await look.look()
+      expect(await findings.foreignSince(0, 10)).to.have.length(1)
+      await fixture.chain.rpc.call('evm_revert', snapshot)
+      await mine(30)
+      await look.look()
+      expect(await findings.foreignSince(0, 10)).to.deep.equal([])
+    })
+
+    it('takes a transaction of our accounts for ours though it was signed again, and others only for the one recorded', async () => {
+      const look = deep()
+      await look.look()
+      const sender = privateKeyToAccount(fixture.key).address
+      const submit = async (payload: DecodedPayment, intent: Partial<ChainIntent>): Promise<void> => {
+        const { key, payer, identity, proof, amount } = payload
+        const { network } = fixture.chain
+        const fields = { network: network.caip2, asset: network.asset, payTo: fixture.requirements.payTo }
+        await journal.reserve(reservationOf({ key, payer, identity, proof, amount, ...fields }))
+        await journal.submitted(key, 1, { ...INTENT, ...intent }, { answer: answerOf('{}') })
+      }
+      const recorded = await fixture.newPayload()
+      const transaction = await transfer(recorded)
+      await submit(recorded, { transaction })
+      await look.look()
+      expect(await findings.foreignSince(0, 10)).to.deep.equal([])
+      const ofOthers = await fixture.newPayload()
+      await submit(ofOthers, {})
+      const found = await transfer(ofOthers)
+      await look.look()
+      expect((await findings.foreignSince(0, 10)).map((row) => row.transaction)).to.deep.equal([found])
+      const signedAgain = await fixture.newPayload()
+      await submit(signedAgain, { sender })
+      await transfer(signedAgain)
+      await look.look()
+      expect((await findings.foreignSince(0, 10)).map((row) => row.payment)).to.not.include(signedAgain.key)
+    })
   })
 })

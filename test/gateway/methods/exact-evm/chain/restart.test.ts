@@ -5,6 +5,7 @@ import { baseSepolia } from 'viem/chains'
 import type { Hex, Network } from '../../../../../gateway/config/networks.ts'
 import type { PaymentRecord } from '../../../../../gateway/payments/journal/journal.ts'
 import type { DecodedPayment, Intent, Settler } from '../../../../../gateway/methods/payment-method.ts'
+import type { ChainIntent } from '../../../../../gateway/methods/exact-evm/settlement-intent.ts'
 import { settleData, transferOf } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
 import { intentBeforeCrash, useSettlerFixture } from '../../../../support/settler-fixture.ts'
 import { until } from '../../../../support/until.ts'
@@ -103,7 +104,25 @@ describe('the chain settler after a restart', () => {
     const settler = await fixture.open({ key: await newSettleKey(fixture.chain) })
     await until(async () => (await fixture.chain.rpc.call('eth_getTransactionReceipt', transaction)) !== null)
     const row = submittedRecord(payload, fixture.requirements, intent)
-    expect(await settler.status(row)).to.deep.equal({ state: 'settled', transaction })
+    const foreignSender = account.address.toLowerCase()
+    expect(await settler.status(row)).to.deep.equal({ state: 'settled', transaction, foreignSender })
+    const strict = await fixture.open({ key: await newSettleKey(fixture.chain), isStrict: true })
+    expect(await strict.status(row)).to.deep.equal({ state: 'settled', transaction, foreignSender, isOwed: true })
+  })
+
+  it('takes a transaction of its own account for its own, but not in strict mode if it cannot know', async () => {
+    const payload = await fixture.newPayload()
+    const intent = (await intentBeforeCrash(fixture, await fixture.open(), payload)) as ChainIntent
+    const outcome = await fixture.settle(await fixture.open(), payload)
+    if (outcome.state !== 'settled') throw new Error(outcome.state)
+    const { transaction } = outcome
+    expect(transaction).to.not.equal(intent.transaction)
+    const row = submittedRecord(payload, fixture.requirements, intent)
+    expect(await (await fixture.open()).status(row)).to.deep.equal({ state: 'settled', transaction })
+    const strict = await fixture.open({ isStrict: true })
+    expect(await strict.status(row)).to.include({ state: 'settled', transaction, isOwed: true })
+    const recorded = submittedRecord(payload, fixture.requirements, { ...intent, transaction })
+    expect(await strict.status(recorded)).to.deep.equal({ state: 'settled', transaction })
   })
 
   it('reports a payment as refused if the payer used the authorization elsewhere or cancelled it', async () => {
