@@ -27,8 +27,25 @@ const PRAGMAS = `
  */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const db = 'file' in options ? openSqlite(options.file) : openPostgres(options.url)
+  refuseOnceClosing(db)
   // Knex does what Database declares, but it has too many overloads for the compiler to match the two types.
   return db as OpenDatabase
+}
+
+/**
+ * Refuses a query that comes after `destroy`. The pool would keep it until its timeout, and the process open with it: a
+ * pool that is being destroyed hands out nothing, and does not refuse either.
+ */
+function refuseOnceClosing(db: Knex): void {
+  const client = db.client as { acquireConnection(): Promise<unknown>; destroy(callback?: () => void): Promise<void> }
+  const acquire = client.acquireConnection.bind(client)
+  const destroy = client.destroy.bind(client)
+  let isClosing = false
+  client.acquireConnection = () => (isClosing ? Promise.reject(new Error('the database is closed')) : acquire())
+  client.destroy = (callback) => {
+    isClosing = true
+    return destroy(callback)
+  }
 }
 
 function openSqlite(file: string): Knex {

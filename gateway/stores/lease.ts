@@ -22,22 +22,39 @@ export const RENEW_SECONDS = 5
 
 /** A lease that is renewed for as long as its work goes on. */
 export interface KeptLease {
-  /** Returns true if this process holds the lease now. From the first call on it is renewed, or tried for. */
+  /**
+   * Returns true if this process holds the lease now. From the first call on it is renewed, or tried for. False once it was
+   * stopped, also for a call under way.
+   */
   hold(): Promise<boolean>
-  stop(): void
+  /** Resolves when nothing uses the database any more. */
+  stop(): Promise<void>
 }
 
 /** Keeps the lease `name`. `onError` gets the errors of renewals; each is followed by another try. */
 export function keepLease(lease: Pick<Lease, 'hold'>, name: string, onError: (error: unknown) => void): KeptLease {
-  const hold = (): Promise<boolean> => lease.hold(name, LEASE_SECONDS)
+  const underWay = new Set<Promise<boolean>>()
+  let isStopped = false
   let timer: NodeJS.Timeout | undefined
+  async function hold(): Promise<boolean> {
+    if (isStopped) return false
+    const held = lease.hold(name, LEASE_SECONDS)
+    underWay.add(held)
+    try {
+      return (await held) && !isStopped
+    } finally {
+      underWay.delete(held)
+    }
+  }
   return {
     hold() {
       timer ??= setInterval(() => void hold().catch(onError), RENEW_SECONDS * 1000).unref()
       return hold()
     },
-    stop() {
+    async stop() {
+      isStopped = true
       clearInterval(timer)
+      await Promise.allSettled(underWay)
     },
   }
 }

@@ -3,7 +3,7 @@
  * of one machine tell it their primary, which keeps it in memory; processes of several machines tell it a Redis.
  */
 
-/** Calls of one caller that this process has admitted and not yet told. */
+/** Calls of one caller that this process has admitted and not yet told. Negative to take some back. */
 export interface AddedCalls {
   /** Names the caller. It is a hash: neither addresses nor tokens leave the process. */
   readonly caller: string

@@ -9,6 +9,21 @@ import { lockNewFile } from './lock-new-file.ts'
 
 for (const [name, create] of Object.entries(DATABASES)) databaseContract(name, create)
 
+describe('a database that is being closed', () => {
+  it('refuses the next query of whoever still works with it, instead of keeping the process open', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    await db.raw('SELECT 0')
+    const queries = db.raw('SELECT 1').then(() => db.raw('SELECT 2'))
+    const refused = queries.then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    await db.destroy()
+    const closed = new Promise((resolve) => setTimeout(() => resolve('it still waits'), 5_000).unref())
+    expect(await Promise.race([refused, closed])).to.equal('the database is closed')
+  })
+})
+
 describe('the SQLite database', () => {
   it('allows many readers beside one writer, and waits for the writes of other processes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'database-'))
