@@ -1,24 +1,37 @@
 /**
- * Alarms for problems that must not wait for the next reconciliation: failing settlements, payments that stay pending, a
- * settler that cannot settle, debts, payments that a reorganisation reversed or that others sent, and products that do not
- * answer. An alarm sends an alert when it is raised and when something new joins it, and stays raised until its cause is
- * gone.
+ * Alarms for problems that must not wait for the next reconciliation: a journal that cannot be written, a disk that fills up,
+ * failing settlements, payments that stay pending, a settler that cannot settle, gas that runs out or costs much, debts,
+ * payments that a reorganisation reversed or that others sent, products that do not answer, and data that are not fresh
+ * enough to be sold. An alarm sends an alert when it is raised and when something new joins it, and stays raised until its
+ * cause is gone.
  */
+import { formatEther } from 'viem/utils'
 import { ONE_JOURNAL } from '../config/pay-to.ts'
-import type { Journal } from '../payments/journal/journal.ts'
+import type { Awaitable } from '../awaitable.ts'
+import type { FreshnessState } from '../editions/freshness.ts'
+import type { GasAccount } from '../methods/payment-method.ts'
+import type { Journal, JournalHealth } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
 import type { SendAlert } from './alert-webhook.ts'
+import type { GasSpending } from './gas-spent.ts'
 import type { Row } from './reconciliation/findings.ts'
+import type { BelowCost } from './settlement-against-prices.ts'
 
 const ALARMS = [
+  'journal.unwritable',
+  'disk.low',
   'settling.failing',
   'settling.impossible',
+  'gas.low',
+  'gas.burnt',
+  'gas.above_price',
   'payments.stale',
   'payments.reversed',
   'payments.foreign',
   'ledger.owed',
   'products.down',
+  'data.stale',
 ] as const
 
 export type AlarmName = (typeof ALARMS)[number]
@@ -43,11 +56,17 @@ export interface Alarms {
 }
 
 export interface AlarmParts {
-  readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'reversals'>
+  readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'reversals' | 'health'>
+  /** The space of the disk with the journal. Absent: it is on another machine. */
+  readonly disk?: DiskParts
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
+  /** The accounts that pay gas, and what is too little and too much. Absent: somebody else pays. */
+  readonly gas?: GasParts
   /** Payments to us that others sent, found since this moment (ms), at most `limit`. Absent: nobody looks for them. */
   readonly foreignPayments?: (since: number, limit: number) => Promise<readonly ForeignPayment[]>
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
+  /** How fresh the data of what is sold are. */
+  readonly freshness: () => Awaitable<readonly Pick<FreshnessState, 'operation' | 'status' | 'reason'>[]>
   /** Of several processes that share a journal, only the one that holds the lease checks it. */
   readonly lease: Pick<Lease, 'hold'>
   readonly alert: SendAlert
@@ -55,6 +74,26 @@ export interface AlarmParts {
   readonly onChecked: (raised: Readonly<Record<AlarmName, boolean>>) => void
   readonly log: Logger
   readonly now: () => Date
+}
+
+export interface DiskParts {
+  /** Bytes that may still be written. */
+  readonly free: () => Promise<number>
+  /** With fewer bytes than this, the disk is low. */
+  readonly low: number
+  readonly folder: string
+}
+
+export interface GasParts {
+  /** The accounts of this process, as they were last read. */
+  readonly accounts: () => readonly GasAccount[]
+  readonly spending: GasSpending
+  /** An account that can pay for fewer settlements than this, at what they cost now, is low. */
+  readonly lowSettlements: number
+  /** The most wei that an hour may cost on one network. */
+  readonly perHour: bigint
+  /** Compares what a settlement costs with the prices of operations. */
+  readonly belowCost: () => BelowCost | null
 }
 
 /** A payment that another gateway or a stranger sent to the chain. */
@@ -69,6 +108,7 @@ const FAILING_SHARE = 0.5
 const STALE_MS = 600_000
 const LEASE = 'gateway/alarms'
 const MAX_LISTED = 100
+const HOUR_MS = 3_600_000
 /** How long a reversed payment keeps its alarm raised. It ends earlier if the payment is mined again. */
 const REVERSED_MS = 7 * 86_400_000
 /** How long payments that others sent keep their alarm raised. */
@@ -87,7 +127,8 @@ interface Outcomes {
 
 /** Creates the alarms. None is raised before the first check. */
 export function createAlarms(parts: AlarmParts): Alarms {
-  const { journal, settlerHealth, foreignPayments, products, lease, alert, onChecked, log, now } = parts
+  const { journal, disk, settlerHealth, gas, foreignPayments, products, freshness, lease, alert, onChecked, log, now } =
+    parts
   let outcomes: Outcomes[] = []
   const raised = new Map<AlarmName, Alarm>()
   /** What each raised alarm has sent alerts about. */
@@ -97,6 +138,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
   )
   let underWay: Promise<readonly Alarm[]> | null = null
   let timer: NodeJS.Timeout | undefined
+  let isStopped = false
 
   async function update(name: AlarmName, finding: Finding): Promise<void> {
     if (!finding) {
@@ -117,15 +159,31 @@ export function createAlarms(parts: AlarmParts): Alarms {
     return outcomes
   }
 
+  /** First what needs no database: where a disk is full, nothing else can be read or counted. */
+  async function checkStorage(): Promise<void> {
+    await update('journal.unwritable', unwritableJournal(journal.health()))
+    if (disk) await update('disk.low', await lowDisk(disk))
+    report()
+  }
+
+  function report(): void {
+    onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
+  }
+
   async function check(holdsLease: boolean): Promise<readonly Alarm[]> {
     await update('settling.failing', failingSettlements(recentOutcomes()))
     await update('settling.impossible', impossibleSettlement(settlerHealth()))
+    await update('gas.low', gas ? lowGas(gas) : null)
+    await update('gas.above_price', gas?.belowCost() ?? null)
+    await gas?.spending.record(gas.accounts())
+    await update('gas.burnt', gas && holdsLease ? await burntGas(gas, now()) : null)
     await update('products.down', downProducts(products()))
+    await update('data.stale', staleData(await freshness()))
     await update('payments.stale', holdsLease ? await stalePayments(journal, now()) : null)
     await update('payments.reversed', holdsLease ? await reversedPayments(journal, now()) : null)
     await update('payments.foreign', holdsLease ? await paymentsOfOthers(foreignPayments, now()) : null)
     await update('ledger.owed', holdsLease ? await owedPayments(journal) : null)
-    onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
+    report()
     return [...raised.values()]
   }
 
@@ -133,6 +191,12 @@ export function createAlarms(parts: AlarmParts): Alarms {
     (underWay ??= check(holdsLease).finally(() => {
       underWay = null
     }))
+
+  async function tick(): Promise<void> {
+    await checkStorage()
+    const holdsLease = await kept.hold()
+    if (!isStopped) await checkNow(holdsLease)
+  }
 
   return {
     observe(outcome) {
@@ -142,23 +206,35 @@ export function createAlarms(parts: AlarmParts): Alarms {
       if (latest?.from !== from) outcomes = [...recentOutcomes(), (latest = { from, settled: 0, failed: 0 })]
       latest[outcome === 'settled' ? 'settled' : 'failed'] += 1
     },
-    run: () => checkNow(true),
+    async run() {
+      await checkStorage()
+      return checkNow(true)
+    },
     raised: () => [...raised.values()],
     start(everySeconds) {
-      const tick = (): void =>
-        void kept
-          .hold()
-          .then(checkNow)
-          .catch((error: unknown) => log.error({ err: error }, 'the alarms could not be checked'))
-      timer = setInterval(tick, everySeconds * 1000).unref()
-      tick()
+      const start = (): void =>
+        void tick().catch((error: unknown) => log.error({ err: error }, 'the alarms could not be checked'))
+      timer = setInterval(start, everySeconds * 1000).unref()
+      start()
     },
     async stop() {
       clearInterval(timer)
-      kept.stop()
+      isStopped = true
+      await kept.stop()
       await underWay?.catch(() => {})
     },
   }
+}
+
+function unwritableJournal({ ready, reason = 'unknown reason' }: JournalHealth): Finding {
+  return ready ? null : { message: `no payment is taken: the journal cannot be written: ${reason}`, about: ['journal'] }
+}
+
+async function lowDisk({ free, low, folder }: DiskParts): Promise<Finding> {
+  const bytes = await free()
+  if (bytes >= low) return null
+  const message = `${Math.floor(bytes / 1e6)} MB are free for ${folder}. Below a few, no payment is taken. Free some space.`
+  return { message, about: ['disk'] }
 }
 
 function failingSettlements(outcomes: readonly Outcomes[]): Finding {
@@ -172,9 +248,36 @@ function impossibleSettlement({ ready, reason = 'unknown reason' }: ReturnType<A
   return ready ? null : { message: `payments cannot be settled: ${reason}`, about: ['settler'] }
 }
 
+function lowGas({ accounts, lowSettlements }: GasParts): Finding {
+  const low = accounts().flatMap(({ network, address, balance, settlementCost }) => {
+    const left = balance / settlementCost.wei
+    return left < BigInt(lowSettlements) ? [{ network: network.name, address, left }] : []
+  })
+  const each = low.map(({ network, address, left }) => `${address} has gas for ${left} more settlements on ${network}`)
+  const message = `${each.join(', ')}, at what one costs now. Send it more of the coin that pays for gas`
+  return low.length === 0 ? null : { message, about: low.map(({ network, address }) => `${network}/${address}`) }
+}
+
+async function burntGas({ spending, perHour }: GasParts, now: Date): Promise<Finding> {
+  const burnt = (await spending.since(now.getTime() - HOUR_MS)).filter(({ spent }) => spent > perHour)
+  const each = burnt.map(
+    ({ network, spent, spentOnFailures }) =>
+      `the gas of the last hour cost ${formatEther(spent)} on ${network}, ${formatEther(spentOnFailures)} of it for transactions that failed`,
+  )
+  const message = `${each.join(', ')}: more than the ${formatEther(perHour)} of GAS_ALARM_PER_HOUR`
+  return burnt.length === 0 ? null : { message, about: burnt.map(({ network }) => network) }
+}
+
 function downProducts(products: ReturnType<AlarmParts['products']>): Finding {
   const names = products.flatMap(({ product, status }) => (status === 'ok' ? [] : [product]))
   return names.length === 0 ? null : { message: `products do not answer: ${names.join(', ')}`, about: names }
+}
+
+function staleData(states: Awaited<ReturnType<AlarmParts['freshness']>>): Finding {
+  const stale = states.filter(({ status }) => status === 'stale')
+  const reasons = stale.map(({ operation, reason }) => `${operation}: ${reason}`)
+  const message = `not sold, because their data are not fresh enough: ${reasons.join(' ')}`
+  return stale.length === 0 ? null : { message, about: stale.map(({ operation }) => operation) }
 }
 
 async function stalePayments(journal: Pick<Journal, 'openPayments'>, now: Date): Promise<Finding> {

@@ -55,8 +55,15 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
   await migrate(db, 'funnel', STEPS)
   let buffered = new Map<string, Counted>()
   let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
 
-  async function write(): Promise<void> {
+  /** One write at a time, so that the last one ends last. */
+  function write(): Promise<void> {
+    writing = writing.then(writeBuffered)
+    return writing
+  }
+
+  async function writeBuffered(): Promise<void> {
     const rows = [...buffered.values()]
     if (rows.length === 0) return
     buffered = new Map()

@@ -10,7 +10,7 @@ import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ERRORS } from '../errors.ts'
 import type { Journal } from '../payments/journal/journal.ts'
-import type { Settler } from '../methods/payment-method.ts'
+import type { GasAccount, Settler } from '../methods/payment-method.ts'
 
 /** How a call to a priced operation ended. `reason` is an error code or an x402 reason. */
 export interface CallOutcome {
@@ -35,6 +35,8 @@ export interface Metrics {
   latencies(): readonly number[]
   /** Sets how many rows are in each bucket after a reconciliation. */
   reconciled(buckets: Readonly<Record<string, number>>): void
+  /** Adds the metrics of the accounts that pay gas, which are read when the metrics are. */
+  watchGas(accounts: () => readonly GasAccount[]): void
   /** Sets which alarms are raised. */
   alarmed(raised: Readonly<Record<string, boolean>>): void
   /** Returns the metrics in the text exposition format of Prometheus, version 0.0.4. */
@@ -99,6 +101,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     reconciled(rows) {
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
     },
+    watchGas: (accounts) => registerGasMetrics(registry, accounts),
     alarmed(raised) {
       for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
@@ -163,8 +166,46 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
     status: (record, options) => settler.status(record, options),
     ...(settler.finality ? { finality: settler.finality } : {}),
     health: (network) => settler.health(network),
+    gasAccounts: () => settler.gasAccounts?.() ?? [],
     close: () => settler.close(),
   }
+}
+
+/** What is known of an account that pays gas. Its address is no label: a process has one account on a network. */
+const GAS_METRICS: readonly (readonly [name: string, help: string, valueOf: (account: GasAccount) => bigint])[] = [
+  ['tollgate_gas_balance_wei', 'What the gas account of this process holds.', ({ balance }) => balance],
+  [
+    'tollgate_gas_settlements_left',
+    'Settlements that the gas account can pay for, at what one costs now.',
+    ({ balance, settlementCost }) => balance / settlementCost.wei,
+  ],
+  [
+    'tollgate_settlement_cost_wei',
+    'What settling one payment alone costs now: its gas and, on chains of the OP Stack, its data.',
+    ({ settlementCost }) => settlementCost.wei,
+  ],
+  ['tollgate_gas_spent_wei', 'What transactions of this process have cost since it started.', ({ spent }) => spent],
+  [
+    'tollgate_gas_spent_on_failures_wei',
+    'How much of tollgate_gas_spent_wei transactions have cost that failed.',
+    ({ spentOnFailures }) => spentOnFailures,
+  ],
+]
+
+function registerGasMetrics(registry: Registry, accounts: () => readonly GasAccount[]): void {
+  for (const [name, help, valueOf] of GAS_METRICS)
+    registry.registerMetric(
+      new Gauge({
+        name,
+        help,
+        labelNames: ['network'] as const,
+        registers: [],
+        collect() {
+          this.reset()
+          for (const account of accounts()) this.set({ network: account.network.name }, Number(valueOf(account)))
+        },
+      }),
+    )
 }
 
 /** A facilitator may invent any number of reasons. Beyond a limit, new ones are counted as "other". */

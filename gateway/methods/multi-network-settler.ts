@@ -43,6 +43,7 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
       const reason = down.map(({ name, reason: why = 'not ready' }) => `${name}: ${why}`).join('; ')
       return { ready: down.length < states.length, reason }
     },
+    gasAccounts: () => settlers.flatMap(({ settler }) => settler.gasAccounts?.() ?? []),
     async close() {
       await Promise.all(settlers.map(({ settler }) => settler.close()))
     },

@@ -110,6 +110,8 @@ export type Outcome =
       readonly provisional?: true
       /** The final outcome, once it is certain or the settler stops watching. Never rejects. */
       readonly later?: Promise<Outcome>
+      /** Gas that our transaction used, if it settled this payment alone. */
+      readonly gasUsed?: bigint
       /** The account that sent the transaction, if it is none of ours: another gateway's, or a stranger's. */
       readonly foreignSender?: Hex
       /** The transaction is not ours, and the operator chose that such a payment buys nothing: it is a debt. */
@@ -155,6 +157,29 @@ export interface SettlerHealth {
   readonly reason?: string
   /** The state of each node or facilitator, if there are several. */
   readonly nodes?: readonly NodeState[]
+}
+
+/** What settling one payment costs now, if it is sent alone: one in a batch costs less. Wei, and units of gas. */
+export interface SettlementCost {
+  readonly gas: bigint
+  /** Wei per unit of gas. */
+  readonly gasPrice: bigint
+  /** What the chain adds for the data of the transaction. */
+  readonly l1Fee: bigint
+  /** The sum. */
+  readonly wei: bigint
+}
+
+/** An account of ours that pays the gas of settlements on one network. */
+export interface GasAccount {
+  readonly network: Network
+  readonly address: Hex
+  /** Wei, when it was last read. */
+  readonly balance: bigint
+  readonly settlementCost: SettlementCost
+  /** Wei that its transactions have cost since this process started, and how much of that for failed ones. */
+  readonly spent: bigint
+  readonly spentOnFailures: bigint
 }
 
 /** The amount that another payment in progress will take from the payer's balance. */
@@ -214,5 +239,7 @@ export interface Settler {
    * with `ready: true` it names the networks that are down. Cheap, because it returns the result of the last check.
    */
   health(network?: Network): SettlerHealth
+  /** The accounts of ours that pay the gas, as they were last read. Absent or empty: somebody else pays. */
+  gasAccounts?(): readonly GasAccount[]
   close(): Promise<void>
 }

@@ -4,6 +4,7 @@
  * and it can move no money.
  */
 import type { Hex, Network } from '../../config/networks.ts'
+import type { Agreement } from '../../methods/exact-evm/nodes/agreement.ts'
 import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
 import { BLOCKS_PER_REQUEST, LOOK_BACK_BLOCKS } from '../../methods/exact-evm/authorization-outcome.ts'
 import { quantity, type Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
@@ -14,7 +15,7 @@ import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { SendAlert } from '../alert-webhook.ts'
 import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, isSentByOthers, type Transfer } from './buckets.ts'
-import { readTransfers } from './chain-transfers.ts'
+import { readAgreedHeight, readAgreedTransfers, readTransfers } from './chain-transfers.ts'
 import { type Findings, type Row, rowToJson } from './findings.ts'
 
 interface SharedParts {
@@ -29,6 +30,8 @@ interface SharedParts {
 
 export interface ComparisonParts extends SharedParts {
   readonly rpc: Rpc
+  /** Decides which payments two nodes have to show. If absent, `rpc` is believed. */
+  readonly agreement?: Agreement
   /** The operator's own wallets, lower case. Their payments are not revenue and cause no alerts. */
   readonly own: ReadonlySet<string>
   /** How many blocks below the head are left alone because the chain may still replace them. */
@@ -47,6 +50,8 @@ export interface ComparedRecipient {
   readonly isLocal: boolean
   readonly network: Network
   readonly payTo: Hex
+  /** From this amount on, in atomic units, two nodes have to show a payment. */
+  readonly twoNodesFrom: bigint
 }
 
 export interface Comparison {
@@ -87,11 +92,14 @@ export function comparisonOf({
   rpcUrl,
   isLocal,
   own,
+  twoNodesFrom,
   ...parts
 }: ComparedRecipient & SharedParts & { readonly own: readonly string[] }): Compare {
+  const nodes = createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log })
   return createComparison({
     ...parts,
-    rpc: createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log }),
+    rpc: nodes,
+    agreement: { from: twoNodesFrom, nodes, log: parts.log },
     own: new Set(own.map((wallet) => wallet.toLowerCase())),
     depth: isLocal ? 0 : DEPTH,
     lookBack: isLocal ? null : LOOK_BACK_BLOCKS,
@@ -119,10 +127,12 @@ export function createComparison(parts: ComparisonParts): Compare {
   }
 
   async function look(): Promise<void> {
-    await readNewBlocks(parts)
+    // Where no two nodes agree on old blocks, the newest ones are looked at all the same: an alarm needs no proof.
+    const read = await Promise.allSettled([readNewBlocks(parts)])
     await readTail(parts)
     await judgePending(parts)
     await alertFindings(parts)
+    if (read[0].status === 'rejected') throw read[0].reason
   }
 
   async function compare(): Promise<Comparison> {
@@ -166,9 +176,10 @@ const cursorId = ({ network, payTo }: ComparisonParts): string =>
 
 /** Reads the blocks since the last run, range by range. Returns null while there are none. */
 async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null> {
-  const { rpc, findings, depth, lookBack } = parts
+  const { rpc, agreement, findings, depth, lookBack } = parts
   const id = cursorId(parts)
-  const head = Number(await rpc.call<Hex>('eth_blockNumber')) - depth
+  const height = agreement ? await readAgreedHeight(agreement) : Number(await rpc.call<Hex>('eth_blockNumber'))
+  const head = height - depth
   if (head < 0) return null
   let cursor = await findings.cursor(id)
   const isFirst = !cursor
@@ -215,7 +226,11 @@ async function timeOf(rpc: Rpc, block: number): Promise<number> {
  * @param isFinal whether these blocks are deep enough to record a debt
  */
 async function readRows(parts: ComparisonParts, from: number, to: number, isFinal = true): Promise<Row[]> {
-  const transfers = await readTransfers(parts.rpc, parts.network, parts.payTo, { from, to })
+  const { rpc, agreement, network, payTo } = parts
+  const transfers =
+    isFinal && agreement
+      ? await readAgreedTransfers(agreement, network, payTo, { from, to })
+      : await readTransfers(rpc, network, payTo, { from, to })
   const records = await Promise.all(
     transfers.map(async (transfer) => {
       const { from: payer, nonce } = transfer

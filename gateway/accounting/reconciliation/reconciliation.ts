@@ -84,9 +84,9 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
     },
     async stop() {
       clearInterval(timer)
+      await kept.stop()
       await underWay?.catch(() => {})
       await looking
-      kept.stop()
     },
   }
 }

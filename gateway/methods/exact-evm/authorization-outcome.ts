@@ -158,7 +158,7 @@ async function outcomeOfLog(
     return { outcome: isShallow ? pending : canceled, block }
   }
   if (!receipt) return { outcome: pending, block }
-  if (hasTransfer(receipt, network, sent)) return { outcome: settledOutcome(transactionHash, isShallow), block }
+  if (hasTransfer(receipt, network, sent)) return { outcome: settledOutcome(receipt, isShallow), block }
   if (isShallow) return { outcome: pending, block }
   return { outcome: refused('invalid_transaction_state', 'The authorization was used for another transfer.'), block }
 }
@@ -217,8 +217,14 @@ export function secondsToDepth(seconds: number, depth: number): number {
 }
 
 /** The outcome of a transfer that is in a block: provisional if the block is shallow. */
-export function settledOutcome(transaction: Hex, isShallow: boolean): Outcome {
-  return { state: 'settled', transaction, ...(isShallow ? { provisional: true as const } : {}) }
+export function settledOutcome({ transactionHash, gasUsed }: TransactionReceipt, isShallow: boolean): Outcome {
+  const gas = gasUsed === undefined ? {} : { gasUsed: BigInt(gasUsed) }
+  return {
+    state: 'settled',
+    transaction: transactionHash,
+    ...gas,
+    ...(isShallow ? { provisional: true as const } : {}),
+  }
 }
 
 /**

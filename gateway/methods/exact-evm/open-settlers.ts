@@ -5,12 +5,15 @@ import type { Recipient, Recipients } from '../../config/pay-to.ts'
 import { HELD_BY_SIGNER, type NetworkConfig } from '../../config/settlement.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { SignerClient } from '../../stores/signer-client.ts'
-import type { Settler } from '../payment-method.ts'
+import type { SettlementCost, Settler } from '../payment-method.ts'
 import { createSettlerByNetwork, type NetworkSettler } from '../multi-network-settler.ts'
 import { secondsToDepth } from './authorization-outcome.ts'
 import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
+import { createFeeReader } from './chain/gas-fees.ts'
 import { createRemoteSigner } from './chain/remote-signer.ts'
+import { readSettlementCost } from './chain/settlement-cost.ts'
 import type { Signer } from './chain/transaction-signer.ts'
+import { createNodes } from './nodes/nodes.ts'
 import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
 
 /** How long a payment waits for its first block. */
@@ -52,6 +55,29 @@ export async function openSettlers(
     others,
     settler: rest.length === 0 ? first.settler : createSettlerByNetwork([first, ...rest]),
   }
+}
+
+/** What settling on a network costs now, or why it is not known. */
+export interface ReadCost {
+  readonly network: Network
+  readonly cost: SettlementCost | Error
+}
+
+/** Reads what settling costs on each network where an account of ours pays the gas. It opens no settler and uses no key. */
+export async function readSettlementCosts(config: Config, log: Logger): Promise<readonly ReadCost[]> {
+  const known = readNetworks(config.catalogDir)
+  const read = config.networks.map(async ({ network: name, settleRpcUrl, settleKey, rpcUrl }): Promise<ReadCost[]> => {
+    const network = known.find((each) => each.name === name)
+    if (!network || settleRpcUrl === null || settleKey === null) return []
+    const rpc = createNodes({ addresses: [settleRpcUrl, rpcUrl].join(','), network, log })
+    try {
+      const { price } = await createFeeReader({ rpc, maxGasPrice: null })()
+      return [{ network, cost: await readSettlementCost(rpc, network, price) }]
+    } catch (error) {
+      return [{ network, cost: error as Error }]
+    }
+  })
+  return (await Promise.all(read)).flat()
 }
 
 /** The options of a chain settler that come from the configuration, whichever chain it settles on. */

@@ -5,7 +5,17 @@ import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { createAlarms } from '../../../gateway/accounting/alarms.ts'
 import type { Alert } from '../../../gateway/accounting/alert-webhook.ts'
+import { openGasSpending } from '../../../gateway/accounting/gas-spent.ts'
+import type { BelowCost } from '../../../gateway/accounting/settlement-against-prices.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import type { GasAccount } from '../../../gateway/methods/payment-method.ts'
+import { type OpenDatabase, openDatabase } from '../../../gateway/stores/database.ts'
 import { paymentIn, TRANSACTION } from '../../contracts/journal-payments.ts'
+
+const stateOf = (operation: string, isStale: boolean) =>
+  isStale
+    ? ({ operation, status: 'stale', reason: 'There are no data yet.' } as const)
+    : ({ operation, status: 'fresh', reason: null } as const)
 
 describe('the alarms', () => {
   let journal: Journal
@@ -14,20 +24,43 @@ describe('the alarms', () => {
   let accepted: boolean
   let ready: boolean
   let down: string[]
+  let stale: string[]
   let foreign: { readonly sender: Hex; readonly transaction: Hex; readonly at: number }[]
+  let accounts: GasAccount[]
+  let belowCost: BelowCost | null
+  let db: OpenDatabase
   let checks: Readonly<Record<string, boolean>>[]
+  /** Bytes on the disk, and whether the journal can be written. */
+  let free: number
+  let writable: boolean
   let alarms: ReturnType<typeof createAlarms>
 
   beforeEach(async () => {
     at = 1_790_000_000_000
-    ;[alerts, checks, down, foreign] = [[], [], [], []]
+    ;[alerts, checks, down, foreign, accounts] = [[], [], [], [], []]
+    belowCost = null
+    stale = []
+    db = openDatabase({ file: ':memory:' })
     ;[accepted, ready] = [true, true]
     journal = await openJournal({ file: ':memory:', now: () => at })
+    ;[free, writable] = [10_000_000_000, true]
     alarms = createAlarms({
-      journal,
+      journal: {
+        ...journal,
+        health: () => (writable ? { ready: true } : { ready: false, reason: 'the disk is full' }),
+      },
+      disk: { free: async () => free, low: 500_000_000, folder: '/srv/data' },
+      gas: {
+        accounts: () => accounts,
+        spending: await openGasSpending(db, () => new Date(at)),
+        lowSettlements: 1_000,
+        perHour: 10n ** 16n,
+        belowCost: () => belowCost,
+      },
       settlerHealth: () => (ready ? { ready } : { ready, reason: 'the gas key is empty' }),
       products: () =>
         ['echo', 'late'].map((product) => ({ product, status: down.includes(product) ? 'suspended' : 'ok' })),
+      freshness: () => ['sellGold', 'sellTin'].map((operation) => stateOf(operation, stale.includes(operation))),
       foreignPayments: async (since, limit) => foreign.filter((each) => each.at >= since).slice(0, limit),
       lease: { hold: async () => true },
       alert: async (alert) => {
@@ -39,7 +72,10 @@ describe('the alarms', () => {
       now: () => new Date(at),
     })
   })
-  afterEach(() => journal.close())
+  afterEach(async () => {
+    await journal.close()
+    await db.destroy()
+  })
 
   const events = (): string[] => alerts.map(({ event }) => event)
   const about = (): unknown => alerts.at(-1)?.details['about']
@@ -47,7 +83,20 @@ describe('the alarms', () => {
   it('raise nothing while the service is healthy, and report every alarm to the metrics as clear', async () => {
     expect(await alarms.run()).to.deep.equal([])
     expect(alerts).to.deep.equal([])
-    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false, false, false])
+    expect(Object.values(checks[0] ?? {})).to.deep.equal(Array(13).fill(false))
+  })
+
+  it('report a disk that fills up, and a journal that cannot be written, until there is room again', async () => {
+    free = 499_999_999
+    expect((await alarms.run()).map(({ message }) => message)).to.deep.equal([
+      '499 MB are free for /srv/data. Below a few, no payment is taken. Free some space.',
+    ])
+    ;[free, writable] = [0, false]
+    expect((await alarms.run()).map(({ name }) => name)).to.have.members(['disk.low', 'journal.unwritable'])
+    expect(alerts.at(-1)?.message).to.equal('no payment is taken: the journal cannot be written: the disk is full')
+    expect(checks.at(-1)).to.include({ 'disk.low': true, 'journal.unwritable': true })
+    ;[free, writable] = [500_000_000, true]
+    expect(await alarms.run()).to.deep.equal([])
   })
 
   it('report failing settlements if at least half of the last five or more failed', async () => {
@@ -63,6 +112,60 @@ describe('the alarms', () => {
     at += 600_001
     expect(await alarms.run()).to.deep.equal([])
     expect(checks.at(-1)).to.include({ 'settling.failing': false })
+  })
+
+  const account = (change: Partial<GasAccount>): GasAccount => ({
+    network: NETWORKS.base,
+    address: `0x${'1a'.repeat(20)}`,
+    balance: 10n ** 18n,
+    settlementCost: { gas: 86_000n, gasPrice: 10_000_000n, l1Fee: 140_000_000_000n, wei: 10n ** 12n },
+    spent: 0n,
+    spentOnFailures: 0n,
+    ...change,
+  })
+
+  it('name a gas account that can pay for fewer settlements than the limit, at what one costs now', async () => {
+    accounts = [account({ balance: 10n ** 15n })]
+    expect(await alarms.run()).to.deep.equal([])
+    accounts = [account({ balance: 10n ** 15n - 1n })]
+    const [raised] = await alarms.run()
+    expect(raised).to.include({ name: 'gas.low' })
+    expect(raised?.message).to.match(/^0x1a.* has gas for 999 more settlements on base, at what one costs now/)
+    expect(about()).to.deep.equal([`base/0x${'1a'.repeat(20)}`])
+    accounts = [account({})]
+    expect(await alarms.run()).to.deep.equal([])
+  })
+
+  it('report what the gas of an hour cost, for all processes and after a restart, until it is less than the limit', async () => {
+    const spend = (spent: bigint, spentOnFailures: bigint): void => {
+      accounts = [account({ spent, spentOnFailures })]
+    }
+    spend(10n ** 16n, 0n)
+    expect(await alarms.run(), 'as much as the limit').to.deep.equal([])
+    at += 600_000
+    // Another process, or this one after a restart: it counts from 0.
+    await (await openGasSpending(db, () => new Date(at))).record([account({ spent: 10n ** 15n })])
+    spend(10n ** 16n + 10n ** 15n, 10n ** 15n)
+    const [raised] = await alarms.run()
+    expect(raised).to.include({
+      name: 'gas.burnt',
+      message:
+        'the gas of the last hour cost 0.012 on base, 0.001 of it for transactions that failed: more than the 0.01 of GAS_ALARM_PER_HOUR',
+    })
+    expect(about()).to.deep.equal(['base'])
+    at += 3_000_001
+    expect(await alarms.run(), 'an hour after the first').to.deep.equal([])
+  })
+
+  it('name what sells for less than its settlement costs', async () => {
+    belowCost = { message: 'too cheap', about: ['base/getCheap'] }
+    expect(await alarms.run()).to.have.length(1)
+    expect(alerts.at(-1)).to.deep.include({ event: 'gas.above_price', message: 'too cheap' })
+    belowCost = { message: 'too cheap', about: ['base/getCheap', 'base/getOther'] }
+    await alarms.run()
+    expect(about()).to.deep.equal(['base/getOther'])
+    belowCost = null
+    expect(await alarms.run()).to.deep.equal([])
   })
 
   it('name a payment that the chain took back, for a week or until it is mined again', async () => {
@@ -151,5 +254,20 @@ describe('the alarms', () => {
     await alarms.run()
     await alarms.run()
     expect(alerts).to.have.length(2)
+  })
+
+  it('name the operations that are not sold for want of fresh data, until they are sold again', async () => {
+    stale = ['sellTin']
+    const [raised] = await alarms.run()
+    expect(raised).to.include({ name: 'data.stale' })
+    expect(raised?.message).to.contain('sellTin: There are no data yet.')
+    expect(about()).to.deep.equal(['sellTin'])
+    stale = ['sellTin', 'sellGold']
+    await alarms.run()
+    expect(about()).to.deep.equal(['sellGold'])
+    expect(events()).to.deep.equal(['data.stale', 'data.stale'])
+    stale = []
+    expect(await alarms.run()).to.deep.equal([])
+    expect(checks.at(-1)).to.include({ 'data.stale': false })
   })
 })

@@ -3,7 +3,15 @@
  * sent without waiting for blocks: alone while it is quiet, several per transaction under load.
  */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { DecodedPayment, Outcome, Settler, SettleOptions, SubmittedPayment } from '../../payment-method.ts'
+import type {
+  DecodedPayment,
+  GasAccount,
+  Outcome,
+  SettlementCost,
+  Settler,
+  SettleOptions,
+  SubmittedPayment,
+} from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
 import { createPaymentSender, paymentsWithin } from './batches.ts'
@@ -18,6 +26,7 @@ import { assertCanAgree } from '../nodes/agreement.ts'
 import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
+import { readSettlementCost } from './settlement-cost.ts'
 import { createSigner, type Signer } from './transaction-signer.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { type ChainIntent, type EvmIntent, intentOf } from '../settlement-intent.ts'
@@ -70,6 +79,8 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly wallets: ContractWallets
   readonly health: SettlerHealthCheck
   readonly sharing: Sharing
+  /** The gas account as it was last read; null before the first time. */
+  readonly gasAccount: { current: Pick<GasAccount, 'balance' | 'settlementCost'> | null }
   readonly isStrict: boolean
   /** Nonces of the payments that `sendAlone` is sending. */
   readonly sentAlone: Set<Hex>
@@ -108,7 +119,8 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const outcomes = { rpc, network, agreement, readOutcome, simulate, depth, confirmSeconds, log }
   const parts = { ...outcomes, sender, address, sendPayment, wallets, health }
-  const context: Context = { ...parts, sharing, isStrict: options.isStrict ?? false, sentAlone: new Set() }
+  const gasAccount: Context['gasAccount'] = { current: null }
+  const context: Context = { ...parts, sharing, gasAccount, isStrict: options.isStrict ?? false, sentAlone: new Set() }
   await health.refresh()
   const lacksMulticall = batch !== null && batch > 1 && sharing.hasMulticall === false
   const obstacle = rpc.wrongChain() ?? (lacksMulticall ? NO_MULTICALL : null)
@@ -146,6 +158,12 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       return { ...health.current(), ...(nodes.length > 1 ? { nodes } : {}) }
     },
 
+    gasAccounts() {
+      if (gasAccount.current === null) return []
+      const { all: spent, onFailures: spentOnFailures } = sender.spent()
+      return [{ network, address, ...gasAccount.current, spent, spentOnFailures }]
+    },
+
     async close() {
       health.close()
       sender.close()
@@ -166,7 +184,8 @@ async function lookUpCode({ wallets, sharing }: Context, payer: Hex): Promise<vo
 }
 
 /** Why payments cannot be settled, or null: no usable node, too little balance for gas, or gas above the limit. */
-async function inspectAccount({ rpc, sender, address, sharing, network, log }: Context): Promise<string | null> {
+async function inspectAccount(context: Context): Promise<string | null> {
+  const { rpc, sender, address, sharing, gasAccount, network, log } = context
   const unusable = await rpc.refresh()
   if (unusable !== null) return unusable
   if (sharing.limit > 1 && sharing.hasMulticall === null) {
@@ -176,12 +195,26 @@ async function inspectAccount({ rpc, sender, address, sharing, network, log }: C
   }
   const balance = BigInt(await rpc.call<Hex>('eth_getBalance', address, 'latest'))
   try {
-    const affordableGas = balance / (MIN_SETTLEMENTS * (await sender.price()))
+    const price = await sender.price()
+    const settlementCost = await costOfSettlement(context, price)
+    gasAccount.current = settlementCost && { balance, settlementCost }
+    const affordableGas = (balance / MIN_SETTLEMENTS - (settlementCost?.l1Fee ?? 0n)) / price
     sharing.affordable = paymentsWithin(affordableGas)
     return affordableGas < KEY_GAS ? `${address} holds too little to pay gas` : null
   } catch (error) {
     if (error instanceof GasPriceTooHigh) return error.message
     throw error
+  }
+}
+
+/** What one settlement costs now. Null: the chain does not say what data cost, so nothing is concluded from it. */
+async function costOfSettlement({ rpc, network, log }: Context, price: bigint): Promise<SettlementCost | null> {
+  try {
+    return await readSettlementCost(rpc, network, price)
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.fault !== 'refused') throw error
+    log.warn({ err: error, network: network.name }, 'the chain does not say what the data of a settlement cost')
+    return null
   }
 }
 
@@ -243,11 +276,12 @@ async function withSender(
   const isOurAccount = [address, recordedBy].some((each) => each?.toLowerCase() === found.from.toLowerCase())
   const isCertain = !isOurAccount || (recorded !== null && sender.hasSent(recorded))
   if (!isCertain && !isStrict) return outcome
+  const { gasUsed: _, ...others } = outcome
   log.warn(
     { transaction, sender: found.from },
     'a payment was settled by a transaction that this gateway did not send: by another gateway with a journal of its own, or a stranger',
   )
-  return { ...outcome, foreignSender: found.from, ...(isStrict ? { isOwed: true as const } : {}) }
+  return { ...others, foreignSender: found.from, ...(isStrict ? { isOwed: true as const } : {}) }
 }
 
 /** The final outcome of a payment whose answer has left. A failure now is a loss, which the operator should know. */

@@ -18,6 +18,7 @@ import {
   signAgain,
   signedTransaction,
 } from './pending-transaction.ts'
+import { costOf } from '../authorization-outcome.ts'
 import { ALREADY_KNOWN, type Nodes } from '../nodes/nodes.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { type Rpc, RpcError } from '../nodes/rpc.ts'
@@ -48,6 +49,8 @@ export interface Sender {
    * transaction has used its nonce, so it can never be mined.
    */
   resend(intent: ChainIntent): Promise<boolean>
+  /** Wei that transactions of this process have cost once they were in a block, and how much of that for failed ones. */
+  spent(): { readonly all: bigint; readonly onFailures: bigint }
   /** Whether this process has sent a transaction with this hash. It remembers its newest ones. */
   hasSent(hash: Hex): boolean
   close(): void
@@ -83,6 +86,7 @@ interface Context {
   readonly tracker: TransactionTracker<OwnTransaction>
   /** Hashes of transactions that were sent, each version of a replaced one included. */
   readonly sent: LRUCache<Hex, true>
+  readonly spent: { all: bigint; onFailures: bigint }
   /** Settles once the account's nonce has been read; null before that. */
   started: Promise<void> | null
 }
@@ -110,7 +114,8 @@ export function createSender(options: SenderOptions): Sender {
   const readFees = createFeeReader({ rpc, maxGasPrice })
   const settings = { rpc, signer, log, depth, maxGasPrice, stuckMs, fillMs }
   const sent = new LRUCache<Hex, true>({ max: MAX_REMEMBERED })
-  const context: Context = { ...settings, nonces, readFees, tracker, sent, started: null }
+  const spent = { all: 0n, onFailures: 0n }
+  const context: Context = { ...settings, nonces, readFees, tracker, sent, spent, started: null }
   return {
     price: async () => (await affordableFees(context)).price,
     fees: () => affordableFees(context),
@@ -120,9 +125,21 @@ export function createSender(options: SenderOptions): Sender {
     send: (tx) => send(context, tx as OwnTransaction),
     abandon: ({ nonce }) => nonces.release(nonce),
     resend: (intent) => resend(context, intent),
+    spent: () => ({ ...spent }),
     hasSent: (hash) => sent.has(hash),
     close: () => tracker.close(),
   }
+}
+
+/** Tracks a transaction that was sent, and counts what it costs once it is in a block. */
+function follow({ tracker, spent }: Context, tx: OwnTransaction): void {
+  tracker.add(tx)
+  void tx.mined.then((receipt) => {
+    if (receipt === null) return
+    const cost = costOf(receipt)
+    spent.all += cost
+    if (BigInt(receipt.status) === 0n) spent.onFailures += cost
+  })
 }
 
 async function prepare(context: Context, to: Hex, data: Hex, gas: bigint): Promise<OwnTransaction> {
@@ -177,11 +194,11 @@ async function affordableFees({ readFees, maxGasPrice }: Context): Promise<FeeQu
 }
 
 async function send(context: Context, tx: OwnTransaction): Promise<boolean> {
-  const { rpc, nonces, tracker } = context
+  const { rpc, nonces } = context
   const track = (accepted: boolean): boolean => {
     // A transaction that the node may not have is sent again at the tracker's next poll.
     tx.sentAt = accepted ? performance.now() : Number.NEGATIVE_INFINITY
-    tracker.add(tx)
+    follow(context, tx)
     return accepted
   }
   for (let attempt = 1; ; attempt++) {
@@ -286,7 +303,7 @@ async function resend(context: Context, intent: ChainIntent): Promise<boolean> {
   const { to, data = '0x', gas = EMPTY_CALL_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
   const fees = { maxFeePerGas, maxPriorityFeePerGas }
   const fields = { nonce, to: to as Hex, data, gas, fees, fromBlock }
-  tracker.add(signedTransaction(context, fields, { raw, hash: transaction }))
+  follow(context, signedTransaction(context, fields, { raw, hash: transaction }))
   return true
 }
 

@@ -62,7 +62,7 @@ export async function outcomeOfReceipt(
   const { transfer, isShared } = sent
   const transaction = receipt.transactionHash
   const isShallow = depthOf(receipt, height) < finalDepth(parts, sent)
-  if (hasTransfer(receipt, network, transfer)) return settledOutcome(transaction, isShallow)
+  if (hasTransfer(receipt, network, transfer)) return settledOutcome(receipt, isShallow)
   if (isShallow) return { state: 'pending', transaction }
   const outcome = await outcomeOfLogs(parts, sent)
   const burnt = costOf(receipt)
@@ -95,7 +95,7 @@ export async function awaitOutcome(
     if (needsAgreement(parts.agreement, sent.transfer.value) || (wait === 'confirmed' && blocks > depth))
       return await readUntilCertain(parts, sent, mined?.transactionHash ?? tx.hash, wait, deadline)
     if (mined && wait === 'mined' && hasTransfer(mined, network, sent.transfer))
-      return settledOutcome(mined.transactionHash, blocks > 1)
+      return settledOutcome(mined, blocks > 1)
     const receipt = mined && (await before(deadline, tx.confirmed))
     if (receipt) return await outcomeOfReceipt(parts, sent, receipt, Number(receipt.blockNumber) + depth - 1)
     const outcome = await outcomeOfLogs(parts, sent)
