@@ -44,6 +44,15 @@ export const ERRORS = {
     when: 'The payment was settled earlier and its answer is no longer kept.',
     action: 'Sign a new payment. If the answer never reached you, send the operator the transaction.',
   },
+  payment_owed: {
+    status: 402,
+    retry: 'never',
+    message:
+      'This payment has arrived and its answer cannot be delivered. The amount is recorded as a debt to you. Do not send it again: contact the operator with the transaction.',
+    when: 'The payment was transferred although its purchase had ended, or by others, so it bought nothing; the operator owes it to the payer.',
+    action:
+      'Do not repeat the payment. Send the operator the `transaction`: the amount is recorded as a debt to the payer. Whoever needs the answer now can pay for it anew.',
+  },
   sign_in_required: {
     status: 402,
     retry: 'after_fix',
@@ -109,6 +118,20 @@ export const ERRORS = {
     message: 'No route has this address. /openapi.json lists every route.',
     when: 'No route has this address, or the record that was asked for does not exist.',
     action: 'Check the address and its parameters against /openapi.json.',
+  },
+  not_held: {
+    status: 404,
+    retry: 'after_fix',
+    message: 'No data are held for what was asked; nothing was charged. Ask for the window in nearest.',
+    when: 'Everything that was asked for lies outside the data that are held; `nearest` is the nearest window that holds something, or null.',
+    action: 'Ask for the window in `nearest`; an unused payment stays valid.',
+  },
+  empty_not_sold: {
+    status: 404,
+    retry: 'after_fix',
+    message: 'Nothing matches, and an empty answer is not sold here; nothing was charged.',
+    when: 'The data were watched and nothing matches, and the route does not sell such an answer.',
+    action: 'Ask for something else, or later. Nothing was charged.',
   },
   method_not_allowed: {
     status: 405,
@@ -195,6 +218,14 @@ export const ERRORS = {
     when: 'The product or the plan is not available at the moment.',
     action: 'Wait as many seconds as Retry-After says, then send the request again.',
   },
+  data_stale: {
+    status: 503,
+    retry: 'after_delay',
+    message: 'The data are not fresh enough to be sold; nothing was charged.',
+    when: 'The data behind the answer do not meet what the route promises; `missing` lists what is missing: newest, sources, coverage, or report if the product does not say.',
+    action:
+      'Wait as many seconds as Retry-After says, then send the request again; an unused payment stays valid. /health has the present state.',
+  },
   settler_unavailable: {
     status: 503,
     retry: 'after_delay',
@@ -209,6 +240,15 @@ export const ERRORS = {
       'The payment records cannot be read at the moment. Repeat this very request with the same payment; do not sign a new one.',
     when: 'The payment journal cannot be read or written, so the state of the payment is unknown.',
     action: 'Repeat the same request with the same payment. Do not sign a new one.',
+  },
+  payment_not_recorded: {
+    status: 503,
+    retry: 'same_payment',
+    message:
+      'Payments cannot be recorded at the moment, so none is taken. Nothing was charged. Send the same request with the same payment later.',
+    when: 'The payment journal cannot be written: its disk is full, read-only or damaged. Nothing was sent to the chain.',
+    action:
+      'Wait as many seconds as Retry-After says, then send the same request with the same payment. Nothing was charged.',
   },
   settlement_pending: {
     status: 503,
@@ -282,6 +322,20 @@ export class InvalidInput extends ServiceError {
   }
 }
 
+/** A window of time. `end` is excluded. */
+export interface Window {
+  readonly start: Date
+  readonly end: Date
+}
+
+/** 404; nothing is charged. `nearest` is the nearest window that holds something, or null if none is known. */
+export class NotHeld extends ServiceError {
+  constructor(message: string, nearest: Window | null) {
+    const window = nearest && { start: nearest.start.toISOString(), end: nearest.end.toISOString() }
+    super('not_held', message, { fields: { nearest: window } })
+  }
+}
+
 /** 404; nothing is charged. */
 export class NotFound extends ServiceError {
   constructor(message?: string) {
@@ -289,10 +343,13 @@ export class NotFound extends ServiceError {
   }
 }
 
-/** 503 with Retry-After; nothing is charged. */
+/** 503 with Retry-After; nothing is charged. `progress`, from 0 to 1, says how much of the data is there already. */
 export class Unavailable extends ServiceError {
-  constructor(message?: string, retryAfterSeconds = 60) {
-    super('product_suspended', message, { headers: { 'retry-after': String(retryAfterSeconds) } })
+  constructor(message?: string, retryAfterSeconds = 60, progress?: number) {
+    super('product_suspended', message, {
+      headers: { 'retry-after': String(retryAfterSeconds) },
+      ...(progress === undefined ? {} : { fields: { progress } }),
+    })
   }
 }
 

@@ -9,7 +9,7 @@ import { ServiceError } from '../errors.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { PresentedPayment } from '../payments/presented-payment.ts'
 import type { PaidAnswer } from '../payments/purchase.ts'
-import type { Access } from '../plugin/plugin.ts'
+import type { Access, Input } from '../plugin/plugin.ts'
 import type { Tokens, VerifiedToken } from '../tokens/access-tokens.ts'
 import type { Answer, IncomingCall } from './request-and-answer.ts'
 import { untilTokenExpires } from './token-stream.ts'
@@ -35,19 +35,24 @@ export interface Admission {
 /**
  * Returns permission to run, or the answer that a duplicate request of the same payment bought meanwhile.
  *
+ * @param input validated
  * @param payment the payment presented
  * @throws ServiceError to refuse the call
  */
 export function admit(
   parts: AdmitParts,
   call: IncomingCall,
+  input: Input,
   payment: PresentedPayment | null,
 ): Awaitable<Admission | PaidAnswer> {
-  const { operation } = call.bound
+  const { operation, fresh } = call.bound
   if (operation.price === null) return unpaid(parts, FREE, operation.maxFreshnessSeconds)
-  return andThen(readToken(parts, call), (token) =>
-    token && !('refusal' in token) ? admitByToken(parts, call, token) : admitPayment(parts, call, payment, token),
-  )
+  return andThen(readToken(parts, call), (token) => {
+    if (!token || 'refusal' in token) return admitPayment(parts, call, input, payment, token)
+    // A token buys nothing more, so nothing else would tell its holder that the answer rests on old data.
+    const checked = fresh?.assertFresh(input, token.plan.maxFreshnessSeconds)
+    return andThen(checked, () => admitByToken(parts, call, token))
+  })
 }
 
 const FREE: Access = { kind: 'free' }
@@ -67,7 +72,8 @@ function admitByToken(parts: AdmitParts, call: IncomingCall, { access, plan }: A
 
 async function admitPayment(
   parts: AdmitParts,
-  { edition, bound: { operation } }: IncomingCall,
+  { edition, bound: { operation, fresh } }: IncomingCall,
+  input: Input,
   payment: PresentedPayment | null,
   token: RefusedToken | null,
 ): Promise<Admission | PaidAnswer> {
@@ -78,6 +84,7 @@ async function admitPayment(
       'This plan is not sold at the moment; tokens already issued stay valid.',
     )
   if (operation.identifier === 'required' && payment.identifier === null) throw new ServiceError('identifier_required')
+  await fresh?.assertFresh(input, operation.maxFreshnessSeconds)
   const purchase = await parts.payments.admit(operation, payment, edition.catalog.version)
   if ('status' in purchase) return purchase
   return {

@@ -14,7 +14,7 @@ import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { Place, WorkQueues } from '../editions/work-queues.ts'
-import type { Input } from '../plugin/plugin.ts'
+import { type Access, type Input, Reply } from '../plugin/plugin.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import { traced } from '../observe/tracing.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
@@ -144,7 +144,7 @@ function produce(
   bound.assertAvailable()
 
   const traces = { id: request.id, operation: operation.id }
-  const admitted = bought ?? traced('admit', traces, () => admit(parts, call, payment))
+  const admitted = bought ?? traced('admit', traces, () => admit(parts, call, input, payment))
   return andThen(admitted, (admitted) => {
     if (!('status' in admitted)) return handle(call, input, admitted, isQueuedLater ? parts.queues : null)
     return admitted.mustRefetch ? handle(call, input, readmit(parts, call, admitted), null) : admitted
@@ -186,6 +186,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
     const value = traced('handle', traces, () => bound.handle(handled))
     const settled = andThen(value, (value) => {
       place?.leave()
+      if (isUnsoldEmpty(operation, access, value)) throw new ServiceError('empty_not_sold')
       const produced = answerOf(value, operation.view !== null && operation.response === null)
       answer = produced
       if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
@@ -195,6 +196,11 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
   } catch (error) {
     return fail(error)
   }
+}
+
+/** True if nobody is to be charged for an answer, because it says that nothing happened. */
+function isUnsoldEmpty({ sellEmpty }: Operation, { kind }: Access, value: unknown): boolean {
+  return !sellEmpty && kind === 'payment' && value instanceof Reply && value.empty
 }
 
 const STREAM_IN_TOOL = {
@@ -208,8 +214,11 @@ export type OfferPrice = (edition: Edition, operation: Operation) => Answer
 
 /** Builds `offerPrice`. Its answers equal those of `serve`; nothing of the request is read. */
 export function createOfferPrice({ payments, baseUrl }: { payments: Payments; baseUrl: string }): OfferPrice {
-  return ({ catalog }, operation) =>
-    quoteAnswer(PAYMENT_REQUIRED, payments.quote(catalog, operation, baseUrl + operation.path, PAYMENT_REQUIRED))
+  return ({ catalog, bound }, operation) => {
+    const notice = bound.get(operation.id)?.fresh?.notice()
+    const quote = payments.quote(catalog, operation, baseUrl + operation.path, PAYMENT_REQUIRED, notice)
+    return quoteAnswer(PAYMENT_REQUIRED, quote)
+  }
 }
 
 /** Created once: capturing a stack trace per call would cost more than the rest of a 402. */
@@ -249,7 +258,7 @@ function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: I
   // Whoever has to sign in gets the challenge, also on a free route.
   const isQuoted = operation.price !== null || (thrown instanceof ServiceError && thrown.code === 'sign_in_required')
   if (thrown instanceof ServiceError && thrown.status === 402 && isQuoted) {
-    const quote = payments.quote(edition.catalog, operation, request.url, thrown)
+    const quote = payments.quote(edition.catalog, operation, request.url, thrown, bound.fresh?.notice())
     return { ...quoteAnswer(thrown, quote), ...receipt }
   }
   const answer = errorAnswer(thrown, request.id)
@@ -258,8 +267,9 @@ function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: I
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     // The failure of a product was logged with its cause when it happened.
     const err = error.code === 'product_failed' ? {} : { err: cause }
-    // A product that asks for a pause is not a failure.
-    const level = error.code === 'product_suspended' ? 'warn' : 'error'
+    // A product that asks for a pause, or whose data are late, is not a failure.
+    const isExpected = error.code === 'product_suspended' || error.code === 'data_stale'
+    const level = isExpected ? 'warn' : 'error'
     log[level]({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
   }
   return { ...answer, ...receipt }

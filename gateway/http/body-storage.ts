@@ -9,7 +9,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 
 export interface BodyStorageOptions {
@@ -20,6 +20,8 @@ export interface BodyStorageOptions {
   /** The memory for bodies that have arrived and whose calls run. A single body may be larger. */
   readonly heldBytes?: number
   readonly diskBytes?: number
+  /** How fast bodies may arrive on disk, all together. They are read more slowly if their clients send faster. */
+  readonly diskBytesPerSecond?: number
   /** How long a body may wait for memory once it has arrived. */
   readonly maxWaitMs?: number
   /** How long a body may take before its rate counts, and the time over which the rate is measured from then on. */
@@ -53,6 +55,11 @@ const SMALL_BYTES = 65_536
 const ARRIVING_BYTES = 32_000_000
 const HELD_BYTES = 96_000_000
 const DISK_BYTES = 1_000_000_000
+/**
+ * Each 64 MB that arrive cost a full garbage collection, which stops the event loop for some 30 ms: V8 counts the buffers
+ * of Node's sockets as memory in need. At this rate that is every fourth second.
+ */
+const DISK_BYTES_PER_SECOND = 16_000_000
 const MAX_WAIT_MS = 15_000
 const GRACE_MS = 10_000
 /** The slowest rate that is waited for. */
@@ -92,6 +99,8 @@ export class BodyStorage {
   /** What large bodies brought since the last turn of the event loop, and the next one. */
   #taken = 0
   #next: Promise<unknown> | null = null
+  /** When the next bytes may go to disk, as performance.now() tells it. */
+  #diskFreeAt = 0
 
   constructor(options: BodyStorageOptions = {}) {
     this.#options = options
@@ -201,6 +210,14 @@ export class BodyStorage {
     return this.#next
   }
 
+  /** Waits until so many more bytes may go to disk. */
+  async pace(bytes: number): Promise<void> {
+    const now = performance.now()
+    const startAt = Math.max(now, this.#diskFreeAt)
+    this.#diskFreeAt = startAt + (bytes / (this.#options.diskBytesPerSecond ?? DISK_BYTES_PER_SECOND)) * 1000
+    if (startAt > now) await sleep(startAt - now, undefined, { ref: false })
+  }
+
   #hasRoom(size: number): boolean {
     return this.#held.used === 0 || this.#held.used + size <= this.#held.limit
   }
@@ -293,7 +310,7 @@ class Arrival implements ArrivedBody {
     if (this.#disk.used + bytes > this.#disk.limit) throw noRoom()
     this.#disk.used += bytes
     this.#onDisk += bytes
-    this.#writing = this.#write(this.#file, this.#writing, this.#pieces)
+    this.#writing = this.#write(this.#file, this.#writing, this.#pieces, bytes)
     this.#leaveMemory()
     return this.#writing
   }
@@ -391,8 +408,11 @@ class Arrival implements ArrivedBody {
     opening: Promise<FileHandle>,
     before: Promise<unknown> | null,
     pieces: readonly Buffer[],
+    bytes: number,
   ): Promise<void> {
     await before
+    await this.#storage.pace(bytes)
+    if (this.#isReleased) return
     try {
       const file = await opening
       for (const piece of pieces) await file.appendFile(piece)
@@ -403,10 +423,10 @@ class Arrival implements ArrivedBody {
 
   /** Closes the file, which has no name any more, so that the system removes it. */
   async #close(): Promise<void> {
-    const [file, writing] = [this.#file, this.#writing]
-    const onDisk = this.#onDisk
+    const [file, writing, onDisk] = [this.#file, this.#writing, this.#onDisk]
+    this.#file = null
     this.#onDisk = 0
-    if (!file || onDisk === 0) return
+    if (!file) return
     await writing?.catch(() => {})
     await file.then((handle) => handle.close()).catch(() => {})
     this.#disk.used -= onDisk

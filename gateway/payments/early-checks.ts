@@ -4,12 +4,14 @@
  * read only for a payer who could pay, and who has not let many such bodies go unpaid. The journal is asked last, because
  * a payment that has bought its answer gets it again, whatever became of its price and its time.
  */
+import { createHash } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Awaitable } from '../awaitable.ts'
 import type { Recipient } from '../config/pay-to.ts'
 import { RateLimited, ServiceError } from '../errors.ts'
 import { type DecodedPayment, methodOf, type OfflineRefusal } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
+import type { CallTotal, Peers } from '../stores/peers.ts'
 import { createRequirements, isForAnotherRoute, offeredOn, type Refusal } from '../x402/payment-requirements.ts'
 import type { OfflineCheck } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
@@ -150,21 +152,41 @@ export interface LargeBodyLimit {
 const UNPAID_BODIES = 20
 const WINDOW_SECONDS = 60
 
-/** Creates the limit of one process. */
-export function createLargeBodyLimit(): LargeBodyLimit {
+/**
+ * Creates the limit of one process; with `peers`, of all processes together. A large body costs so much that it waits for
+ * what the others say. While they cannot be reached, each process counts for itself.
+ */
+export function createLargeBodyLimit(peers: Pick<Peers, 'addCalls'> | null = null): LargeBodyLimit {
   const counts = new RateLimiterMemory({ points: UNPAID_BODIES, duration: WINDOW_SECONDS })
+
+  /** Adds to what all processes counted. Null: there are no others, or they cannot be reached. */
+  async function tell(name: string, calls: number): Promise<CallTotal | null> {
+    if (!peers) return null
+    // Payments and payers do not leave the process.
+    const caller = `large-${createHash('sha256').update(name).digest('base64url').slice(0, 22)}`
+    const totals = await peers.addCalls([{ caller, calls, msLeft: WINDOW_SECONDS * 1000 }]).catch(() => null)
+    return totals?.[0] ?? null
+  }
+
   return {
     async admit(name) {
       try {
         await counts.consume(name)
       } catch (rejection) {
         if (!(rejection instanceof RateLimiterRes)) throw rejection
-        const limit = `More than ${UNPAID_BODIES} large requests of this payer were not paid.`
-        throw new RateLimited(limit, rejection.msBeforeNext / 1000)
+        throw tooMany(rejection.msBeforeNext)
       }
+      const total = await tell(name, 1)
+      if (!total || total.calls <= UNPAID_BODIES) return
+      // A body that is not read does not count.
+      await Promise.all([counts.reward(name), tell(name, -1)])
+      throw tooMany(total.msLeft)
     },
     async paid(name) {
-      await counts.reward(name)
+      await Promise.all([counts.reward(name), tell(name, -1)])
     },
   }
 }
+
+const tooMany = (ms: number): RateLimited =>
+  new RateLimited(`More than ${UNPAID_BODIES} large requests of this payer were not paid.`, ms / 1000)

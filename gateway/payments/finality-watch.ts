@@ -1,7 +1,8 @@
 /**
  * Watches settled payments until no reorganisation of the chain can remove their transfer any more. One whose transfer
  * has gone is sent again; if it can never be mined again, or is not for two minutes, it is recorded as reversed: the
- * buyer owes the money to us. A reversed payment is watched on, because it may be mined after all.
+ * buyer owes the money to us. A reversed payment is watched on, because it may be mined after all. A payment that is owed
+ * to its buyer is watched as well, but never sent: without its transfer, nothing is owed.
  *
  * Each run reads a bounded number of payments from an index that holds only those which are not final.
  */
@@ -9,10 +10,15 @@ import type { Hex } from '../config/networks.ts'
 import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/payment-method.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
+import { oweForeignSettlement } from './foreign-settlement.ts'
 import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
+import { NOTHING_OWED } from './journal/shared-sql.ts'
 
 export interface FinalityWatchParts {
-  readonly journal: Pick<Journal, 'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain'>
+  readonly journal: Pick<
+    Journal,
+    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid'
+  >
   readonly settler: Pick<Settler, 'finality' | 'status'>
   /** Of several processes that share a journal, only the one that holds the lease watches. */
   readonly lease: Pick<Lease, 'hold'>
@@ -90,7 +96,7 @@ export function createFinalityWatch(parts: FinalityWatchParts): FinalityWatch {
     },
     async stop() {
       clearInterval(timer)
-      kept.stop()
+      await kept.stop()
       await current?.catch(() => {})
     },
   }
@@ -120,7 +126,7 @@ async function lookAtDue(context: Context): Promise<WatchCounts> {
 }
 
 function isSettled(payment: PaymentRecord): payment is PaymentRecord & SettledPayment {
-  return payment.state === 'settled' && payment.transaction !== null
+  return (payment.state === 'settled' || payment.state === 'owed') && payment.transaction !== null
 }
 
 async function lookAt(
@@ -146,7 +152,7 @@ async function lookAtMissing(context: Context, payment: PaymentRecord): Promise<
   const { settler, missingSince, now, log } = context
   const { key, transaction } = payment
   const since = missingSince.get(key) ?? now().getTime()
-  const outcome = await settler.status(payment)
+  const outcome = await settler.status(payment, { maySend: payment.state === 'settled' })
   if (outcome.state === 'settled') {
     missingSince.delete(key)
     log.warn({ payment: key, transaction: outcome.transaction }, 'a payment is in another block after a reorganisation')
@@ -164,6 +170,7 @@ async function reverse(context: Context, payment: PaymentRecord, reason: string)
   const { journal, missingSince, onReversed, now, log } = context
   const { key, attempt, amount, payer, operation, transaction } = payment
   missingSince.delete(key)
+  if (payment.state === 'owed') return reverseDebt(context, payment, reason)
   // A move sets the next look itself: at once.
   const result = { key, at: now().getTime() + SHORTEST_MS, result: 'reversed' } as const
   if (!(await journal.reversed(key, attempt, `a reorganisation removed it: ${reason}`))) return later(context, payment)
@@ -173,10 +180,46 @@ async function reverse(context: Context, payment: PaymentRecord, reason: string)
   return result
 }
 
+/**
+ * A payment whose answer was never delivered, and whose money has gone: nothing is owed any more. If the debt was repaid
+ * before, the buyer owes that to us.
+ */
+async function reverseDebt(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
+  const { journal, now, log } = context
+  const { key, attempt, amount, payer, transaction } = payment
+  const wasOpen = await journal.repaid(key, 'a reorganisation took the payment back')
+  const note = `${wasOpen ? NOTHING_OWED : REPAID_BEFORE}a reorganisation removed it: ${reason}`
+  if (!(await journal.reversed(key, attempt, note))) return later(context, payment)
+  log.error(
+    { payment: key, amount: String(amount), payer, transaction, reason },
+    wasOpen
+      ? 'a reorganisation reversed a payment that was owed to its buyer: nothing is owed any more'
+      : 'a reorganisation reversed a payment that was repaid to its buyer: the buyer owes it to us',
+  )
+  return { key, at: now().getTime() + SHORTEST_MS, result: 'reversed' }
+}
+
+/** Begins the reason of a reversed payment whose debt had been repaid. */
+const REPAID_BEFORE = 'the debt was repaid: '
+
+/** A reversed payment that is in a block again, and buys nothing: it is owed to its buyer, unless that was repaid before. */
+async function oweAgain(context: Context, payment: PaymentRecord, transaction: Hex, sender?: Hex): Promise<Looked> {
+  const { journal, now, log } = context
+  const { key } = payment
+  const wasRepaid = payment.reason?.startsWith(REPAID_BEFORE) === true
+  if ((await oweForeignSettlement(journal, payment, transaction, sender)) && wasRepaid)
+    await journal.repaid(key, 'before a reorganisation took the payment back for a time')
+  log.warn({ payment: key, transaction, wasRepaid }, 'a reversed payment that bought nothing was mined again')
+  return { key, at: now().getTime() + SHORTEST_MS, result: 'restored' }
+}
+
 async function lookAtReversed(context: Context, payment: PaymentRecord): Promise<Looked> {
   const { journal, settler, onReversed, onRestored, now, log } = context
   const { key, attempt, expiresAt } = payment
   const outcome: Outcome = await settler.status(payment, { maySend: false })
+  const boughtNothing = [NOTHING_OWED, REPAID_BEFORE].some((note) => payment.reason?.startsWith(note))
+  if (outcome.state === 'settled' && !outcome.provisional && (outcome.isOwed || boughtNothing))
+    return oweAgain(context, payment, outcome.transaction, outcome.foreignSender)
   if (outcome.state === 'settled' && !outcome.provisional) {
     // First, so that a crash in between leaves a payment that is looked at again.
     await onRestored(payment)

@@ -7,6 +7,8 @@ import type { Hex } from '../config/networks.ts'
 import type { Journal, PaymentRecord } from './journal/journal.ts'
 
 const NOTE = 'settled by a transaction that this gateway did not send'
+/** Begins the reason of a settled payment that is to be owed. Its answer was dropped, or never stored. */
+const OWED = 'owed: '
 
 /**
  * What the journal says about such a payment.
@@ -16,21 +18,32 @@ export function foreignNote(sender: Hex): string {
   return `${NOTE}, but ${sender}`
 }
 
-/** Whether the journal says so of a payment. */
+/** Whether the journal says so of a payment, whether it is owed for that or not. */
 export function isSettledByOthers({ reason }: Pick<PaymentRecord, 'reason'>): boolean {
-  return reason?.startsWith(NOTE) ?? false
+  return (reason?.startsWith(OWED + NOTE) || reason?.startsWith(NOTE)) ?? false
 }
 
-/** Turns such a payment into a debt. */
-export function oweForeignSettlement(
-  journal: Pick<Journal, 'owed'>,
+/** Whether a settled payment is to be owed: the process that settled it stopped before it could say so. */
+export function isToBeOwed({ state, reason }: Pick<PaymentRecord, 'state' | 'reason'>): boolean {
+  return state === 'settled' && (reason?.startsWith(OWED) ?? false)
+}
+
+/**
+ * Turns a submitted or reversed payment that others settled into a debt. The first of the two writes drops the answer, so that
+ * nothing can be delivered between them; if the process stops there, recovery does the second.
+ */
+export async function oweForeignSettlement(
+  journal: Pick<Journal, 'settledByOthers' | 'owed'>,
   { key, attempt }: Pick<PaymentRecord, 'key' | 'attempt'>,
+  transaction: Hex,
   sender: Hex | undefined,
 ): Promise<boolean> {
-  return journal.owed(key, attempt, sender === undefined ? NOTE : foreignNote(sender))
+  const reason = OWED + (sender === undefined ? NOTE : foreignNote(sender))
+  if (!(await journal.settledByOthers(key, attempt, transaction, reason))) return false
+  return journal.owed(key, attempt, reason)
 }
 
 /** What the buyer of such a debt learns. */
 export const OWED_ELSEWHERE =
   'Another transaction than ours settled this payment, so it may have bought its answer elsewhere. Nothing is delivered ' +
-  'here, and the amount is recorded as a debt to you. Contact the operator.'
+  'here, and the amount is recorded as a debt to you. Do not send it again: contact the operator with the transaction.'

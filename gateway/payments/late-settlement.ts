@@ -26,24 +26,28 @@ export async function recordLateSettlement(
   transaction: Hex,
 ): Promise<boolean> {
   if (!(await journal.settledLate(key, attempt, transaction))) return false
-  await journal.owed(key, attempt, 'settled after it was released')
+  await journal.owed(key, attempt, OWED_LATE)
   return true
 }
+
+const OWED_LATE = 'owed: settled after it was released'
+
+const OWED_TOO_LATE =
+  'This payment was transferred after its purchase had ended, so it bought nothing. The amount is recorded as a debt to ' +
+  'you. Do not send it again: contact the operator with the transaction. You can pay for the answer anew.'
 
 /** The error for a buyer who paid and gets no answer. */
 export function owedError({ transaction, reason }: Pick<PaymentRecord, 'transaction' | 'reason'>): ServiceError {
   return new ServiceError(
-    'payment_already_used',
-    isSettledByOthers({ reason })
-      ? OWED_ELSEWHERE
-      : 'This payment was settled and its answer is lost. It is recorded as a debt to you. Contact the operator.',
+    'payment_owed',
+    isSettledByOthers({ reason }) ? OWED_ELSEWHERE : reason?.startsWith(OWED_LATE) ? OWED_TOO_LATE : undefined,
     { fields: { transaction } },
   )
 }
 
 /**
  * Call this when the token reports a payment as used. If the payment settled after it was released, this records the
- * debt and throws `payment_already_used`, because it would be wrong to report that nothing was charged.
+ * debt and throws `payment_owed`, because it would be wrong to report that nothing was charged.
  */
 export async function assertNotSettledLate(
   journal: LateJournal & Pick<Journal, 'find'>,
@@ -61,5 +65,5 @@ export async function assertNotSettledLate(
       'This payment was settled after all, and is not final yet. Repeat this request with the same payment; do not sign a new one.',
       { fields: { transaction } },
     )
-  if (await recordLateSettlement(journal, record, transaction)) throw owedError({ transaction, reason: null })
+  if (await recordLateSettlement(journal, record, transaction)) throw owedError({ transaction, reason: OWED_LATE })
 }

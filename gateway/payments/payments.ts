@@ -18,14 +18,15 @@ import {
 import { createSignatureCheckLimit } from '../methods/signature-check-limit.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { Peers } from '../stores/peers.ts'
 import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
-import { createChallenge, type Quote } from '../x402/challenge.ts'
+import { createChallenge, type FreshnessNotice, type Quote } from '../x402/challenge.ts'
 import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
-import type { HeldAmount, Journal, Reservation, Reserved } from './journal/journal.ts'
+import { type HeldAmount, type Journal, JournalError, type Reservation, type Reserved } from './journal/journal.ts'
 import { PayerLimited } from './journal/payer-limits.ts'
-import { assertNotSettledLate } from './late-settlement.ts'
+import { assertNotSettledLate, mayStillSettle } from './late-settlement.ts'
 import {
   checkEarly,
   checkOffline,
@@ -43,7 +44,15 @@ import {
   type UnreadPayment,
 } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
-import { createPurchase, type PaidAnswer, pendingError, type Purchase, receiptOf, minBlocksOf } from './purchase.ts'
+import {
+  createPurchase,
+  minBlocksOf,
+  notRecordedError,
+  type PaidAnswer,
+  pendingError,
+  type Purchase,
+  receiptOf,
+} from './purchase.ts'
 import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
 import type { WalletSignIn } from './wallet-sign-in.ts'
 
@@ -63,13 +72,15 @@ export interface PaymentsParts extends Recipients {
   readonly planBlocks?: number
   /** Signs the requirements of a 402; they are not signed if absent. */
   readonly offers?: Offers
+  /** The other processes, which count large bodies together with this one. */
+  readonly peers?: Pick<Peers, 'addCalls'> | null
   /** Lets a wallet prove that a purchase is its own. If absent, only the identifier of the purchase proves it. */
   readonly signIn?: WalletSignIn
 }
 
 export interface Payments {
-  /** Builds the 402 of an operation. `error` is the reason it is sent. */
-  quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError): Quote
+  /** Builds the 402 of an operation. `error` is the reason it is sent, `notice` says how fresh the data are. */
+  quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice): Quote
   /** Reads the payment of a request; null if there is none. Throws `payment_invalid`, or 422 for a malformed header. */
   present(request: PaymentRequest): UnreadPayment | null
   /**
@@ -113,7 +124,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     ...shared,
     recipients,
     limitSignatureChecks: createSignatureCheckLimit(),
-    largeBodies: createLargeBodyLimit(),
+    largeBodies: createLargeBodyLimit(parts.peers),
   }
   const networks = recipients.map(({ network }) => network)
   const challenges = signIn ? { signInChallenge: createSignInChallenge(parts, networks) } : {}
@@ -121,14 +132,14 @@ export function createPayments(parts: PaymentsParts): Payments {
   const isReady = (network: Network): boolean => settler.health(network).ready
 
   return {
-    quote(catalog, operation, url, error) {
+    quote(catalog, operation, url, error, notice) {
       let quoteOf = quotes.get(catalog)
       if (!quoteOf)
         quotes.set(
           catalog,
           (quoteOf = createChallenge({ ...parts, ...challenges, catalog, formats: methods, isReady })),
         )
-      return quoteOf(operation, url, error)
+      return quoteOf(operation, url, error, notice)
     },
     present: (request) => presentedPayment(request, methods),
     checkEarly(operation, { payment, bodyBytes }, version) {
@@ -203,6 +214,8 @@ async function tryToAdmit(
   const { payment, identifier, connection } = presented
   const { requirements, priceVersion, refusal } =
     freshCheck(context, presented) ?? checkOffline(context, operation, payment, version)
+  const recording = journal.health()
+  if (!recording.ready) throw await unrecordedError(journal, payment.key, recording.reason)
   const health = settler.health(requirements.network)
   if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
@@ -248,6 +261,7 @@ async function tryToAdmit(
         requirements,
         wait,
         minBlocks: minBlocksOf(operation, requirements, context.planBlocks),
+        isPlan: operation.plan !== null,
         inProgress,
         work,
         now,
@@ -267,6 +281,19 @@ async function tryToAdmit(
   return null
 }
 
+/**
+ * The 503 of a payment that cannot be reserved. Nothing was charged, unless it was sent and released before: others may have
+ * settled it since, and nobody can look now.
+ */
+async function unrecordedError(
+  journal: Pick<Journal, 'find'>,
+  key: DecodedPayment['key'],
+  cause: unknown,
+): Promise<ServiceError> {
+  if (mayStillSettle(await journal.find(key))) return new ServiceError('ledger_unavailable', undefined, { cause })
+  return notRecordedError(cause)
+}
+
 /** How long a payment waits until its payer may have another one unsettled, and the time between two tries. */
 const MAX_TURN_MS = 15_000
 const TURN_MS = 150
@@ -284,6 +311,7 @@ async function reserveInTurn(
     try {
       return await journal.reserve(reservation)
     } catch (error) {
+      if (error instanceof JournalError) throw await unrecordedError(journal, reservation.key, error)
       if (!(error instanceof PayerLimited)) throw error
       const { limit } = error
       if (limit.reason === 'reverted') throw invalidError(REVERTED)

@@ -11,9 +11,10 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 import { foreignNote, OWED_ELSEWHERE, oweForeignSettlement } from './foreign-settlement.ts'
+import { keepAnswer } from './kept-answers.ts'
 import type { Connection } from './presented-payment.ts'
 import type { PaymentInProgress, PaymentsInProgress } from './payments-in-progress.ts'
-import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
+import { type Journal, JournalError, type PaymentRecord, type StoredAnswer } from './journal/journal.ts'
 
 /** An answer with the receipt of the payment that bought it. */
 export interface PaidAnswer extends StoredAnswer {
@@ -50,7 +51,7 @@ export class SettlementError extends ServiceError {
   readonly receipt: Receipt
 
   constructor(
-    code: 'settlement_failed' | 'settlement_pending' | 'payment_already_used',
+    code: 'settlement_failed' | 'settlement_pending' | 'payment_owed',
     message: string,
     reason: string,
     receipt: Receipt,
@@ -84,6 +85,8 @@ export interface PurchaseParts {
   readonly wait: Wait
   /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. */
   readonly minBlocks: number
+  /** Whether it buys a plan. */
+  readonly isPlan: boolean
   readonly inProgress: PaymentsInProgress<PaidAnswer>
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
@@ -109,11 +112,17 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 
   const release = async (error: unknown): Promise<void> => {
     if (isSettling) return
+    // A reservation that cannot be released now is released by recovery, because no call works on it.
+    const isReleased = (): Promise<boolean> =>
+      journal.released(key, attempt, reasonOf(error)).catch((thrown: unknown) => {
+        if (thrown instanceof JournalError) return true
+        throw thrown
+      })
     let outcome: { readonly error: unknown; readonly keepHold: boolean } = { error, keepHold: false }
     try {
       // A write of the answer that failed here may still have been stored. Then another process can send the payment,
       // and nobody may tell the buyer that nothing was charged.
-      if (!(await journal.released(key, attempt, reasonOf(error)))) {
+      if (!(await isReleased())) {
         outcome = { error: unknownOutcome(parts, error), keepHold: true }
         throw outcome.error
       }
@@ -163,7 +172,7 @@ export async function settleAnswer(
           minBlocks,
           async record(intent) {
             if (!isStored && connection.hasLeft) {
-              isKept = await journal.answered(key, attempt, answer)
+              isKept = await keepAnswer(journal, record, answer)
               return false
             }
             const at = now().getTime()
@@ -202,19 +211,20 @@ export async function finishSettlement(
   const { journal, payment, requirements, wait, work } = parts
   const receipt = (transaction: Receipt['transaction'], reason?: string): Receipt =>
     receiptOf(record, requirements.network, payment.envelope.version, transaction, reason)
+  const pending = (transaction: Receipt['transaction']): SettlementError =>
+    pendingError(receipt(transaction, 'settlement_pending'), needsSignIn(parts))
   switch (outcome.state) {
     case 'settled': {
-      const { transaction, provisional = false, foreignSender, isOwed = false } = outcome
-      if (provisional && (wait === 'confirmed' || isOwed))
-        throw pendingError(receipt(transaction, 'settlement_pending'))
+      const { transaction, provisional = false, foreignSender, gasUsed, isOwed = false } = outcome
+      if (provisional && (wait === 'confirmed' || isOwed)) throw pending(transaction)
+      if (isOwed) {
+        await oweForeignSettlement(journal, record, transaction, foreignSender)
+        const reason = 'invalid_transaction_state'
+        throw new SettlementError('payment_owed', OWED_ELSEWHERE, reason, receipt(transaction, reason))
+      }
       const current = provisional
         ? ({ ...record, state: 'submitted', answer, transaction } as const)
-        : await settledRecord(parts, { ...record, answer }, transaction, foreignSender)
-      if (isOwed) {
-        await oweForeignSettlement(journal, record, foreignSender)
-        const reason = 'invalid_transaction_state'
-        throw new SettlementError('payment_already_used', OWED_ELSEWHERE, reason, receipt(transaction, reason))
-      }
+        : await settledRecord(parts, { ...record, answer }, { transaction, foreignSender, gasUsed })
       const paid = { ...answer, receipt: receipt(transaction), record: current }
       work.finish({ result: paid }, { keepHold: provisional })
       if (provisional) void recordLater(parts, record, outcome.later)
@@ -222,8 +232,7 @@ export async function finishSettlement(
     }
     case 'refused':
       // The journal returns false if another process has claimed the payment and may be sending it.
-      if (!(await journal.refused(record.key, record.attempt, outcome)) && outcome.unsent)
-        throw pendingError(receipt('', 'settlement_pending'))
+      if (!(await journal.refused(record.key, record.attempt, outcome)) && outcome.unsent) throw pending('')
       throw new SettlementError(
         'settlement_failed',
         `${outcome.message} Nothing was charged; sign a new payment.`,
@@ -231,7 +240,7 @@ export async function finishSettlement(
         receipt(outcome.transaction ?? '', outcome.reason),
       )
     case 'pending':
-      throw pendingError(receipt(outcome.transaction ?? '', 'settlement_pending'))
+      throw pending(outcome.transaction ?? '')
   }
 }
 
@@ -241,34 +250,49 @@ export async function finishSettlement(
 async function settledRecord(
   { journal, log, now }: PurchaseParts,
   record: PaymentRecord,
-  transaction: Hex,
-  foreignSender: Hex | undefined,
+  settlement: Settlement,
 ): Promise<PaymentRecord> {
+  const { transaction } = settlement
   const settledAt = now().getTime()
-  if (await recordSettlement(journal, log, record, transaction, foreignSender, settledAt))
+  if (await recordSettlement(journal, log, record, settlement, settledAt))
     return { ...record, state: 'settled', transaction, settledAt, updatedAt: settledAt }
   return (await journal.find(record.key)) ?? record
+}
+
+/** What settled a payment. */
+interface Settlement {
+  readonly transaction: Hex
+  /** Who sent the transaction, if it is none of ours. */
+  readonly foreignSender?: Hex | undefined
+  /** The gas that a transaction of ours used. */
+  readonly gasUsed?: bigint | undefined
 }
 
 /**
  * Records in the journal that a payment is settled, and logs the sale: one line per settled payment. Returns false
  * without logging if another process has recorded it.
- * @param foreignSender who sent the transaction, if it is none of ours
  * @param at milliseconds since the epoch; now if absent
  */
 export async function recordSettlement(
   journal: Pick<Journal, 'settled'>,
   log: Logger,
   record: PaymentRecord,
-  transaction: Hex,
-  foreignSender: Hex | undefined,
+  { transaction, foreignSender, gasUsed }: Settlement,
   at?: number,
 ): Promise<boolean> {
-  const { key, attempt, callId, operation, amount, payer, network } = record
-  const reason = foreignSender === undefined ? undefined : foreignNote(foreignSender)
-  if (!(await journal.settled(key, attempt, transaction, at, reason))) return false
+  const { key, attempt, callId, operation, amount, payer, payerCode, network } = record
+  // The gas of a payer without code is what the token uses, and may be that of a whole batch.
+  const more = {
+    ...(foreignSender === undefined ? {} : { reason: foreignNote(foreignSender) }),
+    ...(payerCode === null || gasUsed === undefined ? {} : { gasUsed }),
+  }
+  if (!(await journal.settled(key, attempt, transaction, at, more))) return false
   log.info({ call: callId, operation, amount: String(amount), payer, network, transaction }, 'payment settled')
   return true
+}
+
+function needsSignIn({ isPlan, record }: Pick<PurchaseParts, 'isPlan' | 'record'>): boolean {
+  return isPlan && record.identifier === null
 }
 
 /** Records the final outcome of a payment whose answer has already left. */
@@ -281,19 +305,26 @@ async function recordLater(
   const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
   if (isFinal) inProgress.releaseHold(payment)
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional)
-      await recordSettlement(journal, log, record, outcome.transaction, outcome.foreignSender)
+    if (outcome?.state === 'settled' && !outcome.provisional) await recordSettlement(journal, log, record, outcome)
     if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.
   }
 }
 
-/** The 503 that tells the client to repeat the same request with the same payment. */
-export function pendingError(receipt: Receipt): SettlementError {
+/** A token is not given to a payment alone, because others can read the payment from the chain. */
+const SIGN_IN =
+  ' The purchase of a plan has no Idempotency-Key here, so the repeat has to sign in with the wallet that paid: without ' +
+  'that it gets 402 sign_in_required, with the challenge of sign-in-with-x to sign.'
+
+/**
+ * The 503 that tells the client to repeat the same request with the same payment.
+ * @param needsSignIn whether the payment alone will not be enough
+ */
+export function pendingError(receipt: Receipt, needsSignIn = false): SettlementError {
   return new SettlementError(
     'settlement_pending',
-    'The payment was sent and is not confirmed yet. Repeat this request with the same payment; do not sign a new one.',
+    `The payment was sent and is not confirmed yet. Repeat this request with the same payment; do not sign a new one.${needsSignIn ? SIGN_IN : ''}`,
     'settlement_pending',
     receipt,
   )
@@ -318,15 +349,27 @@ async function interrupted(parts: PurchaseParts, thrown: unknown, isSubmitted: b
   const { journal, record } = parts
   const isReleased =
     !isSubmitted && (await journal.released(record.key, record.attempt, reasonOf(thrown)).catch(() => false))
+  if (!isSubmitted && thrown instanceof JournalError && (isReleased || thrown.wroteNothing))
+    return notRecordedError(thrown)
   return isReleased
     ? new ServiceError('settler_unavailable', undefined, { cause: thrown })
     : unknownOutcome(parts, thrown)
 }
 
+const RECORD_RETRY_SECONDS = 5
+
+/** The 503 of a payment that the journal could not record, so that it was certainly not sent. */
+export function notRecordedError(cause: unknown): ServiceError {
+  return new ServiceError('payment_not_recorded', undefined, {
+    cause,
+    headers: { 'retry-after': String(RECORD_RETRY_SECONDS) },
+  })
+}
+
 /** The 503 of a payment that may have been sent, by this process or another one. */
-function unknownOutcome({ record, requirements, payment }: PurchaseParts, cause: unknown): SettlementError {
+function unknownOutcome({ record, requirements, payment, isPlan }: PurchaseParts, cause: unknown): SettlementError {
   const receipt = receiptOf(record, requirements.network, payment.envelope.version, '', 'settlement_pending')
-  const error = pendingError(receipt)
+  const error = pendingError(receipt, needsSignIn({ isPlan, record }))
   error.cause = cause
   return error
 }

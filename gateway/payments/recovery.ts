@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { BLOCK_TIME_LAG_SECONDS } from './payments-in-progress.ts'
-import { oweForeignSettlement } from './foreign-settlement.ts'
+import { isToBeOwed, oweForeignSettlement } from './foreign-settlement.ts'
 import { recordSettlement } from './purchase.ts'
 
 export interface RecoveryParts {
@@ -106,7 +106,7 @@ async function recover(
   payment: OpenPayment,
   liveOwners: ReadonlySet<string>,
 ): Promise<Recovered> {
-  const { journal, now, staleSeconds } = parts
+  const { journal, now, staleSeconds, isWorking } = parts
   const { key, attempt, state } = payment
   const isOrphan = !liveOwners.has(payment.owner)
   const idleSeconds = (now().getTime() - payment.updatedAt) / 1000
@@ -114,8 +114,12 @@ async function recover(
   switch (state) {
     case 'reserved': {
       const isStale = idleSeconds > staleSeconds && expiredSeconds > BLOCK_TIME_LAG_SECONDS
-      if (!isOrphan && !isStale) return 'waiting'
-      const reason = 'the gateway stopped before the answer existed; nothing was sent'
+      // Its call has ended, and could not release it because the journal could not be written.
+      const isLeft = !isOrphan && payment.owner === journal.owner && isWorking?.(key) === false
+      if (!isOrphan && !isStale && !isLeft) return 'waiting'
+      const reason = isLeft
+        ? 'its call ended without an answer; nothing was sent'
+        : 'the gateway stopped before the answer existed; nothing was sent'
       return (await journal.released(key, attempt, reason)) ? 'released' : 'waiting'
     }
     case 'answered': {
@@ -144,19 +148,22 @@ async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Prom
   if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
   if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
   const { transaction, foreignSender, isOwed } = outcome
-  if (!(await recordSettlement(journal, log, payment, transaction, foreignSender))) return 'waiting'
-  if (isOwed) {
-    await oweForeignSettlement(journal, payment, foreignSender)
-    return 'owed'
-  }
+  if (isOwed) return (await oweForeignSettlement(journal, payment, transaction, foreignSender)) ? 'owed' : 'waiting'
+  if (!(await recordSettlement(journal, log, payment, outcome))) return 'waiting'
   return payment.answer === null ? recordDebt(parts, payment) : 'settled'
 }
 
 /**
- * Records a settled payment without an answer as a debt to the buyer. Nothing is submitted before its answer is stored,
- * so this happens only if somebody changed the journal by hand.
+ * Records a settled payment without an answer as a debt to the buyer: one that others settled in strict mode or after it was
+ * released, if the process stopped before it said so. Otherwise nothing is submitted before its answer is stored, so somebody
+ * changed the journal by hand.
  */
-async function recordDebt({ journal, log }: RecoveryParts, { key, attempt }: OpenPayment): Promise<Recovered> {
-  log.error({ payment: key }, 'a payment was settled and has no stored answer: it is now a debt to the buyer')
-  return (await journal.owed(key, attempt, 'settled without a stored answer')) ? 'owed' : 'waiting'
+async function recordDebt({ journal, log }: RecoveryParts, payment: OpenPayment): Promise<Recovered> {
+  const { key, attempt, reason } = payment
+  const isExpected = isToBeOwed(payment) && reason !== null
+  if (!isExpected)
+    log.error({ payment: key }, 'a payment was settled and has no stored answer: it is now a debt to the buyer')
+  return (await journal.owed(key, attempt, isExpected ? reason : 'settled without a stored answer'))
+    ? 'owed'
+    : 'waiting'
 }

@@ -6,7 +6,8 @@ import { ServiceError } from '../errors.ts'
 import { type DecodedPayment, methodOf, type OfflineRefusal, type PaymentMethod } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import type { PaymentRecord } from './journal/journal.ts'
+import { isToBeOwed } from './foreign-settlement.ts'
+import type { Journal, PaymentRecord } from './journal/journal.ts'
 import { owedError } from './late-settlement.ts'
 import type { PresentedPayment } from './presented-payment.ts'
 import {
@@ -50,6 +51,7 @@ export async function replay(
   const access = new ReplayAccess(parts, presented, operation.plan !== null)
   for (;;) {
     const shared = await outcomeInProgress(parts, presented, access)
+    if (shared?.mustRefetch) await assertMayRefetch(journal, shared.record ?? payment)
     if (shared) return shared
     const record = await journal.find(key)
     if (!record || record.state === 'released') {
@@ -174,7 +176,11 @@ async function finishRecord(
     const { network } = methodOf(methods, record.network)
     throw reversedError(receiptOf(record, network, payment.envelope.version, '', 'invalid_transaction_state'))
   }
-  if (record.state === 'settled') return replayed(settledAnswer(parts, record, payment))
+  if (record.state === 'settled') {
+    const paid = replayed(settledAnswer(parts, record, payment))
+    if (paid.mustRefetch) await assertMayRefetch(journal, record)
+    return paid
+  }
   if (answer?.body.length === 0 && record.state === 'answered') {
     // The payment of a stream that never started. Nothing is stored, so the stream is bought again.
     await journal.released(record.key, record.attempt, 'the stream was not delivered')
@@ -197,6 +203,7 @@ async function finishRecord(
     requirements,
     wait,
     minBlocks: minBlocksOf(operation, requirements, parts.planBlocks),
+    isPlan: operation.plan !== null,
     inProgress,
     work,
     now,
@@ -234,6 +241,7 @@ function isFailed(error: unknown): boolean {
 /** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer available. */
 function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
   const { answer, transaction } = record
+  if (isToBeOwed(record)) throw owedError(record)
   if (!answer) throw forgottenError(record)
   if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))
     throw new ServiceError(
@@ -243,6 +251,22 @@ function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, pay
     )
   const { network } = methodOf(methods, record.network)
   return { ...answer, receipt: receiptOf(record, network, payment.envelope.version, transaction ?? ''), record }
+}
+
+/** How often one payment opens its stream again. Each time costs the product as much as the first. */
+export const MAX_REFETCHES = 20
+
+/** Counts that a stream is fetched again. Throws `payment_already_used` if that happened too often. */
+async function assertMayRefetch(
+  journal: Pick<Journal, 'refetched'>,
+  { key, transaction = null }: Pick<PaymentRecord, 'key'> & Partial<Pick<PaymentRecord, 'transaction'>>,
+): Promise<void> {
+  if (await journal.refetched(key, MAX_REFETCHES)) return
+  throw new ServiceError(
+    'payment_already_used',
+    `This payment was settled, and its stream was fetched again ${MAX_REFETCHES} times, which is the limit. Sign a new payment to open it once more.`,
+    { fields: { transaction } },
+  )
 }
 
 /** Whether the answer of a settled payment is no longer stored. How its buyer can be recognised is forgotten with it. */

@@ -17,7 +17,8 @@ export interface Revocations {
   read(): Promise<void>
   /** Reads the table now and then regularly. Rejects if the first read fails. */
   start(): Promise<void>
-  stop(): void
+  /** Resolves when nothing is being read any more. */
+  stop(): Promise<void>
 }
 
 const READ_MS = 250
@@ -42,6 +43,7 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
   let timer: NodeJS.Timeout | undefined
   const ready = createReady(db, 'tokens', STEPS)
   let isStopped = false
+  let reading: Promise<void> = Promise.resolve()
 
   /** When the newest row was written, and when all rows were read. */
   let newest = 0
@@ -70,9 +72,8 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
   function scheduleRead(): void {
     if (isStopped) return
     timer = setTimeout(() => {
-      read()
-        .catch((error: unknown) => log.warn({ err: error }, 'revoked tokens could not be read'))
-        .finally(scheduleRead)
+      reading = read().catch((error: unknown) => log.warn({ err: error }, 'revoked tokens could not be read'))
+      void reading.finally(scheduleRead)
     }, everyMs).unref()
   }
 
@@ -93,9 +94,10 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
       await read()
       scheduleRead()
     },
-    stop() {
+    async stop() {
       isStopped = true
       clearTimeout(timer)
+      await reading
     },
   }
 }

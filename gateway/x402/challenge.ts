@@ -6,6 +6,7 @@ import type { Network } from '../config/networks.ts'
 import { type Recipient, type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { ServiceError } from '../errors.ts'
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
+import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './bazaar.ts'
 import {
   createRequirements,
@@ -27,6 +28,15 @@ export interface Quote {
   readonly v1: Readonly<Record<string, unknown>>
 }
 
+/** What the data behind an operation lack of what is promised. "report" if the product could not say. */
+export type Missing = 'newest' | 'sources' | 'coverage' | 'report'
+
+/** What a 402 says about the data. The same object until that changes. */
+export interface FreshnessNotice {
+  readonly status: 'fresh' | 'stale' | 'unknown'
+  readonly missing: readonly Missing[]
+}
+
 export interface ChallengeParts extends Recipients {
   readonly catalog: Catalog
   /** One per network. */
@@ -43,9 +53,9 @@ export interface ChallengeParts extends Recipients {
 
 /**
  * Writes the 402 for a call of an operation at an address. `error` says why it is refused. The 402 names the address
- * without its query: the price does not depend on it.
+ * without its query: the price does not depend on it. `notice` says how fresh the data are, if that is promised.
  */
-export type WriteChallenge = (operation: Operation, url: string, error: ServiceError) => Quote
+export type WriteChallenge = (operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
 
 /** Intermediaries drop longer headers: 2,048 characters of base64. */
 const MAX_BYTES = 1_536
@@ -85,12 +95,14 @@ const PAYMENT_IDENTIFIER = {
 const PLAIN = new ServiceError('payment_required')
 
 interface Prebuilt {
-  readonly write: (url: string, error: ServiceError) => Quote
+  readonly write: (url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
   readonly bareUrl: string
   /** The 402 for a call of the bare address without a payment. */
   plain: Quote
   /** The period in which the signed offers in `plain` were signed. */
   periodStart: number
+  /** What `plain` says about the data. */
+  notice: FreshnessNotice | undefined
 }
 
 /**
@@ -103,7 +115,7 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
   /** By the names of the networks that are offered, then by operation; '' stands for all networks. */
   const prebuilt = new Map<string, Map<OperationId, Prebuilt>>()
 
-  function prebuiltOf(operation: Operation): Prebuilt {
+  function prebuiltOf(operation: Operation, notice: FreshnessNotice | undefined): Prebuilt {
     // A free route has a 402 only to ask who calls.
     const offered = operation.price === null ? [] : readyRecipients(offeredOn(operation, recipients), isReady)
     const names = offered.length === recipients.length ? '' : offered.map(({ network }) => network.name).join()
@@ -118,19 +130,20 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
     const docs = `${baseUrl}/docs`
     const signing = { ...(offers ? { offers } : {}), ...(signInChallenge ? { signInChallenge } : {}) }
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
-    const fresh = { write, bareUrl, plain: write(bareUrl, PLAIN), periodStart: offers?.periodStart() ?? 0 }
-    byOperation.set(operation.id, fresh)
-    return fresh
+    const plain = write(bareUrl, PLAIN, notice)
+    const made = { write, bareUrl, plain, periodStart: offers?.periodStart() ?? 0, notice }
+    byOperation.set(operation.id, made)
+    return made
   }
 
-  return (operation, url, error) => {
-    const known = prebuiltOf(operation)
+  return (operation, url, error, notice) => {
+    const known = prebuiltOf(operation, notice)
     const address = withoutQuery(url)
     if (error.code !== PLAIN.code || error.message !== PLAIN.message || address !== known.bareUrl)
-      return known.write(address, error)
+      return known.write(address, error, notice)
     const periodStart = offers?.periodStart() ?? 0
-    if (known.periodStart !== periodStart)
-      Object.assign(known, { periodStart, plain: known.write(known.bareUrl, PLAIN) })
+    if (known.periodStart !== periodStart || known.notice !== notice)
+      Object.assign(known, { periodStart, notice, plain: known.write(known.bareUrl, PLAIN, notice) })
     return known.plain
   }
 }
@@ -194,7 +207,12 @@ function createWriter(parts: WriterParts) {
   }
 
   /** The v2 object with the most detail that fits the header, starting at level `from`. */
-  function fitHeader(url: string, error: string, from: number): { v2: Fields; header: string; level: number } {
+  function fitHeader(
+    url: string,
+    error: string,
+    from: number,
+    notice?: FreshnessNotice,
+  ): { v2: Fields; header: string; level: number } {
     const signed = offers?.of(url, requirements) ?? []
     const reserved =
       signed.length === 0 ? 0 : EXTENSION_NAME_BYTES + JSON.stringify(offerExtension(signed.slice(0, 1))).length
@@ -204,7 +222,9 @@ function createWriter(parts: WriterParts) {
       const fits = bytes <= MAX_BYTES && bytes + reserved <= MAX_SIGNED_BYTES
       if (!fits && level < DETAILS.length - 1) continue
       const withSigned = withOffers(v2, signed, MAX_SIGNED_BYTES - bytes)
-      return { v2: withSigned, header: Buffer.from(JSON.stringify(withSigned)).toString('base64'), level }
+      const limit = signed.length === 0 ? MAX_BYTES : MAX_SIGNED_BYTES
+      const whole = notice ? withFreshness(withSigned, operation, notice, limit) : withSigned
+      return { v2: whole, header: Buffer.from(JSON.stringify(whole)).toString('base64'), level }
     }
   }
 
@@ -219,11 +239,12 @@ function createWriter(parts: WriterParts) {
   // Any other address is longer than the bare one, so detail that does not fit here fits nowhere.
   const { level: firstLevel } = fitHeader(bareUrl, '', 0)
 
-  return (url: string, error: ServiceError): Quote => {
+  return (url: string, error: ServiceError, notice?: FreshnessNotice): Quote => {
     const isPaymentRequired = error.code === 'payment_required'
+    const advice = [hint, notice?.status === 'stale' ? STALE_HINT : ''].filter(Boolean).join(' ')
     const reason = error.reason ?? (isPaymentRequired ? 'Payment required.' : error.message)
     const { v2, header } =
-      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel)
+      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel, notice)
     const v1 = {
       ...error.fields,
       x402Version: 1,
@@ -232,8 +253,9 @@ function createWriter(parts: WriterParts) {
         formatOf(formats, each.network).acceptsV1(each, { url, description, mimeType, outputSchema: schemaV1 }),
       ),
       code: error.code,
-      message: isPaymentRequired ? [error.message, hint].filter(Boolean).join(' ') : error.message,
+      message: isPaymentRequired ? [error.message, advice].filter(Boolean).join(' ') : error.message,
       retry: error.retry,
+      ...(notice ? { freshness: freshnessOf(operation, notice) } : {}),
       docs,
     }
     return { header, v1, v2 }
@@ -241,6 +263,15 @@ function createWriter(parts: WriterParts) {
 }
 
 type Fields = Readonly<Record<string, unknown>>
+
+const STALE_HINT =
+  'At present the data are not fresh enough to be sold: do not pay now, it would be refused with 503 and not charged. Ask again later; /health has the state.'
+
+/** What a 402 says about the data: what is promised, and what of it is missing at present. */
+function freshnessOf(operation: Operation, { status, missing }: FreshnessNotice): Fields {
+  const required = promisesFreshData(operation) ? { required: writtenFreshData(operation.fresh) } : {}
+  return { status, missing, ...required }
+}
 
 /** The extension offer-receipt of a 402 (extension offer-receipt, section 5.1). */
 const offerExtension = (offers: readonly SignedOffer[]): Fields => ({ info: { offers }, schema: OFFERS_SCHEMA })
@@ -253,6 +284,13 @@ function withOffers(v2: Fields, signed: readonly SignedOffer[], bytes: number): 
     return { ...v2, extensions: { ...(v2['extensions'] as Fields), ...extension } }
   }
   return v2
+}
+
+/** Adds how fresh the data are, if that fits into so many bytes. The body of the 402 says it in any case. */
+function withFreshness(v2: Fields, operation: Operation, notice: FreshnessNotice, bytes: number): Fields {
+  const extensions = { ...(v2['extensions'] as Fields), freshness: { info: freshnessOf(operation, notice) } }
+  const whole = { ...v2, extensions }
+  return Buffer.byteLength(JSON.stringify(whole)) <= bytes ? whole : v2
 }
 
 /** x402 clients refuse prices above a default limit. A buyer who knows can raise it. */

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { HeldAmount, Journal, Reservation } from '../../gateway/payments/journal/journal.ts'
 import type { PayerLimited } from '../../gateway/payments/journal/payer-limits.ts'
-import { paymentIn, REFUSED, reservationOf, STEPS } from './journal-payments.ts'
+import { paymentIn, REFUSED, reservationOf, STEPS, TRANSACTION } from './journal-payments.ts'
 import type { TestJournal } from './journals.ts'
 
 const PAYER = '0x00000000000000000000000000000000000000C1'
@@ -88,6 +88,34 @@ export function balancesContract(name: string, create: () => Promise<TestJournal
       expect(await limitOf(of()), 'another payment').to.include({ reason: 'cooling' })
       expect(await there.reverts(0)).to.deep.equal({ count: 1, burnt: 10n ** 20n })
       expect(second).to.not.equal(first)
+    })
+
+    it('of a payer with code waits after settlements that used much gas, though they succeeded, but not for long', async () => {
+      const payer = '0x00000000000000000000000000000000000000C5'
+      const payerCode = `0x${'c057'.repeat(16)}` as const
+      const of = () => reservationOf({ payer, payerCode, paysGas: true })
+      const waitMs = async (): Promise<number | null> => {
+        const limit = await there.reserve(of()).then(
+          ({ record }) => there.released(record.key, 1, 'not needed').then(() => null),
+          (error: PayerLimited) => error.limit,
+        )
+        return limit === null ? null : limit.reason === 'cooling' ? limit.until - opened.now : Number.NaN
+      }
+      const settle = async (gasUsed: bigint): Promise<void> => {
+        // By another purse, so that no wait keeps it from being recorded.
+        const reservation = reservationOf({ payer, payerCode })
+        await paymentIn(here, 'submitted', reservation)
+        await here.settled(reservation.key, 1, TRANSACTION, opened.now, { gasUsed })
+      }
+      await settle(200_000n)
+      await settle(1_199_999n)
+      expect(await waitMs(), 'a million less one').to.equal(null)
+      await settle(200_001n)
+      expect(await waitMs()).to.equal(30_000)
+      for (let times = 0; times < 30; times++) await settle(1_200_000n)
+      expect(await waitMs(), 'it has paid after all').to.equal(600_000)
+      opened.now += 600_001
+      expect(await waitMs()).to.equal(null)
     })
 
     it('of a payer with a new purse waits after others with the same code have failed three times, unless it has paid before', async () => {

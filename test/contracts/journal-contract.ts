@@ -277,6 +277,35 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect((await journal.find(await buy()))?.answer).to.deep.equal(answer)
     })
 
+    it('forgets old answers of payments that are owed or reversed', async () => {
+      const left = await Promise.all((['owed', 'reversed'] as const).map((state) => paymentIn(journal, state)))
+      const long = await paymentIn(journal, 'reserved')
+      await journal.submitted(long, 1, INTENT, { answer: answerOf('y'.repeat(10_000)) })
+      await journal.settled(long, 1, TRANSACTION)
+      await journal.reversed(long, 1, 'reorganised')
+      opened.now += 1_000
+      await journal.forgetAnswers(opened.now)
+      for (const key of [...left, long]) expect((await journal.find(key))?.answer).to.equal(null)
+      expect((await journal.openPayments()).map(({ key }) => key)).not.to.include.members([...left, long])
+    })
+
+    it('drops the answer of a payment that others settled, and lists it as open until it is owed', async () => {
+      const key = await paymentIn(journal, 'submitted')
+      expect(await journal.settledByOthers(key, 1, TRANSACTION, 'owed: by others')).to.equal(true)
+      expect(await journal.find(key)).to.include({ state: 'settled', answer: null, reason: 'owed: by others' })
+      expect((await journal.openPayments()).map((open) => open.key)).to.include(key)
+      await journal.owed(key, 1, 'owed: by others')
+      expect((await journal.openPayments()).map((open) => open.key)).not.to.include(key)
+    })
+
+    it('counts how often an answer is produced again, up to a limit', async () => {
+      const key = await paymentIn(journal, 'settled')
+      const counted = await Promise.all(Array.from({ length: 5 }, () => journal.refetched(key, 3)))
+      expect(counted.filter(Boolean)).to.have.length(3)
+      expect(await journal.refetched(key, 4)).to.equal(true)
+      expect(await journal.refetched('eip155:84532/none', 4)).to.equal(false)
+    })
+
     it('forgets old answers of settled payments and nothing else', async () => {
       const old = await paymentIn(journal, 'settled')
       const long = await paymentIn(journal, 'reserved')
@@ -298,14 +327,14 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
 
 /** Tests of the payments that are watched until their settlement is final. */
 function watchTests(current: () => TestJournal): void {
-  it('lists settled and reversed payments to look at until they are final, the longest overdue first', async () => {
+  it('lists settled, owed and reversed payments to look at until they are final, the longest overdue first', async () => {
     const opened = current()
     const { journal } = opened
     const own = new Set<string>()
     const due = async (): Promise<readonly string[]> =>
       (await journal.dueForLook(opened.now, 10_000)).map(({ key }) => key).filter((key) => own.has(key))
     for (const state of Object.keys(PATHS) as PaymentState[])
-      if (state !== 'settled' && state !== 'reversed') own.add(await paymentIn(journal, state))
+      if (state !== 'settled' && state !== 'owed' && state !== 'reversed') own.add(await paymentIn(journal, state))
     expect(await due()).to.deep.equal([])
     const first = await paymentIn(journal, 'settled')
     opened.now += 10
@@ -364,16 +393,17 @@ function watchTests(current: () => TestJournal): void {
 const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
   reserved: ['answered', 'submittedWithAnswer', 'released', 'refused'],
   answered: ['submitted', 'released', 'refused'],
-  submitted: ['settled', 'refused', 'owed'],
+  submitted: ['settled', 'settledByOthers', 'refused', 'owed'],
   settled: ['owed', 'reversed'],
   released: ['settledLate'],
-  owed: [],
-  reversed: ['settledAgain'],
+  owed: ['reversed'],
+  reversed: ['settledByOthers', 'settledAgain'],
 }
 const LEADS_TO = {
   submittedWithAnswer: 'submitted',
   refused: 'released',
   settledLate: 'settled',
+  settledByOthers: 'settled',
   settledAgain: 'settled',
 } as Readonly<Partial<Record<Step, PaymentState>>>
 
@@ -388,6 +418,7 @@ const MOVES: Readonly<Record<Step, string>> = {
   settledLate: 'be settled after its release',
   owed: 'be recorded as owed',
   reversed: 'be reversed',
+  settledByOthers: 'be settled by others',
   settledAgain: 'be settled again after its reversal',
 }
 

@@ -118,10 +118,11 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
         'in_debt',
         'watched',
         'reversed',
+        'costly',
         ...REVERTED,
       ])
         await sql(`DROP INDEX payments_${index}`)
-      const limits = ['payer_code', 'pays_gas', 'reverted_at', 'burnt']
+      const limits = ['payer_code', 'pays_gas', 'reverted_at', 'burnt', 'refetches', 'excess_gas']
       for (const column of ['identifier', 'place', 'delivered_at', 'look_at', ...limits])
         await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
       await sql('PRAGMA user_version = 1').catch(() => {})

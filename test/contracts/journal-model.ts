@@ -21,7 +21,8 @@ const MOVES: Readonly<Record<Step, readonly [from: readonly string[], to: Paymen
   refused: [['reserved', 'answered', 'submitted'], 'released'],
   settledLate: [['released'], 'settled'],
   owed: [['submitted', 'settled'], 'owed'],
-  reversed: [['settled'], 'reversed'],
+  reversed: [['settled', 'owed'], 'reversed'],
+  settledByOthers: [['submitted', 'reversed'], 'settled'],
   settledAgain: [['reversed'], 'settled'],
 }
 
@@ -45,7 +46,18 @@ function expected(rows: Model, { step, payment, attempt }: Command): boolean {
 const command: fc.Arbitrary<Command> = fc.record({
   step: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('reserve', 'answered', 'submitted', 'submittedWithAnswer', 'settled') },
-    { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'settledLate', 'owed', 'reversed', 'settledAgain') },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        'released',
+        'refused',
+        'settledLate',
+        'owed',
+        'reversed',
+        'settledAgain',
+        'settledByOthers',
+      ),
+    },
   ),
   payment: fc.nat(2),
   attempt: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(2) }),

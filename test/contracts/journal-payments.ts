@@ -63,6 +63,8 @@ export const STEPS = {
   settledLate: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
   reversed: (journal: Journal, key: string, attempt: number) => journal.reversed(key, attempt, 'reorganised'),
+  settledByOthers: (journal: Journal, key: string, attempt: number) =>
+    journal.settledByOthers(key, attempt, TRANSACTION, 'owed: sent by others'),
   settledAgain: (journal: Journal, key: string, attempt: number) => journal.settledAgain(key, attempt, TRANSACTION),
 } as const
 

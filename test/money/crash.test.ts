@@ -5,8 +5,10 @@ import { expect } from 'chai'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { ask, json, payment, receipt, send } from '../support/agent.ts'
+import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { balanceOf } from '../support/chain.ts'
-import { freePort } from '../support/gateway.ts'
+import { freePort, until } from '../support/gateway.ts'
+import { sendAsStranger } from '../support/stranger.ts'
 import { start, type Started } from '../support/process.ts'
 
 const shop = resolve(import.meta.dirname, '../fixtures/shop')
@@ -84,4 +86,57 @@ describe('a gateway killed with SIGKILL', function () {
       expect(before.buyer - (await balance('buyer'))).to.equal(5000n)
       expect((await ask(`http://127.0.0.1:${port}/health`)).status).to.be.oneOf([200, 404])
     })
+})
+
+describe('a gateway in strict mode that is killed with SIGKILL between the two writes of a payment that others settled', function () {
+  this.timeout(90_000)
+  const TOKEN = 'correct-horse-battery'
+  let dataDir: string
+  let port: number
+  let running: Started | undefined
+  const open = async (crashStep: string): Promise<void> => {
+    writeFileSync(join(dataDir, 'crash'), crashStep)
+    running = await start('test/support/crashing-gateway.ts', /ready/, {
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      CATALOG_DIR: join(shop, 'catalog'),
+      PLUGIN_DIRS: join(shop, 'plugins'),
+      CRASH_FILE: join(dataDir, 'crash'),
+      SETTLEMENT: 'strict',
+      OPERATOR_TOKEN: TOKEN,
+    })
+  }
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'tollgate-crash-'))
+    port = await freePort()
+    await open('settledByOthers')
+  })
+  after(async () => {
+    await running?.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  it('delivers nothing after a restart, and owes the payment', async () => {
+    const file = readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')
+    const { rpc_url: rpcUrl, buyer } = JSON.parse(file) as SandboxFile
+    const rpc = createRpc(rpcUrl)
+    const url = `http://127.0.0.1:${port}/v1/echo/strict`
+    const header = await payment(url, privateKeyToAccount(buyer.private_key))
+    await rpc.call('evm_setAutomine', false)
+    const lost = send(url, header).catch(() => 'connection lost')
+    await until(async () => Number((await rpc.call<{ pending: Hex }>('txpool_status')).pending) > 0)
+    await sendAsStranger(rpc, header)
+    await rpc.call('evm_mine')
+    await rpc.call('evm_setAutomine', true)
+    expect(await lost).to.equal('connection lost')
+    expect(await running?.ended).to.equal('SIGKILL')
+
+    await open('')
+    const response = await send(url, header)
+    expect(response.status).to.equal(402)
+    expect(await json(response)).to.include({ code: 'payment_owed' })
+    const metrics = async (): Promise<string> =>
+      (await ask(`http://127.0.0.1:${port}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text()
+    await until(async () => /^tollgate_owed_payments 1$/m.test(await metrics()))
+  })
 })

@@ -184,3 +184,27 @@ describe('a purse that is emptied between the check and the settlement', () => {
     expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([200]))
   })
 })
+
+describe('a payer whose account uses ten times the gas of a plain one', () => {
+  let shop: Shop
+  before(async function () {
+    shop = await openShop(this)
+  })
+  after(() => shop?.close())
+
+  it('is served, and waits once its settlements have used a million gas more than plain ones may', async () => {
+    const account = await shop.wallets.newCostlyWallet()
+    const statuses: number[] = []
+    let last: Response | undefined
+    for (let times = 0; times < 5; times++) {
+      last = await send(shop.url, await payment(shop.url, account))
+      statuses.push(last.status)
+    }
+    expect(statuses).to.deep.equal([200, 200, 200, 200, 429])
+    expect(Number(last?.headers.get('retry-after'))).to.be.within(1, 30)
+    expect(await shop.sent()).to.equal(4)
+    const plain = await newBuyer(shop.chain)
+    for (let times = 0; times < 6; times++)
+      expect((await send(shop.url, await payment(shop.url, plain))).status).to.equal(200)
+  })
+})

@@ -2,13 +2,21 @@ import { expect } from 'chai'
 import { prove } from './model/prove.ts'
 import { checkAlways, appended, checkAtEnd, type Facts } from './model/invariants.ts'
 
-describe('the payment flow in a simulation', () => {
+describe('the payment flow in a simulation', function () {
+  // Hundreds of random runs, which are pure computation.
+  this.timeout(180_000)
   it('never charges twice, delivers unpaid or loses a payment in random runs with crashes and faults at every step', async () => {
     const { figures, failure } = await prove(200)
     expect(failure).to.equal(null)
     expect(figures['runs']).to.equal(200)
     for (const name of ['transfers', 'delivered', 'replayed', 'released', 'pending', 'crashes', 'faults'])
       expect(figures[name], name).to.be.greaterThan(20)
+  })
+
+  it('delivers nothing for transactions of others in strict mode, and owes those payments', async () => {
+    const { figures, failure } = await prove(200, undefined, false, true)
+    expect(failure).to.equal(null)
+    for (const name of ['delivered', 'owed', 'crashes']) expect(figures[name], name).to.be.greaterThan(0)
   })
 
   /** Seeds whose runs once broke an invariant, until its cause was fixed, and how many runs it took. */

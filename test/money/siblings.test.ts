@@ -3,16 +3,16 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import type { Overrides } from '../../gateway/compose.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
-import { settleData, transferOf, word } from '../../gateway/methods/exact-evm/eip3009.ts'
-import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
-import { decodePayment } from '../../gateway/methods/payment-method.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import { word } from '../../gateway/methods/exact-evm/eip3009.ts'
 import { json, payment, send } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
 import { newWallet, openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../support/payments.ts'
+import { sendAsStranger, STRANGER } from '../support/stranger.ts'
 
-const STRANGER: Hex = '0x00000000000000000000000000000000000000d4'
 const PRICE = 5_000n
 
 interface SentAlert {
@@ -67,7 +67,7 @@ describe('two gateways with one PAY_TO and a journal each', () => {
   })
 
   /** Opens a gateway that settles with this key. Its alarms come within a second. */
-  async function openSibling(key: Hex, settlement: 'any' | 'strict'): Promise<Sibling> {
+  async function openSibling(key: Hex, settlement: 'any' | 'strict', more: Overrides = {}): Promise<Sibling> {
     const environment = {
       NETWORK: 'base-sepolia',
       PAY_TO: payTo,
@@ -77,7 +77,13 @@ describe('two gateways with one PAY_TO and a journal each', () => {
       ALERT_WEBHOOK_URL: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/`,
     }
     // Without a scripted settlement, the configuration says how payments are settled.
-    const overrides = { settlement: undefined as never, lookSeconds: 0.5, alarmSeconds: 0.5, reconcileSeconds: 1 }
+    const overrides = {
+      settlement: undefined as never,
+      lookSeconds: 0.5,
+      alarmSeconds: 0.5,
+      reconcileSeconds: 1,
+      ...more,
+    }
     const opened = await openGateway(environment, overrides)
     const isOurs = ({ event, service }: SentAlert): boolean => event === 'payments.foreign' && service === opened.url
     const sibling = {
@@ -128,11 +134,7 @@ describe('two gateways with one PAY_TO and a journal each', () => {
 
   /** Has a stranger send a payment's authorization before the gateway's own transaction is mined. */
   async function frontRun(header: string): Promise<void> {
-    await chain.fund(STRANGER)
-    await chain.rpc.call('anvil_impersonateAccount', STRANGER)
-    const data = settleData(transferOf(decodePayment(header, [createExactEvm(chain.network)])))
-    const fees = { maxPriorityFeePerGas: '0x9502f9000', maxFeePerGas: '0x5d21dba000', gas: '0x30d40' }
-    await chain.rpc.call('eth_sendTransaction', { from: STRANGER, to: chain.network.asset, data, ...fees })
+    await sendAsStranger(chain.rpc, header, chain.network)
   }
 
   /** Pays while a stranger sends the same authorization for a higher fee. */
@@ -173,7 +175,7 @@ describe('two gateways with one PAY_TO and a journal each', () => {
       const [owing, refusal] =
         answers[0]?.status === 402 ? ([here, answers[0]] as const) : ([there, answers[1] as Response] as const)
       const body = await json(refusal)
-      expect(body).to.include({ code: 'payment_already_used', transaction: await transactionOf(owing) })
+      expect(body).to.include({ code: 'payment_owed', transaction: await transactionOf(owing) })
       expect(body['message']).to.contain('recorded as a debt to you')
       expect(await owing.gateway.journal.counts()).to.include({ owed: 1, settled: 0 })
       expect((await owing.gateway.journal.debts()).map(({ amount }) => amount)).to.deep.equal([PRICE])
@@ -216,11 +218,33 @@ describe('two gateways with one PAY_TO and a journal each', () => {
     const gateway = await openSibling(await newSettleKey(chain), 'strict')
     const { response, header } = await payFrontRun(gateway, '/v1/echo/run')
     expect(response.status).to.equal(402)
-    expect(await json(response)).to.include({ code: 'payment_already_used' })
+    expect(await json(response)).to.include({ code: 'payment_owed' })
     const again = await json(await send(`${gateway.url}/v1/echo/run`, header))
-    expect(again).to.include({ code: 'payment_already_used' })
+    expect(again).to.include({ code: 'payment_owed' })
     expect(again['message']).to.contain('Another transaction than ours')
     expect(await gateway.gateway.journal.counts()).to.include({ owed: 1, settled: 0 })
+  })
+
+  it('deliver nothing in strict mode while the debt is not recorded yet, and owe it when it can be', async () => {
+    let isRefused = true
+    const journal = (opened: Journal): Journal => ({
+      ...opened,
+      owed: (...move) => (isRefused ? Promise.reject(new Error('the process was killed')) : opened.owed(...move)),
+    })
+    const gateway = await openSibling(await newSettleKey(chain), 'strict', { journal })
+    const { response, header } = await payFrontRun(gateway, '/v1/echo/run')
+    expect(response.status).to.equal(503)
+    for (let times = 0; times < 2; times++) {
+      const again = await send(`${gateway.url}/v1/echo/run`, header)
+      expect(again.status).to.equal(402)
+      const body = await json(again)
+      expect(body).to.include({ code: 'payment_owed' })
+      expect(body['message']).to.contain('recorded as a debt to you')
+    }
+    isRefused = false
+    await until(async () => (await gateway.gateway.journal.counts()).owed === 1)
+    const [debt] = await gateway.gateway.journal.debts()
+    expect(debt?.reason).to.match(/^owed: settled by a transaction that this gateway did not send, but 0x/)
   })
 
   it('settle payments of their own in strict mode as ever', async () => {

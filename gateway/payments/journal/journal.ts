@@ -113,8 +113,14 @@ export interface Journal {
     intent: Intent,
     options?: { readonly at?: number; readonly answer?: StoredAnswer },
   ): Promise<boolean>
-  /** `reason` says what is unusual about it. */
-  settled(key: PaymentKey, attempt: number, transaction: Hex, at?: number, reason?: string): Promise<boolean>
+  /** `reason` says what is unusual about it. `gasUsed` is what it cost us, of a payer whose account has code. */
+  settled(
+    key: PaymentKey,
+    attempt: number,
+    transaction: Hex,
+    at?: number,
+    more?: { readonly reason?: string; readonly gasUsed?: bigint },
+  ): Promise<boolean>
   /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
   /** Releases a reserved or answered payment. False after `submitted`: then only the settler knows the outcome. */
@@ -128,8 +134,16 @@ export interface Journal {
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
   /** Settles a released payment, without an answer: somebody else's transaction transferred the money after all. */
   settledLate(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
-  /** Records that a reorganisation has taken a settled payment back. From then on, the buyer owes it to us. */
+  /**
+   * Records that a reorganisation has taken a settled payment back. From then on, the buyer owes it to us; if it was owed to
+   * the buyer, `NOTHING_OWED` begins the reason.
+   */
   reversed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  /**
+   * Settles a submitted or reversed payment without its answer, because a transaction of others has moved the money and buys
+   * nothing here. `reason` says so. If the process stops before it is `owed`, recovery makes it so.
+   */
+  settledByOthers(key: PaymentKey, attempt: number, transaction: Hex, reason: string): Promise<boolean>
   /** Settles a reversed payment: its transfer is in a block again. */
   settledAgain(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
   /**
@@ -163,14 +177,44 @@ export interface Journal {
   /** What failed settlements have cost since this moment (ms): their number, and their gas in wei. */
   reverts(since: number): Promise<{ readonly count: number; readonly burnt: bigint }>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
+  /** Whether it can be written, as the last write has shown. While it cannot, it is tried every second. */
+  health(): JournalHealth
   /** Sales, debts, repayments and reversals in the order in which they were recorded. */
   ledgerEntries(window: EntryWindow): Promise<readonly LedgerEntry[]>
   /** Sums of a window's ledger entries, by network and kind. `own` payers are summed separately. */
   ledgerTotals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
   /** Drops the stored answers of payments settled before this moment (ms) and returns their number. The rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
+  /** What is stored for payments that were not sent because their callers left: of this payer, and of all. */
+  keptAnswers(payer: Hex): Promise<{ readonly ofPayer: KeptAnswers; readonly all: KeptAnswers }>
+  /** Counts that the answer of a payment is produced again. False if that has happened `limit` times. */
+  refetched(key: PaymentKey, limit: number): Promise<boolean>
   /** Finishes all pending writes, then closes the file or the connections. */
   close(): Promise<void>
+}
+
+/** Whether payments can be recorded. */
+export interface JournalHealth {
+  readonly ready: boolean
+  /** Why not, for people. */
+  readonly reason?: string
+}
+
+/** A write of the journal that failed because of its disk, its file or its server. */
+export class JournalError extends Error {
+  /** True if certainly nothing was written. Otherwise the write may be there, and may be seen by others or after a crash. */
+  readonly wroteNothing: boolean
+
+  constructor(reason: string, wroteNothing: boolean, cause: unknown) {
+    super(`the journal cannot be written: ${reason}`, { cause })
+    this.wroteNothing = wroteNothing
+  }
+}
+
+/** Stored answers, and how many bytes they have together. */
+export interface KeptAnswers {
+  readonly answers: number
+  readonly bytes: number
 }
 
 /** What a look at a settled or reversed payment leaves behind. */

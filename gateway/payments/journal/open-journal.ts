@@ -6,9 +6,16 @@ import { randomUUID } from 'node:crypto'
 import type { Intent, RefusedOutcome } from '../../methods/payment-method.ts'
 import { identify, isGone, retire } from '../../stores/process-identity.ts'
 import { type Command, createGroupCommit } from './group-commit.ts'
-import type { Journal, OpenPayment, Reservation, StoredAnswer } from './journal.ts'
+import {
+  type Journal,
+  JournalError,
+  type JournalHealth,
+  type OpenPayment,
+  type Reservation,
+  type StoredAnswer,
+} from './journal.ts'
 import { repaidDetail } from './ledger-sql.ts'
-import { PayerLimited } from './payer-limits.ts'
+import { FREE_GAS, PayerLimited } from './payer-limits.ts'
 import { type Move, MOVES, type PaymentState } from './payment-states.ts'
 import type { Change, Store, Written } from './store.ts'
 
@@ -17,11 +24,17 @@ export type JournalOptions = ({ readonly file: string } | { readonly url: string
   readonly instance?: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
+  /** Resolves with what is wrong with the file, if a check that takes longer than the start finds something. */
+  readonly damage?: { readonly found: Promise<string | null> }
+  /** Called when the journal can be written again. */
+  readonly onRecovered?: () => void
 }
 
 const HEARTBEAT_MS = 10_000
 /** A process that was not seen for this long counts as dead. */
 const SILENCE_MS = 3 * HEARTBEAT_MS
+/** How often a journal that cannot be written is tried. */
+const RETRY_MS = 1_000
 const FORGET_OWNER_MS = 86_400_000
 const FORGET_AT_ONCE = 500
 /** How often a reservation is tried that is blocked by a payment which cannot be read. */
@@ -36,9 +49,13 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   const store = await openStore(options)
   const now = options.now ?? Date.now
   const owner = identify(options.instance ?? randomUUID())
+  const state = new WriteState(store, options.onRecovered)
+  void options.damage?.found.then((reason) => {
+    if (reason !== null) state.damaged(reason)
+  })
   const commits = createGroupCommit<Change, Written>({
-    commit: (group) => store.write(group),
-    wroteNothing: (error) => store.wroteNothing(error),
+    commit: (group) => state.watch(() => store.write(group)),
+    wroteNothing: (error) => !(error instanceof JournalError) && store.wroteNothing(error),
   })
   // Reads of many calls share a statement too.
   const finds = createGroupCommit<Find, OpenPayment | null>({
@@ -53,16 +70,24 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     fields: Fields,
     { body, at = now() }: { readonly body?: Buffer; readonly at?: number | undefined } = {},
   ): Promise<boolean> => (await commits.write(moveChange(key, attempt, to, fields, { at, owner }, body))).done
-  const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_OWNER_MS)
-  await touch()
+  const touch = (): Promise<void> => state.watch(() => store.touch(owner, now(), now() - FORGET_OWNER_MS))
+  await touch().catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
   // The next heartbeat makes up for one that fails. If all fail, other processes may release what this one reserved.
   const heartbeat = setInterval(() => void touch().catch(() => {}), HEARTBEAT_MS).unref()
+  const retry = setInterval(() => {
+    if (!state.health.ready) touch().catch(() => {})
+  }, RETRY_MS).unref()
 
   let closing: Promise<void> | null = null
   async function close(): Promise<void> {
     clearInterval(heartbeat)
+    clearInterval(retry)
     await Promise.all([commits.close(), finds.close()])
-    await store.leave(owner)
+    // A journal that cannot be written closes too. Its processes count as gone once they have ended.
+    await state.watch(() => store.leave(owner)).catch(() => {})
     retire(owner)
     await store.close()
   }
@@ -92,9 +117,12 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         { body: answer.body, at },
       )
     },
-    settled: (key, attempt, transaction, at, reason) =>
-      move(key, attempt, 'settled', settledFields(transaction, reason), { at }),
-    settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
+    settled: (key, attempt, transaction, at, { reason, gasUsed } = {}) =>
+      move(key, attempt, 'settled', { ...settledFields(transaction, reason), ...excessFields(gasUsed) }, { at }),
+    settledByOthers: (key, attempt, transaction, reason) =>
+      move(key, attempt, 'settledByOthers', { ...settledFields(transaction, reason), drops_answer: 1 }),
+    settledLate: (key, attempt, transaction) =>
+      move(key, attempt, 'settledLate', settledFields(transaction, OWED_LATE)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner, now())),
     owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
@@ -136,7 +164,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       return counts
     },
     reverts: (since) => store.reverts(since),
+    keptAnswers: (payer) => store.keptAnswers(payer),
+    refetched: (key, limit) => store.refetched(key, limit),
     events: (key) => store.events(key),
+    health: () => state.health,
     ledgerEntries: (window) => store.ledgerEntries(window),
     ledgerTotals: (window, own) => store.ledgerTotals(window, own),
     async forgetAnswers(settledBefore) {
@@ -148,6 +179,50 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       }
     },
     close: () => (closing ??= close()),
+  }
+}
+
+/** Knows whether the journal can be written, from what became of its writes. */
+class WriteState {
+  readonly #store: Pick<Store, 'failureOf' | 'wroteNothing'>
+  readonly #onRecovered: () => void
+  #isDamaged = false
+  #health: JournalHealth = { ready: true }
+
+  constructor(store: Pick<Store, 'failureOf' | 'wroteNothing'>, onRecovered: () => void = () => {}) {
+    this.#store = store
+    this.#onRecovered = onRecovered
+  }
+
+  get health(): JournalHealth {
+    return this.#health
+  }
+
+  /** Runs a write. Throws JournalError if it fails because of the database, and what the database throws otherwise. */
+  async watch<Result>(write: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await write()
+      this.#recover()
+      return result
+    } catch (error) {
+      const failure = this.#store.failureOf(error)
+      if (!failure) throw error
+      if (failure.isDamaged) this.damaged(failure.reason)
+      else if (!this.#isDamaged) this.#health = { ready: false, reason: failure.reason }
+      throw new JournalError(failure.reason, this.#store.wroteNothing(error), error)
+    }
+  }
+
+  /** A damaged file may still take some writes, and loses others: nothing but a restore makes it good. */
+  damaged(reason: string): void {
+    this.#isDamaged = true
+    this.#health = { ready: false, reason }
+  }
+
+  #recover(): void {
+    if (this.#health.ready || this.#isDamaged) return
+    this.#health = { ready: true }
+    this.#onRecovered()
   }
 }
 
@@ -178,6 +253,9 @@ interface Stamp {
 type Fields = Readonly<Record<string, string | number>>
 
 const NO_BODY = Buffer.alloc(0)
+
+/** What the journal says of a payment that settled after it was released. */
+const OWED_LATE = 'owed: settled after it was released'
 
 function reserveChange(reservation: Reservation, stamp: Stamp): Change {
   const { key, callId } = reservation
@@ -241,6 +319,11 @@ function submittedFields(intent: Intent): Fields {
 function settledFields(transaction: string, reason?: string): Fields {
   const named = reason === undefined ? {} : { reason: storable(reason) }
   return { transaction_hash: transaction, detail: transaction, ...named }
+}
+
+/** Gas beyond what a payer without code may use; nothing if there is none. */
+function excessFields(gasUsed = 0n): Fields {
+  return gasUsed > FREE_GAS ? { excess_gas: Number(gasUsed - FREE_GAS) } : {}
 }
 
 /** @param owner the only one that may release the payment as never sent */

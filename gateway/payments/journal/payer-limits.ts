@@ -1,7 +1,8 @@
 /**
  * How much a payer may owe us in gas: the payments that it may have unsettled at once, and how long it has to wait after
  * settlements that failed. A transaction that fails costs gas and moves no money, so the limits begin low, grow with each
- * payment that the payer settles, and shrink with each that fails. The statement that reserves a payment checks them, so they
+ * payment that the payer settles, and shrink with each that fails. One that succeeds may cost as much, if the payer's account
+ * has code: its gas beyond that of a plain payer counts as well. The statement that reserves a payment checks them, so they
  * hold for all processes that share a journal. SQL that both databases share.
  */
 import { comesAfter } from './shared-sql.ts'
@@ -39,12 +40,22 @@ const PAYER_WAITS_MS = [30_000, 120_000, 600_000, 3_600_000, 86_400_000] as cons
 /** The same for payers of one code together: one of them may have failed through no fault of the code. */
 const CODE_WAITS_MS = [0, 0, 600_000, 600_000, 3_600_000, 3_600_000, 3_600_000, 3_600_000, 86_400_000] as const
 
-/** SQL of when the wait after the failed settlements of a group is over. */
-const waitEnd = (waits: readonly number[]): string =>
-  `CASE count(*) WHEN 0 THEN 0 ${waits
+/** What the settlement of a payer with code may use without counting: the gas limit of a payer without. */
+export const FREE_GAS = 200_000n
+/** So much gas beyond that within a day counts as one failed settlement, which may burn 600,000. */
+const GAS_PER_FAILURE = 1_000_000
+/** It counts as this many at most: a payer whose settlements cost much has paid for them after all. */
+const MAX_COSTLY = 3
+
+/** SQL of how many failed settlements the gas of a group counts as. */
+const costlyNumber = `CASE WHEN sum(gas) >= ${MAX_COSTLY * GAS_PER_FAILURE} THEN ${MAX_COSTLY} ELSE CAST(sum(gas) AS bigint) / ${GAS_PER_FAILURE} END`
+
+/** SQL of when the wait after the failed settlements of a group is over: `count` of them, the last one at `last`. */
+const waitEnd = (waits: readonly number[], count = 'count(*)', last = 'max(past.reverted_at)'): string =>
+  `CASE ${count} WHEN 0 THEN 0 ${waits
     .slice(0, -1)
-    .map((ms, at) => `WHEN ${at + 1} THEN max(past.reverted_at) + ${ms}`)
-    .join(' ')} ELSE max(past.reverted_at) + ${waits.at(-1)} END`
+    .map((ms, at) => `WHEN ${at + 1} THEN ${last} + ${ms}`)
+    .join(' ')} ELSE ${last} + ${waits.at(-1)} END`
 
 /** The columns of a reservation that the limits depend on. */
 export const LIMITED_COLUMNS = ['key', 'payer', 'network', 'amount', 'payer_code', 'at'] as const
@@ -78,8 +89,13 @@ export function payerLimitSql({ key, payer, network, amount, payer_code: code, a
   FROM (SELECT count(CASE WHEN other.state <> 'answered' THEN 1 END) AS number,
     coalesce(sum(CASE WHEN other.state <> 'answered' THEN CAST(other.amount AS numeric) END), 0) AS total
     FROM payments AS other WHERE ${comesAfter(payer, network, key)}) AS held,
-    (SELECT count(*) AS number, ${waitEnd(PAYER_WAITS_MS)} AS until FROM payments AS past
-      WHERE past.payer = ${payer} AND past.network = ${network} AND ${since}) AS failed)`
+    (SELECT number, ${waitEnd(PAYER_WAITS_MS, 'number', 'last')} AS until FROM (
+      SELECT CAST(sum(failures) AS bigint) + ${costlyNumber} AS number, max(last) AS last FROM (
+        SELECT count(*) AS failures, 0 AS gas, max(past.reverted_at) AS last FROM payments AS past
+          WHERE past.payer = ${payer} AND past.network = ${network} AND ${since}
+        UNION ALL SELECT 0, coalesce(sum(past.excess_gas), 0), max(past.settled_at) FROM payments AS past
+          WHERE past.payer = ${payer} AND past.network = ${network} AND past.excess_gas IS NOT NULL
+            AND past.settled_at > ${at} - ${REMEMBERED_MS}) AS costs) AS cost) AS failed)`
 }
 
 /** Reads the text of `payerLimitSql`. */
@@ -89,6 +105,10 @@ export function payerLimitOf(text: unknown): PayerLimit | null {
   if (reason === 'cooling') return { reason, until: Number(until) }
   return { reason: reason as 'reverted' | 'waiting' }
 }
+
+/** Finds the costly settlements of a payer. */
+export const COSTLY_INDEX =
+  'CREATE INDEX payments_costly ON payments (payer, network, settled_at) WHERE excess_gas IS NOT NULL;'
 
 /** Finds the failed settlements of a payer, of a code, and of a stretch of time. All three have few rows. */
 export const REVERTED_INDEXES = `

@@ -6,10 +6,10 @@
  *             ┌─────────────── reserve again, as the next attempt ───────────────┐
  *             v                                                                  │
  * reserve → reserved ────── submittedWithAnswer ──────→ submitted ─ settled → settled ─ owed → owed
- *             │    └ answered → answered ─ submitted ────^ │  │                  ^ │ ^
- *             │ released,         │ released, refused      │  └─ owed → owed     │ │ └─ settledAgain ─┐
- *             v refused           v                        v refused             │ └─── reversed → reversed
- *             └─────────────────── released ───────── settledLate ───────────────┘
+ *             │    └ answered → answered ─ submitted ────^ │  │ settledByOthers  ^ │ ^            │
+ *             │ released,         │ released, refused      │  └─ owed → owed     │ │ │  settledAgain, settledByOthers
+ *             v refused           v                        v refused             │ │ └──────────┐ │
+ *             └─────────────────── released ───────── settledLate ───────────────┘ └ reversed → reversed
  * ```
  */
 
@@ -43,7 +43,9 @@ export const MOVES = {
   /** The money is here and the answer cannot be delivered. */
   owed: { from: ['submitted', 'settled'], to: 'owed' },
   /** A reorganisation has removed the transfer, and it is not mined again. */
-  reversed: { from: ['settled'], to: 'reversed' },
+  reversed: { from: ['settled', 'owed'], to: 'reversed' },
+  /** A transaction of others moved the money, and buys nothing here: settled without its answer, and owed next. */
+  settledByOthers: { from: ['submitted', 'reversed'], to: 'settled' },
   /** A reversed payment was mined again after all. */
   settledAgain: { from: ['reversed'], to: 'settled' },
 } as const satisfies Record<string, { readonly from: readonly PaymentState[]; readonly to: PaymentState }>

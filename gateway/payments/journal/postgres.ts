@@ -4,7 +4,7 @@
  */
 import { DatabaseError, Pool, type PoolClient } from 'pg'
 import { LEDGER_INDEX } from './ledger-sql.ts'
-import { payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
+import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
   columns,
@@ -24,7 +24,15 @@ import {
   UNSETTLED_INDEX,
   WATCHED_INDEXES,
 } from './shared-sql.ts'
-import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
+import {
+  type Change,
+  deliveredResults,
+  encode,
+  movedResults,
+  reservedResults,
+  type StorageFailure,
+  type Store,
+} from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -126,11 +134,13 @@ export const LIMIT = `SELECT ${payerLimitSql({
   at: '$6::bigint',
 })}`
 
-/** Leaves out a reservation that the limits of its payer forbid, once those before it have committed. */
-const LIMITS = `
-CREATE FUNCTION payments_limit(text, text, text, numeric, text, bigint) RETURNS text VOLATILE LANGUAGE plpgsql AS $$ BEGIN
+const LIMIT_FUNCTION = `
+CREATE OR REPLACE FUNCTION payments_limit(text, text, text, numeric, text, bigint) RETURNS text VOLATILE LANGUAGE plpgsql AS $$ BEGIN
   RETURN (${LIMIT});
-END $$;
+END $$;`
+
+/** Leaves out a reservation that the limits of its payer forbid, once those before it have committed. */
+const LIMITS = `${LIMIT_FUNCTION}
 CREATE OR REPLACE FUNCTION payments_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended(new.network || '/' || new.payer, 402));
   IF new.pays_gas = 1 AND payments_limit(new.key, new.payer, new.network, new.amount, new.payer_code, new.updated_at) IS NOT NULL THEN
@@ -170,7 +180,7 @@ const MOVE = `
 ${moveStatement('substring($2::bytea FROM change.body_start FOR change.body_length)')}
 FROM json_to_recordset($1::json) AS change(
   key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
-  transaction_hash text, reason text, reverted_at bigint, burnt text, answer_status integer, answer_headers text, body_start integer, body_length integer)
+  transaction_hash text, reason text, reverted_at bigint, burnt text, drops_answer integer, excess_gas bigint, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE ${MAY_MOVE}`
 
 const DELIVER_GROUP = deliverStatement('json_to_recordset($1::json) AS change(key text, at bigint)')
@@ -181,6 +191,7 @@ const COLUMNS = columns('payments.answer_body')
 const DIALECT = {
   columns: COLUMNS,
   bareColumns: columns('NULL'),
+  bodyBytes: 'coalesce(octet_length(payments.answer_body), 0)',
   wanted:
     '(SELECT ordinal - 1 AS nth, value FROM json_array_elements($1::json) WITH ORDINALITY AS each(value, ordinal))',
   wantedText: "wanted.value #>> '{}'",
@@ -209,6 +220,13 @@ const ADDED = {
       (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed', 'reversed')) NOT VALID;
     ${WATCHED_INDEXES}`,
   payer_code: 'ALTER TABLE payments ADD COLUMN payer_code text, ADD COLUMN pays_gas integer',
+  refetches: `ALTER TABLE payments ADD COLUMN refetches integer; ${KEPT_INDEX}`,
+  excess_gas: `ALTER TABLE payments ADD COLUMN excess_gas bigint; ${COSTLY_INDEX}
+    DO $do$ BEGIN
+      IF to_regprocedure('payments_limit(text, text, text, numeric, text, bigint)') IS NOT NULL THEN
+        EXECUTE $sql$ ${LIMIT_FUNCTION} $sql$;
+      END IF;
+    END $do$;`,
   reverted_at: `ALTER TABLE payments ADD COLUMN reverted_at bigint, ADD COLUMN burnt text; ${REVERTED_INDEXES}`,
 } as const
 
@@ -259,8 +277,23 @@ export async function openPostgres(url: string): Promise<Store> {
     },
     // The server rolled back a statement that it reports as failed. A broken connection says nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),
+    failureOf: postgresFailure,
     close: () => pool.end(),
   }
+}
+
+/** Classes of errors that say something of the server, not of the statement (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const SERVER_FAILURE = /^(?:08|53|57P|58|XX00[12]|25006)/
+const DAMAGED = /^XX00[12]/
+
+/** Errors that are not the server's are those of the connection, if they are no mistakes in code. */
+function postgresFailure(error: unknown): StorageFailure | null {
+  const { message } = error as Error
+  if (error instanceof TypeError || error instanceof RangeError) return null
+  if (!(error instanceof DatabaseError)) return { reason: `PostgreSQL does not answer (${message})` }
+  const { code = '' } = error
+  if (!SERVER_FAILURE.test(code)) return null
+  return { reason: `PostgreSQL cannot write (${code}: ${message})`, ...(DAMAGED.test(code) ? { isDamaged: true } : {}) }
 }
 
 /** The same address with synchronous commits, whatever the server's default is. */

@@ -7,6 +7,7 @@ import type { PaymentState } from './payment-states.ts'
 import {
   IN_DEBT,
   KEPT,
+  NOTHING_OWED,
   OPEN,
   type Placeholder,
   type Query,
@@ -29,6 +30,8 @@ export interface Dialect {
   /** The columns of a record, and the same without the answer's body. */
   readonly columns: string
   readonly bareColumns: string
+  /** SQL of how many bytes the stored answer of a payment has. */
+  readonly bodyBytes: string
   /** SQL that takes a JSON array apart into a table: `nth`, which counts in the order of the array, and `value`. */
   readonly wanted: string
   /** SQL of the text in `wanted.value`, and of a text in the array that it holds. */
@@ -53,7 +56,7 @@ export function findQueries({
 
 /** The queries with the same SQL in both databases. */
 export function createQueries(dialect: Dialect): StoreQueries {
-  const { read, write, place, columns, bareColumns, wanted, wantedPart } = dialect
+  const { read, write, place, columns, bareColumns, bodyBytes, wanted, wantedPart } = dialect
   const queries = findQueries(dialect)
   const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
   const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
@@ -90,7 +93,7 @@ export function createQueries(dialect: Dialect): StoreQueries {
     reversals: async (since, limit) =>
       (
         await read(
-          `SELECT ${bareColumns} FROM payments WHERE ${REVERSED} AND updated_at >= ${one} ORDER BY updated_at DESC LIMIT ${two}`,
+          `SELECT ${bareColumns} FROM payments WHERE ${REVERSED} AND updated_at >= ${one} AND reason NOT LIKE '${NOTHING_OWED}%' ORDER BY updated_at DESC LIMIT ${two}`,
           since,
           limit,
         )
@@ -145,6 +148,27 @@ export function createQueries(dialect: Dialect): StoreQueries {
         limit,
       )
       return forgotten.length
+    },
+    async keptAnswers(payer) {
+      const isOf = `payments.payer = ${one}`
+      const [row] = await read(
+        `SELECT count(*) AS answers, coalesce(sum(size), 0) AS bytes, count(own) AS own_answers, coalesce(sum(own), 0) AS own_bytes
+         FROM (SELECT ${bodyBytes} AS size, CASE WHEN ${isOf} THEN ${bodyBytes} END AS own
+           FROM payments WHERE ${OPEN} AND state = 'answered') AS kept`,
+        payer,
+      )
+      const numberAt = (column: string): number => Number(row?.[column] ?? 0)
+      const ofPayer = { answers: numberAt('own_answers'), bytes: numberAt('own_bytes') }
+      return { ofPayer, all: { answers: numberAt('answers'), bytes: numberAt('bytes') } }
+    },
+    async refetched(key, limit) {
+      const counted = await write(
+        `UPDATE payments SET refetches = coalesce(refetches, 0) + 1
+         WHERE key = ${one} AND coalesce(refetches, 0) < ${two} RETURNING key`,
+        key,
+        limit,
+      )
+      return counted.length === 1
     },
     async touch(owner, at, forgetBefore) {
       await write(`DELETE FROM payment_instances WHERE seen_at < ${one}`, forgetBefore)

@@ -134,8 +134,8 @@ export const UNSETTLED_INDEX = `CREATE INDEX IF NOT EXISTS payments_unsettled ON
 export const comesAfter = (payer: string, network: string, key: string): string =>
   `other.payer = ${payer} AND other.network = ${network} AND other.key <> ${key} AND other.${UNSETTLED}`
 
-/** Settled payments whose answer is still stored. The index that finds them has the same condition. */
-export const KEPT = `answer_headers IS NOT NULL AND state = 'settled'`
+/** Payments whose money has arrived once and whose answer is still stored. The index that finds them has the same condition. */
+export const KEPT = `answer_headers IS NOT NULL AND state IN ('settled', 'owed', 'reversed')`
 
 /** Replaces the index that looked at the answer's body, which is not always in the row. */
 export const KEPT_INDEX = `DROP INDEX IF EXISTS payments_kept;
@@ -143,6 +143,9 @@ CREATE INDEX payments_kept ON payments (settled_at) WHERE ${KEPT};`
 
 /** Payments that are to be looked at again. The index that finds them has the same condition. */
 export const WATCHED = 'look_at IS NOT NULL'
+
+/** What the journal says of a reversed payment that had bought nothing, so that nobody owes anything. */
+export const NOTHING_OWED = 'nothing is owed: '
 
 /** Payments that a reorganisation has taken back. The index that finds them has the same condition. */
 export const REVERSED = `state = 'reversed'`
@@ -185,19 +188,24 @@ export function toAhead(row: Row): readonly HeldAmount[] {
   }))
 }
 
+/** Whether a change leaves the payment without an answer. */
+const DROPS_ANSWER = `(change.state = 'released' OR change.drops_answer = 1)`
+
 /** @param body SQL that cuts this row's answer out of the bodies of the group */
 export const moveStatement = (body: string): string => `UPDATE payments SET
   state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
   intent = coalesce(change.intent, payments.intent),
   transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
   reason = coalesce(change.reason, payments.reason),
+  excess_gas = coalesce(change.excess_gas, payments.excess_gas),
   reverted_at = coalesce(change.reverted_at, payments.reverted_at), burnt = coalesce(change.burnt, payments.burnt),
   identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
-  look_at = CASE WHEN change.state IN ('settled', 'reversed') THEN change.at END,
-  answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
-  answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE WHEN change.state = 'released' THEN NULL
+  repaid_at = CASE change.state WHEN 'owed' THEN NULL ELSE payments.repaid_at END,
+  look_at = CASE WHEN change.state IN ('settled', 'owed', 'reversed') THEN change.at END,
+  answer_status = CASE WHEN ${DROPS_ANSWER} THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
+  answer_headers = CASE WHEN ${DROPS_ANSWER} THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
+  answer_body = CASE WHEN ${DROPS_ANSWER} THEN NULL
     WHEN change.answer_status IS NOT NULL THEN ${body} ELSE payments.answer_body END`
 
 /** `allowed` holds the states the move may start from; `owned` is set if only this owner may make it. */

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
 import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
-import { payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
+import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
   columns,
@@ -27,7 +27,15 @@ import {
   UNSETTLED_INDEX,
   WATCHED_INDEXES,
 } from './shared-sql.ts'
-import { type Change, deliveredResults, encode, movedResults, reservedResults, type Store } from './store.ts'
+import {
+  type Change,
+  deliveredResults,
+  encode,
+  movedResults,
+  reservedResults,
+  type StorageFailure,
+  type Store,
+} from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -107,14 +115,8 @@ CREATE TRIGGER payment_answers_change AFTER UPDATE OF digest ON payment_answers 
   DELETE FROM answer_bodies WHERE digest = old.digest;
 END;`
 
-/** What a reservation is checked against: the limits of its payer. A row that they forbid is left out. */
-const LIMITS = `
-ALTER TABLE payments ADD COLUMN payer_code TEXT;
-ALTER TABLE payments ADD COLUMN pays_gas INTEGER;
-ALTER TABLE payments ADD COLUMN reverted_at INTEGER;
-ALTER TABLE payments ADD COLUMN burnt TEXT;
-${REVERTED_INDEXES}
-CREATE TRIGGER payments_limit BEFORE INSERT ON payments
+/** Leaves out a reservation that the limits of its payer forbid. */
+const LIMIT_TRIGGER = `CREATE TRIGGER payments_limit BEFORE INSERT ON payments
 WHEN new.pays_gas = 1 AND ${payerLimitSql({
   key: 'new.key',
   payer: 'new.payer',
@@ -125,6 +127,15 @@ WHEN new.pays_gas = 1 AND ${payerLimitSql({
 })} IS NOT NULL BEGIN
   SELECT raise(IGNORE);
 END;`
+
+/** What a reservation is checked against: the limits of its payer. A row that they forbid is left out. */
+const LIMITS = `
+ALTER TABLE payments ADD COLUMN payer_code TEXT;
+ALTER TABLE payments ADD COLUMN pays_gas INTEGER;
+ALTER TABLE payments ADD COLUMN reverted_at INTEGER;
+ALTER TABLE payments ADD COLUMN burnt TEXT;
+${REVERTED_INDEXES}
+${LIMIT_TRIGGER}`
 
 /** Longer answers, in bytes, have a row of their own. */
 const MAX_BODY_IN_ROW = 2_000
@@ -140,6 +151,22 @@ WHERE type = 'table' AND name = 'payments';
 PRAGMA writable_schema = RESET;
 ${WATCHED_INDEXES}`
 
+/** Answers of payments that are owed or reversed are deleted like those of settled ones. */
+const FORGET_ALL = `${KEPT_INDEX}
+ALTER TABLE payments ADD COLUMN refetches INTEGER;
+DROP TRIGGER payments_forget;
+CREATE TRIGGER payments_forget AFTER UPDATE OF answer_headers ON payments
+WHEN new.answer_headers IS NULL AND new.state IN ('released', 'settled', 'owed', 'reversed') BEGIN
+  DELETE FROM payment_answers WHERE payment = new.id;
+END;`
+
+/** The gas of settlements that succeeded is one of the limits. */
+const COSTLY = `
+DROP TRIGGER payments_limit;
+ALTER TABLE payments ADD COLUMN excess_gas INTEGER;
+${COSTLY_INDEX}
+${LIMIT_TRIGGER}`
+
 /** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
@@ -151,6 +178,8 @@ const STEPS = [
   APART,
   REVERSALS + LEDGER_INDEX,
   LIMITS,
+  FORGET_ALL,
+  COSTLY,
 ] as const
 const VERSION = STEPS.length
 
@@ -167,7 +196,7 @@ ${TAKEOVER}, (
   WHERE ${comesAfter('payments.payer', 'payments.network', 'payments.key')}) AS ahead`
 
 const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason reverted_at
-  burnt answer_status answer_headers body_start body_length apart`.split(/\s+/)
+  burnt drops_answer excess_gas answer_status answer_headers body_start body_length apart`.split(/\s+/)
 
 const changeTable = (names: readonly string[]): string =>
   `(SELECT ${names.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change`
@@ -201,6 +230,8 @@ const COLUMNS = columns(`coalesce(payments.answer_body, (${longBody('payments.id
 const DIALECT = {
   columns: COLUMNS,
   bareColumns: columns('NULL'),
+  bodyBytes: `coalesce(length(payments.answer_body), (SELECT length(b.body) FROM payment_answers a
+    JOIN answer_bodies b ON b.digest = a.digest WHERE a.payment = payments.id AND a.attempt = payments.attempt), 0)`,
   wanted: '(SELECT key AS nth, value FROM json_each(?1))',
   wantedText: 'wanted.value',
   wantedPart: (nth: number) => `wanted.value ->> ${nth}`,
@@ -276,14 +307,34 @@ export async function openSqlite(file: string): Promise<Store> {
       }
       return reservedResults(group, await reserve(fields), readBlocking, readLimits)
     },
-    // After a failed write or sync it is unknown what reached the disk.
+    // After a failed write or sync it is unknown what reached the disk. A full disk is noticed before a change is whole.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',
+    failureOf: (error) => sqliteFailure(file, error),
     async close() {
       if (reader !== writer) await reader.close()
       if (answers !== writer) await answers.close()
       await writer.close()
     },
   }
+}
+
+/** The codes of SQLite that say something of the disk or the file, not of the statement (https://www.sqlite.org/rescode.html). */
+const FAILURES: Readonly<Record<string, string>> = {
+  SQLITE_FULL: 'the disk is full',
+  SQLITE_IOERR: 'the disk reports an error',
+  SQLITE_READONLY: 'the disk or the file is read-only',
+  SQLITE_CANTOPEN: 'the file cannot be opened',
+  SQLITE_BUSY: 'another process has locked the file',
+  SQLITE_CORRUPT: 'the file is damaged: stop the gateway and restore the last backup',
+  SQLITE_NOTADB: 'the file is damaged: stop the gateway and restore the last backup',
+}
+
+function sqliteFailure(file: string, error: unknown): StorageFailure | null {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const problem = FAILURES[code]
+  if (problem === undefined) return null
+  const isDamaged = code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
+  return { reason: `${file}: ${problem} (${message})`, ...(isDamaged ? { isDamaged } : {}) }
 }
 
 function isLong({ body }: Change): boolean {
@@ -353,8 +404,12 @@ export async function connect(file: string, mode: 'read' | 'write'): Promise<Con
   database.configure('busyTimeout', BUSY_MS)
   if (mode === 'write') await useWriteAheadLog(database)
   const statements: sqlite3.Statement[] = []
+  // While another process holds the lock, every statement that writes waits in a thread of the pool, which has few, and
+  // which all reads of the gateway need. So a connection has one of them at most.
+  const take = mode === 'write' ? createTurns() : null
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => (take ? take(work) : work())
   return {
-    exec: (sql) => done((callback) => database.exec(sql, callback)),
+    exec: (sql) => inTurn(() => done((callback) => database.exec(sql, callback))),
     async prepare(sql) {
       const statement = await new Promise<sqlite3.Statement>((resolve, reject) => {
         const prepared: sqlite3.Statement = database.prepare(sql, (error) =>
@@ -362,13 +417,25 @@ export async function connect(file: string, mode: 'read' | 'write'): Promise<Con
         )
       })
       statements.push(statement)
-      return (...values) => rows((callback) => statement.all(values, callback))
+      return (...values) => inTurn(() => rows((callback) => statement.all(values, callback)))
     },
-    run: (sql, ...values) => rows((callback) => database.all(sql, values, callback)),
+    run: (sql, ...values) => inTurn(() => rows((callback) => database.all(sql, values, callback))),
     async close() {
       await Promise.all(statements.map((statement) => done((callback) => statement.finalize(callback))))
       await done((callback) => database.close(callback))
     },
+  }
+}
+
+type Turns = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/** Runs one piece of work after the other, whatever becomes of each. */
+function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const next = last.then(work)
+    last = next.catch(() => {})
+    return next
   }
 }
 

@@ -39,6 +39,8 @@ type SharedQueries = Pick<
   | 'lookAgain'
   | 'reversals'
   | 'reverts'
+  | 'keptAnswers'
+  | 'refetched'
 >
 
 /** The queries that have the same SQL in both databases. */
@@ -67,7 +69,17 @@ export interface Store extends StoreQueries {
   write(group: readonly Change[]): Promise<readonly Written[]>
   /** True if the failed write certainly changed nothing. */
   wroteNothing(error: unknown): boolean
+  /** What is wrong with the database, if that is why a statement failed. Null: the statement failed for itself. */
+  failureOf(error: unknown): StorageFailure | null
   close(): Promise<void>
+}
+
+/** Why a database cannot be written. */
+export interface StorageFailure {
+  /** For people. */
+  readonly reason: string
+  /** It will not heal by itself: the file is damaged. */
+  readonly isDamaged?: true
 }
 
 /** A group as the two values its statement takes: the fields, and all bodies in one buffer with offsets into it. */

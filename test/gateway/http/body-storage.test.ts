@@ -133,6 +133,21 @@ describe('the storage of request bodies', () => {
     const second = await send(storage, randomBytes(800_000))
     second.release()
     await until(() => storage.used.disk === 0)
+    await until(() => openFiles() === 0)
+  })
+
+  it('reads bodies that go to disk no faster than it may, all together', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 1_000_000 })
+    const startedAt = performance.now()
+    const bodies = [randomBytes(600_000), randomBytes(600_000)]
+    const arrived = await Promise.all(bodies.map((body) => send(storage, body)))
+    // The second body waits until the first has had its time.
+    expect(performance.now() - startedAt).to.be.at.least(590)
+    for (const [at, body] of arrived.entries()) {
+      expect((await body.bytes()).equals(bodies[at] as Buffer)).to.equal(true)
+      body.release()
+    }
+    await until(() => storage.used.disk === 0)
   })
 
   it('refuses a body if its folder cannot be written', async () => {

@@ -153,6 +153,60 @@ describe('the watch of settled payments', () => {
     expect(await opened.journal.dueForLook(Number.MAX_SAFE_INTEGER, 10)).to.deep.equal([])
   })
 
+  it('owes nothing for a payment that was owed and that the chain took back, and does not send it', async () => {
+    const { journal } = opened
+    const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    expect((await recordOf(key)).state).to.equal('reversed')
+    expect((await recordOf(key)).reason).to.match(/^nothing is owed: a reorganisation removed it/)
+    expect(sent, 'sent again').to.equal(0)
+    expect((await journal.debts()).map((debt) => debt.key)).to.not.include(key)
+    expect((await journal.reversals(0, 1_000)).map((one) => one.key)).to.not.include(key)
+    status = { state: 'settled', transaction: TRANSACTION }
+    await later(10_000)
+    expect((await recordOf(key)).state, 'mined again').to.equal('owed')
+    expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
+  })
+
+  it('says that a payer owes us what was repaid, if the chain took the payment back after that', async () => {
+    const { journal } = opened
+    const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    await journal.repaid(key, 'sent back')
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    expect((await journal.reversals(0, 1_000)).map((one) => one.key)).to.include(key)
+    status = { state: 'settled', transaction: TRANSACTION }
+    await later(10_000)
+    expect((await recordOf(key)).state, 'mined again').to.equal('owed')
+    expect(
+      (await journal.debts()).map((debt) => debt.key),
+      'it was repaid once',
+    ).to.not.include(key)
+  })
+
+  it('goes on watching a payment that is owed until it is final', async () => {
+    await paymentIn(opened.journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    finality = 'final'
+    expect(await later(1_000)).to.include({ final: 1 })
+    expect(await opened.journal.dueForLook(Number.MAX_SAFE_INTEGER, 10)).to.deep.equal([])
+  })
+
+  it('owes a reversed payment in strict mode if others mined it again, and gives nothing back', async () => {
+    const key = await settled()
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    status = { state: 'settled', transaction: TRANSACTION, isOwed: true, foreignSender: `0x${'d4'.repeat(20)}` }
+    await later(10_000)
+    const record = await recordOf(key)
+    expect(record).to.include({ state: 'owed', answer: null })
+    expect(record.reason).to.match(/^owed: settled by a transaction that this gateway did not send, but 0xd4/)
+    expect([...taken]).to.deep.equal([record.callId])
+  })
+
   it('changes nothing while the chain cannot be read', async () => {
     const key = await settled()
     const failing = createFinalityWatch({

@@ -72,24 +72,33 @@ describe('the recovery of open payments', () => {
     }
   })
 
+  it('releases a reservation of this process that no call works on: it could not be released while the disk was full', async () => {
+    const left = await paymentIn(journal, 'reserved', validFor(3600))
+    const other = await paymentIn(await openInAnotherProcess(), 'reserved', validFor(3600))
+    expect(await recoveryWith().run()).to.deep.equal({ ...NOTHING, released: 1, waiting: 1 })
+    expect([await stateOf(left), await stateOf(other)]).to.deep.equal(['released', 'reserved'])
+  })
+
   it('leaves payments to the live processes that are working on them, however long that takes', async () => {
     const own = await paymentIn(journal, 'reserved', validFor(3600))
     const other = await openInAnotherProcess()
     const otherPayment = await paymentIn(other, 'reserved', validFor(3600))
     database.now += 20_000
-    expect(await recoveryWith().run()).to.deep.equal({ ...NOTHING, waiting: 2 })
+    const isWorking = (key: string): boolean => key === own
+    expect(await recoveryWith(undefined, isWorking).run()).to.deep.equal({ ...NOTHING, waiting: 2 })
     expect([await stateOf(own), await stateOf(otherPayment)]).to.deep.equal(['reserved', 'reserved'])
     database.now += 30 * MINUTE
-    await recoveryWith().run()
+    await recoveryWith(undefined, isWorking).run()
     expect(await stateOf(own)).to.equal('reserved')
   })
 
-  it('releases a reservation of its own process only once it is stale and the payment has expired', async () => {
+  it('releases a reservation that a call works on only once it is stale and the payment has expired', async () => {
     const short = await paymentIn(journal, 'reserved', validFor(60))
+    const recovery = recoveryWith(undefined, () => true)
     database.now += 5 * MINUTE
-    expect(await recoveryWith().run()).to.include({ waiting: 1 })
+    expect(await recovery.run()).to.include({ waiting: 1 })
     database.now += 6 * MINUTE
-    expect(await recoveryWith().run()).to.include({ released: 1 })
+    expect(await recovery.run()).to.include({ released: 1 })
     expect(await stateOf(short)).to.equal('released')
   })
 

@@ -142,7 +142,7 @@ describe('revoked access tokens', () => {
     const later = createRevocations(db, log)
     await later.read()
     expect([...later.ids]).to.deep.equal(['a'])
-    there.stop()
+    await there.stop()
     await db.destroy()
   })
 
@@ -180,7 +180,7 @@ describe('revoked access tokens', () => {
     await db.schema.dropTable('revoked_tokens')
     await until(() => warnings.length > 0)
     expect(revocations.ids.has('a')).to.equal(true)
-    revocations.stop()
+    await revocations.stop()
     await db.destroy()
   })
 })

@@ -118,7 +118,7 @@ describe('a payment settled through facilitators with faults', () => {
     expect((await payment.pay()).status).to.equal(402)
     await expectStates(payment, RELEASED)
     await sendFor(gateway, payment)
-    expect(await json(await payment.pay())).to.include({ code: 'payment_already_used' })
+    expect(await json(await payment.pay())).to.include({ code: 'payment_owed' })
     await expectStates(payment, OWED)
     expect(await gateway.received()).to.equal(PRICE)
   })

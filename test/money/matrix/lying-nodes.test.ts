@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { createLog } from '../../../gateway/observe/log.ts'
-import type { Hex } from '../../../gateway/config/networks.ts'
 import { createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { TOPICS, word } from '../../../gateway/methods/exact-evm/eip3009.ts'
 import { type ChainGateway, openChainGateway, outcomeOf, type SignedPayment } from '../../support/chain-gateway.ts'
-import { type Lie, type LyingNode, startLyingNode } from '../../support/lying-node.ts'
+import { LIES_ABOUT_SETTLEMENTS, type Lie, type LyingNode, startLyingNode } from '../../support/lying-node.ts'
 import { newSettleKey } from '../../support/payments.ts'
 import { until } from '../../support/until.ts'
 import { expectStates, PLAN, PLAN_PRICE, PRICE, SETTLED } from './fault-fixture.ts'
@@ -98,38 +97,7 @@ describe('a large payment, settled through two nodes of which one lies', functio
     return `${caip2}/${asset}/${from}/${nonce}`.toLowerCase()
   }
 
-  const lies: readonly (readonly [name: string, lies: Record<string, Lie>])[] = [
-    ['does not know the transaction', { eth_getTransactionReceipt: () => null, eth_getLogs: () => [] }],
-    [
-      'puts it into another block',
-      {
-        eth_getTransactionReceipt: (result) =>
-          result === null ? null : { ...(result as object), blockHash: `0x${'0f'.repeat(32)}` },
-      },
-    ],
-    [
-      'says that it failed',
-      {
-        eth_getTransactionReceipt: (result) =>
-          result === null ? null : { ...(result as object), status: '0x0', logs: [] },
-      },
-    ],
-    [
-      'says that it moved another amount',
-      {
-        eth_getTransactionReceipt: (result) =>
-          result === null
-            ? null
-            : {
-                ...(result as object),
-                logs: (result as { logs: readonly { topics: readonly Hex[] }[] }).logs.map((log) =>
-                  log.topics[0] === TOPICS.transfer ? { ...log, data: `0x${word(1n)}` } : log,
-                ),
-              },
-      },
-    ],
-  ]
-  for (const [name, what] of lies)
+  for (const [name, what] of Object.entries(LIES_ABOUT_SETTLEMENTS))
     it(`waits for agreement while one node ${name}, then delivers and charges once`, async () => {
       const payment = await buyPlan()
       liar.lie(what)

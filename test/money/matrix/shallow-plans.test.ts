@@ -25,18 +25,32 @@ function useRealMoney(config: Readonly<Record<string, string>>): { gateway: Chai
   return fixture
 }
 
+const OTHER_REQUEST = { method: 'POST', headers: { 'idempotency-key': 'another-plan-for-real-money' } }
 const request = { method: 'POST', headers: { 'idempotency-key': 'a-plan-for-real-money' } }
 
 describe('a plan sold for real money where payments are final in the first block', function () {
   this.timeout(90_000)
   const fixture = useRealMoney({})
 
+  it('says to a buyer without an Idempotency-Key that the repeat has to sign in, as long as the payment is pending', async () => {
+    const { gateway } = fixture
+    const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), { method: 'POST' })
+    const pending = await payment.pay()
+    expect(pending.status).to.equal(503)
+    const { message } = (await json(pending)) as { message: string }
+    expect(message).to.contain('do not sign a new one').and.contain('sign in with the wallet that paid')
+    const again = await json(await payment.pay())
+    expect(again).to.include({ code: 'sign_in_required' })
+    const named = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), request)
+    expect((await json(await named.pay()))['message']).to.not.contain('sign in')
+  })
+
   it('is delivered only once its payment is five blocks deep, though cheap answers leave at once', async () => {
     const { gateway } = fixture
     const cheap = await gateway.sign('/v1/echo/cheap', await gateway.newBuyer())
     expect((await cheap.pay()).status).to.equal(200)
     await expectStates(cheap, SETTLED)
-    const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), request)
+    const payment = await gateway.sign(PLAN, await gateway.newBuyer(PLAN_PRICE), OTHER_REQUEST)
     expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settlement_pending'])
     await gateway.mine(SAFE_BLOCKS - 2)
     expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settlement_pending'])

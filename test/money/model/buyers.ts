@@ -159,7 +159,7 @@ function verdictOf({ status, receipt, error }: Answer): Verdict {
   if (status === 200 && receipt?.success) return 'delivered'
   if (error?.retry === 'same_payment' && error.code !== 'idempotency_conflict') return 'pending'
   if (error?.code === 'payment_conflict') return 'conflict'
-  if (error?.code === 'payment_already_used') return 'spent'
+  if (error?.code === 'payment_already_used' || error?.code === 'payment_owed') return 'spent'
   if (error?.code === 'sign_in_required') return 'refused'
   return 'uncharged'
 }

@@ -1,14 +1,17 @@
 /**
- * `npm run model -- 10000 [seed [shrink]]`: many random runs. Prints what they did and exits with 1 if an invariant was broken.
+ * `npm run model -- 10000 [seed [shrink]] [strict]`: many random runs. Prints what they did and exits with 1 if an invariant was broken.
  */
 import { prove } from './prove.ts'
 
-const [runs = '1000', seed, shrink] = process.argv.slice(2)
+const words = process.argv.slice(2)
+const isStrict = words.includes('strict')
+const [runs = '1000', seed, shrink] = words.filter((word) => word !== 'strict')
 const began = performance.now()
 const { figures, failure } = await prove(
   Number(runs),
   seed === undefined ? undefined : Number(seed),
   shrink === 'shrink',
+  isStrict,
 )
 for (const [name, value] of Object.entries(figures)) process.stdout.write(`${name.padEnd(28)} ${value}\n`)
 process.stdout.write(`${'seconds'.padEnd(28)} ${((performance.now() - began) / 1000).toFixed(1)}\n`)

@@ -141,6 +141,7 @@ function steppedJournal(world: World, process: Process): Journal {
         if (outcome.unsent && owners.get(key) !== process.id) return false
         return journal.refused(key, attempt, outcome)
       }),
+    settledByOthers: (key, ...rest) => move('settledByOthers', key, () => journal.settledByOthers(key, ...rest)),
     settledLate: (key, ...rest) => move('settledLate', key, () => journal.settledLate(key, ...rest)),
     claim: (key, attempt) => move('claim', key, () => journal.claim(key, attempt)),
     owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
@@ -159,12 +160,18 @@ function createSettler(world: World, process: Process): Settler {
   const gate = <Result>(name: string, work: (choice: number) => Result): Promise<Result> =>
     steps.gate(process, `settler.${name}`, work)
 
+  const OWED = { isOwed: true } as const
+  function settledBy(transaction: Hex): Extract<Outcome, { state: 'settled' }> {
+    const isOurs = !world.isStrict || sent.has(transaction)
+    return { state: 'settled', transaction, ...(isOurs ? {} : OWED) }
+  }
+
   function verdict(tx: Tx): Outcome {
     const judged = chain.judge(tx, DEPTH)
-    if (judged.state === 'settled') return { state: 'settled', transaction: judged.transaction as Hex }
+    if (judged.state === 'settled') return settledBy(judged.transaction as Hex)
     if (judged.state === 'refused') return { state: 'refused', reason: 'invalid_transaction_state', message: 'No.' }
     const mined = chain.transferOf(tx.key)
-    if (mined) return { state: 'settled', transaction: mined.transaction, provisional: true }
+    if (mined) return { ...settledBy(mined.transaction), provisional: true as const }
     return { state: 'pending', transaction: tx.hash }
   }
 
@@ -207,7 +214,7 @@ function createSettler(world: World, process: Process): Settler {
         return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.', unsent: true }
       return gate('confirm', (): Outcome => {
         const outcome = verdict(tx)
-        if (outcome.state !== 'settled' || !outcome.provisional) return outcome
+        if (outcome.state !== 'settled' || !outcome.provisional || outcome.isOwed) return outcome
         const later = gate('later', () => verdict(tx)).catch((): Outcome => ({
           state: 'pending',
           transaction: tx.hash,

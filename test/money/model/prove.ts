@@ -15,8 +15,11 @@ export interface Proof {
   readonly failure: string | null
 }
 
-/** @param shrink whether to find the shortest run that breaks the same invariant, which takes minutes */
-export async function prove(runs: number, seed?: number, shrink = false): Promise<Proof> {
+/**
+ * @param shrink whether to find the shortest run that breaks the same invariant, which takes minutes
+ * @param isStrict whether only our own transactions buy something
+ */
+export async function prove(runs: number, seed?: number, shrink = false, isStrict = false): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()
   const add = ({ steps: taken, ...counts }: Tally): void => {
@@ -25,7 +28,9 @@ export async function prove(runs: number, seed?: number, shrink = false): Promis
     for (const [name, count] of taken) steps.set(name, (steps.get(name) ?? 0) + count)
   }
   const result = await fc.check(
-    fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) => add(await run(choices))),
+    fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) =>
+      add(await run(choices, isStrict)),
+    ),
     { numRuns: runs, endOnFailure: !shrink, ...(seed === undefined ? {} : { seed }) },
   )
   const crashPoints = [...steps.keys()].filter((name) => / (before|after)$/.test(name))

@@ -41,7 +41,7 @@ const FATES: readonly Fate[] = [
 ]
 const MOST_ROUNDS = 4_000
 
-export async function run(choices: readonly Choice[]): Promise<Tally> {
+export async function run(choices: readonly Choice[], isStrict = false): Promise<Tally> {
   const tally: Tally = {
     payments: 0,
     calls: 0,
@@ -68,14 +68,21 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
       if ((bought.boughtFor ??= word) !== word) broken.push(`${bought.payment.key} bought answers to two requests`)
       if (bought.body !== null && bought.body !== text) broken.push(`${bought.payment.key} got two different answers`)
       if (headers['idempotent-replay']) tally.replayed += 1
-      if (!world.chain.transferOf(bought.payment.key)) broken.push(`${bought.payment.key} was delivered unpaid`)
+      const transfer = world.chain.transferOf(bought.payment.key)
+      if (isStrict && transfer && !world.sent.has(transfer.transaction))
+        broken.push(`${bought.payment.key} was delivered for a transaction of others`)
+      if (!transfer) broken.push(`${bought.payment.key} was delivered unpaid`)
       bought.body = text
     },
   )
-  world = await createWorld(createGateway, (id) => {
-    tally.crashes += 1
-    buyers.lose(id)
-  })
+  world = await createWorld(
+    createGateway,
+    (id) => {
+      tally.crashes += 1
+      buyers.lose(id)
+    },
+    isStrict,
+  )
   for (const { address } of PAYERS) world.chain.balances.set(address, 3n * PRICE)
   await boot(world)
 

@@ -44,6 +44,8 @@ export interface Gateway extends Process {
 }
 
 export interface World {
+  /** Whether only our own transactions buy something (SETTLEMENT=strict). */
+  readonly isStrict: boolean
   readonly steps: Steps
   readonly chain: Chain
   readonly journal: Journal
@@ -69,6 +71,7 @@ export interface World {
 export async function createWorld(
   createGateway: (world: World, id: string) => Gateway,
   onKill: (id: string) => void,
+  isStrict = false,
 ): Promise<World> {
   let clock = START
   let [runs, hashes, nonces] = [0, 0, 0]
@@ -77,6 +80,7 @@ export async function createWorld(
   const gateways: Gateway[] = []
   const hex = (value: number): Hex => `0x${value.toString(16).padStart(64, '0')}`
   const world: World = {
+    isStrict,
     steps,
     journal,
     gateways,

@@ -98,6 +98,35 @@ describe('the SQLite file of the journal', () => {
     await journal.close()
   })
 
+  it('is read while another process holds its write lock, however many writes wait for that', async () => {
+    const journal = await openJournal({ file })
+    const keys = await Promise.all(Array.from({ length: 8 }, () => paymentIn(journal, 'submitted')))
+    const other = await connect(file, 'write')
+    await other.exec('BEGIN IMMEDIATE')
+    const writes = [
+      journal.reserve(reservationOf()),
+      ...keys.map((key) => journal.submitted(key, 1, INTENT, { answer: answerOf(`${key}${'z'.repeat(5_000)}`) })),
+      ...keys.map((key) => journal.claim(key, 1)),
+      ...keys.map((key) => journal.lookAgain([{ key, at: 1 }])),
+    ]
+    const firstWrite = Promise.any(
+      writes.map((write) =>
+        write.then(
+          () => 'write',
+          () => 'write',
+        ),
+      ),
+    )
+    // Writes have begun to wait once the event loop has turned.
+    await new Promise((turn) => setImmediate(turn))
+    const read = journal.find(keys[0] as string).then((record) => record?.state)
+    expect(await Promise.race([read, firstWrite])).to.equal('submitted')
+    await other.exec('ROLLBACK')
+    await Promise.allSettled(writes)
+    await other.close()
+    await journal.close()
+  })
+
   it('is created once when several processes start together', async () => {
     const journals = await Promise.all([openJournal({ file }), openJournal({ file }), openJournal({ file })])
     const reservation = reservationOf()
