@@ -4,17 +4,20 @@
  */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createAlarms } from './accounting/alarms.ts'
+import { createAlarms, type DiskParts } from './accounting/alarms.ts'
 import { createAlertSender, type SendAlert } from './accounting/alert-webhook.ts'
 import { openFunnel } from './accounting/funnel.ts'
+import { openGasSpending } from './accounting/gas-spent.ts'
 import { createLedger } from './accounting/ledger.ts'
 import { createMetrics, type Metrics } from './accounting/metrics.ts'
 import { createOperatorScreens } from './accounting/operator-screens.ts'
 import { createScreenData } from './accounting/operator-screen-data.ts'
 import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
+import { type CostLimits, createCostComparison } from './accounting/settlement-against-prices.ts'
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
 import { createLargeBodyReader } from './calls/large-bodies.ts'
@@ -25,7 +28,7 @@ import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
 import { type Recipients, recipientsOf } from './config/pay-to.ts'
-import { HELD_BY_SIGNER, SAFE_BLOCKS, SANDBOX } from './config/settlement.ts'
+import { HELD_BY_SIGNER, readingNodes, SAFE_BLOCKS, SANDBOX } from './config/settlement.ts'
 import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
@@ -41,6 +44,7 @@ import { createContext } from './editions/plugin-context.ts'
 import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
 import { WorkQueues } from './editions/work-queues.ts'
 import type { Edition } from './editions/edition.ts'
+import type { JobTimers } from './editions/jobs.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
 import { createHttpServer } from './http/app.ts'
@@ -57,7 +61,7 @@ import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createErc1271Check, type Erc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
 import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
-import type { PaymentMethod, Settler } from './methods/payment-method.ts'
+import type { GasAccount, PaymentMethod, Settler } from './methods/payment-method.ts'
 import { createLog } from './observe/log.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
@@ -74,6 +78,7 @@ import { type Kv, openKv } from './stores/kv.ts'
 import type { SignerClient } from './stores/signer-client.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
+import { checkSqliteFile, type FileCheck, openingError } from './stores/sqlite-files.ts'
 import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
@@ -105,6 +110,10 @@ export interface Overrides {
   /** Holds the keys; a promise while it starts. Without it, those of the configuration sign in this process. */
   readonly signer?: Awaitable<SignerClient> | null
   readonly now?: () => Date
+  /** The clock of the data, if it is not that of `now`. */
+  readonly dataNow?: () => Date
+  /** Begins the runs of jobs. */
+  readonly jobTimers?: JobTimers
   readonly log?: Logger
   /** Wraps the journal, so that a test can stop a process exactly between two steps. */
   readonly journal?: (journal: Journal) => Journal
@@ -152,6 +161,8 @@ const LOOK_SECONDS = 10
 const ALARM_SECONDS = 20
 /** How often settled payments that are not final are looked at. */
 const WATCH_SECONDS = 10
+/** Bodies of calls with a valid payment need not wait as those of strangers do. */
+const PAID_DISK_BYTES_PER_SECOND = 64_000_000
 /** Why a token is revoked whose payment a reorganisation has taken back. */
 const REVERSED = 'its payment was reversed'
 /** Stands in for PAY_TO while a catalog is only checked. */
@@ -163,10 +174,11 @@ const NO_PAY_TO: Hex = `0x${'0'.repeat(40)}`
  */
 export async function createGateway(config: Config, overrides: Overrides = {}): Promise<Gateway> {
   const log = overrides.log ?? createLog(config.logLevel)
-  const clock = clockOf(config, overrides.now)
+  const clock = clockOf(config, overrides.now, overrides.dataNow)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer))
-  const stores = await openStores(config, clock, log, overrides)
+  let recoverPayments = (): void => {}
+  const stores = await openStores(config, clock, log, overrides, () => recoverPayments())
   const { journal, prices, revocations } = stores
   const peers = stores.peers ?? overrides.peers ?? null
   const breakers = createBreakers(peers)
@@ -205,6 +217,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
     formerPrices: prices.former,
     planBlocks: config.allowShallowPlans ? 1 : SAFE_BLOCKS,
+    peers,
     signIn,
     offers: createOffers({ sign: tokens.signOffer, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })
@@ -218,6 +231,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     isWorking: payments.isWorking,
   })
   await recovery.run(true)
+  recoverPayments = () => {
+    log.info('payments can be recorded again')
+    recovery.run().catch((error: unknown) => log.error({ err: error }, 'the recovery of open payments failed'))
+  }
   const finality = createFinalityWatch({
     journal,
     settler: settlement.settler,
@@ -237,6 +254,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     accepts,
     nonces,
     signIn,
+    journalHealth: journal.health,
     settlerHealth: (network) => settlement.settler.health(network),
     editions,
     stores,
@@ -258,6 +276,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       clock,
       log,
       ...(setupSeconds === undefined ? {} : { setupSeconds }),
+      ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
       onLate: editions.reload,
     }),
   )
@@ -279,7 +298,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
   const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
   const folder = join(config.dataDir, 'bodies')
-  const bodies = { paid: new BodyStorage({ folder }), free: new BodyStorage({ folder }) }
+  const bodies = {
+    paid: new BodyStorage({ folder, diskBytesPerSecond: PAID_DISK_BYTES_PER_SECOND }),
+    free: new BodyStorage({ folder }),
+  }
   const limits = createLimits(undefined, peers)
   const mcp = createMcp({
     limits,
@@ -340,7 +362,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     async close(options) {
       if (options?.drains) await closeServer(server, options)
       await watch?.close()
-      revocations.stop()
+      await revocations.stop()
       await recovery.stop()
       await finality.stop()
       mcp.close()
@@ -397,6 +419,7 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     accepts,
     nonces,
     signIn: createWalletSignIn({ baseUrl: config.baseUrl, nonces, accepts, now: clock.wall }),
+    journalHealth: () => ({ ready: true }),
     settlerHealth: () => ({ ready: true }),
     editions,
     stores,
@@ -467,8 +490,8 @@ function remoteKeys(signer: SignerClient): StatementSigner & { readonly attestat
 }
 
 /** The wall clock, and the clock of the data, which a replay may freeze. */
-function clockOf({ dataMode, replayShift }: Config, now?: () => Date): Clock {
-  return createClock(dataMode === 'replay' ? replayShift.frozenAt : null, now)
+function clockOf({ dataMode, replayShift }: Config, now?: () => Date, dataNow?: () => Date): Clock {
+  return createClock(dataMode === 'replay' ? replayShift.frozenAt : null, now, dataNow)
 }
 
 /** The nodes to read each network from, the leading network first. */
@@ -495,12 +518,20 @@ async function openStores(
   clock: Clock,
   log: Logger,
   { inMemory = false, journal: wrap = (journal) => journal }: Pick<Overrides, 'inMemory' | 'journal'>,
+  onRecovered = (): void => {},
 ): Promise<Stores> {
   const place = (name: string) =>
     databaseUrl === null ? { file: inMemory ? ':memory:' : join(dataDir, name) } : { url: databaseUrl }
   const instance = randomUUID()
   const now = (): number => clock.wall().getTime()
-  const journal = wrap(await openJournal({ ...place('journal.sqlite'), instance, now }))
+  const files =
+    databaseUrl === null && !inMemory ? [join(dataDir, 'journal.sqlite'), join(dataDir, 'products.sqlite')] : []
+  const damage = await checkFiles(files, log)
+  const journal = wrap(
+    await openJournal({ ...place('journal.sqlite'), instance, now, damage, onRecovered }).catch((error: unknown) => {
+      throw files[0] === undefined ? error : openingError(files[0], error)
+    }),
+  )
   const db = openDatabase(place('products.sqlite'))
   const redis = keyvUrl === null ? null : openRedis(keyvUrl, log)
   const lease = createLease(db, instance, clock.wall)
@@ -521,6 +552,18 @@ async function openStores(
   }
 }
 
+/** Checks database files. Resolves with what is found in those too large to be checked before the gateway serves. */
+async function checkFiles(files: readonly string[], log: Logger): Promise<{ readonly found: Promise<string | null> }> {
+  const checks: FileCheck[] = []
+  for (const file of files) checks.push(await checkSqliteFile(file))
+  const found = Promise.all(checks.map(({ rest }) => rest)).then((errors) => {
+    const error = errors.find((each) => each !== null)
+    if (error) log.fatal({ err: error }, 'a database is damaged: no payment is taken')
+    return error?.message ?? null
+  })
+  return { found: found.catch(() => null) }
+}
+
 interface PluginParts {
   readonly config: Config
   readonly recipients: Recipients
@@ -530,6 +573,7 @@ interface PluginParts {
   readonly accepts: Erc1271Check
   readonly nonces: NonceStore
   readonly signIn: WalletSignIn
+  readonly journalHealth: Journal['health']
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
   readonly stores: Stores
@@ -539,8 +583,7 @@ interface PluginParts {
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, recipients, warnings, accepts, nonces, signIn, settlerHealth, editions, stores, tokens, clock } =
-    parts
+  const { config, recipients, warnings, accepts, nonces, signIn, editions, stores, tokens, clock } = parts
   const { baseUrl, dataMode } = config
   const { journal, prices, revocations } = stores
   const documents = createDocumentsPlugin({
@@ -556,7 +599,8 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     started: clock.wall(),
     dataMode,
     warnings,
-    settlerHealth,
+    journalHealth: parts.journalHealth,
+    settlerHealth: parts.settlerHealth,
   })
   const reissue = createReissue({
     journal,
@@ -585,6 +629,7 @@ interface BuilderParts {
   readonly clock: Clock
   readonly log: Logger
   readonly setupSeconds?: number
+  readonly timers?: JobTimers
   /** Called when a plugin becomes ready after its timeout. */
   readonly onLate?: () => unknown
 }
@@ -675,11 +720,30 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   metrics.onCallEnded(funnel.count)
   const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, log, now })
   const reconciliation = await openReconciliation(parts, alert)
+  const accounts = (): readonly GasAccount[] => settlement.settler.gasAccounts?.() ?? []
+  const limits = costLimitsOf(config)
+  warnOfUnknownCoins(settlement, limits, log)
+  const gas = {
+    accounts,
+    belowCost: createCostComparison({
+      accounts,
+      operations: () => editions.current.catalog.operations.values(),
+      limits,
+      now,
+    }),
+    spending: await openGasSpending(db, now),
+    lowSettlements: config.gasLowSettlements,
+    perHour: config.gasAlarmPerHour,
+  }
+  metrics.watchGas(gas.accounts)
   const alarms = createAlarms({
     journal,
+    ...(config.databaseUrl === null && config.diskLowBytes > 0 ? { disk: diskOf(config) } : {}),
     settlerHealth,
+    gas,
     ...(reconciliation ? { foreignPayments: reconciliation.foreignSince } : {}),
     products: () => editions.current.status(),
+    freshness: () => editions.current.freshness(),
     lease,
     alert,
     onChecked: metrics.alarmed,
@@ -729,6 +793,35 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   }
 }
 
+/** What prices are compared with. The sandbox has the settings of the leading network. */
+function costLimitsOf({ networks, gasCoinPrice, gasMaxPercent: maxPercent }: Config): CostLimits {
+  const coinPrices = new Map(networks.map(({ network, gasCoinPrice: price }) => [network, price]))
+  if (networks.some(({ network }) => network === SANDBOX)) coinPrices.set(NETWORKS['base-sepolia'].name, gasCoinPrice)
+  return { coinPrices, maxPercent }
+}
+
+/** Gas is paid for with coins whose price no chain knows, and a wrong guess would accuse or excuse every price. */
+function warnOfUnknownCoins({ settler }: Settlement, { coinPrices }: CostLimits, log: Logger): void {
+  for (const { network } of settler.gasAccounts?.() ?? [])
+    if (!network.isTest && (coinPrices.get(network.name) ?? null) === null)
+      log.warn(
+        { network: network.name },
+        'what settlements cost is not compared with prices: GAS_COIN_USD does not say what the coin that pays for gas is worth',
+      )
+}
+
+/** The disk that the journal is on. */
+function diskOf({ dataDir, diskLowBytes }: Config): DiskParts {
+  return {
+    async free() {
+      const { bavail, bsize } = await statfs(dataDir)
+      return bavail * bsize
+    },
+    low: diskLowBytes,
+    folder: dataDir,
+  }
+}
+
 /** Opens the comparison with the chain. Null if no network has a node to read it from. */
 async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promise<Reconciliation | null> {
   const { config, settlement, stores, metrics, log, now } = parts
@@ -736,8 +829,11 @@ async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promi
   const isLocal = settlement.sandbox !== null
   const readable = readableNetworks(settlement, config)
   const compared = recipientsOf(settlement).flatMap((recipient, at) => {
-    const rpcUrl = readable[at]?.addresses ?? null
-    return rpcUrl === null ? [] : [{ ...recipient, rpcUrl, isLocal }]
+    const rpcUrl = readingNodes(
+      readable[at]?.addresses ?? null,
+      isLocal ? null : (config.networks[at]?.settleRpcUrl ?? null),
+    )
+    return rpcUrl === null ? [] : [{ ...recipient, rpcUrl, isLocal, twoNodesFrom: config.twoNodesFrom }]
   })
   if (compared.length === 0) return null
   const findings = await openFindings(db)

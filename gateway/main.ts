@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
 import { sourceStack } from './observe/source-positions.ts'
+import { DataError } from './stores/data-error.ts'
 import { CatalogError } from './validation/issue.ts'
 
 /** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
@@ -45,7 +46,9 @@ function describeError(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   const { code, port, message, stack } = error as NodeJS.ErrnoException & { readonly port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is in use by another process. Set PORT to a free port.`
-  if (error instanceof CatalogError) return message
+  if (code === 'ENOSPC' || code === 'EROFS' || code === 'EACCES')
+    return `${message}. The gateway must be able to write to DATA_DIR.`
+  if (error instanceof CatalogError || error instanceof DataError) return message
   return sourceStack(stack ?? String(error))
 }
 

@@ -415,6 +415,19 @@ export type Products = {
     }
   }
   funding: {
+    getPerpFundingHistory: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: FundingHistoryQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedFundingHistoryQuery
+        body: undefined
+      }
+      output: FundingHistory
+    }
     getPerpFundingMethod: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -2172,6 +2185,241 @@ export type FoundingAnswer = {
   ok: true
   message: string
 }
+export type FundingHistoryQuery = {
+  /**
+   * Symbols, separated by commas: BTC,ETH. A symbol means the same at every venue.
+   */
+  symbol: string
+  /**
+   * Venues, separated by commas: binance, bybit, okx, hyperliquid, dydx, kraken, gate, bitmex. Default: all.
+   */
+  venue?: string
+  /**
+   * Settled at or after this time. Default: seven days before `end`.
+   */
+  start?: string | number
+  /**
+   * Settled before this time. Default: now.
+   */
+  end?: string | number
+  /**
+   * Maximum number of settlements in one answer.
+   */
+  limit: number
+  /**
+   * `next_cursor` of the previous page, with the same other parameters.
+   */
+  cursor?: string
+}
+export type AskedFundingHistoryQuery = {
+  /**
+   * Symbols, separated by commas: BTC,ETH. A symbol means the same at every venue.
+   */
+  symbol: string
+  /**
+   * Venues, separated by commas: binance, bybit, okx, hyperliquid, dydx, kraken, gate, bitmex. Default: all.
+   */
+  venue?: string
+  /**
+   * Settled at or after this time. Default: seven days before `end`.
+   */
+  start?: string | number
+  /**
+   * Settled before this time. Default: now.
+   */
+  end?: string | number
+  /**
+   * Maximum number of settlements in one answer.
+   */
+  limit?: number
+  /**
+   * `next_cursor` of the previous page, with the same other parameters.
+   */
+  cursor?: string
+}
+export type FundingHistory = {
+  /**
+   * Time of this answer. It uses no later data.
+   */
+  as_of: string
+  data_mode: DataMode
+  start: string
+  /**
+   * Exclusive.
+   */
+  end: string
+  /**
+   * Number of settlements in this answer.
+   */
+  count: number
+  /**
+   * Cursor of the next page; null on the last page.
+   */
+  next_cursor: string | null
+  /**
+   * Oldest first, then by venue and contract.
+   */
+  settlements: readonly FundingSettlement[]
+  /**
+   * The contracts of these symbols, and from when to when every settlement of them is held.
+   */
+  contracts: readonly {
+    venue: FundingVenueName
+    instrument: string
+    symbol: string
+    held_from: string
+    held_to: string
+    /**
+     * True if every settlement of the window is held.
+     */
+    complete: boolean
+    /**
+     * Why the last request to the venue failed.
+     */
+    error: string | null
+  }[]
+  /**
+   * The current rates of the same contracts and others of these symbols. Only on the first page.
+   */
+  expected: readonly FundingRateItem[]
+}
+/**
+ * What one contract paid at one time. Positive: longs paid shorts.
+ */
+export type FundingSettlement = {
+  symbol: string
+  venue: FundingVenueName
+  /**
+   * The venue's name of the contract.
+   */
+  instrument: string
+  settled_at: string
+  /**
+   * Fraction paid for the interval that ended then.
+   */
+  rate: number
+  /**
+   * The rate with exactly the digits that the venue reports.
+   */
+  rate_decimal: string
+  /**
+   * Hours since the settlement before; null if that one is not held.
+   */
+  interval_hours: number | null
+  /**
+   * Rate over eight hours.
+   */
+  rate_8h: number | null
+  /**
+   * Simple annual rate, a fraction.
+   */
+  apr: number | null
+}
+/**
+ * The funding of one perpetual contract. Positive: longs pay shorts.
+ */
+export type FundingRateItem = {
+  /**
+   * The underlying, named the same at every venue.
+   */
+  symbol: string
+  venue: FundingVenueName
+  /**
+   * The venue's name of the contract.
+   */
+  instrument: string
+  /**
+   * Currency of the price.
+   */
+  quote: string
+  /**
+   * Currency of the funding payments.
+   */
+  settle: string
+  /**
+   * How the value of the contract depends on the price.
+   */
+  contract: 'linear' | 'inverse' | 'quanto'
+  /**
+   * Funding rate per interval, a fraction.
+   */
+  rate: number
+  /**
+   * The rate with exactly the digits that the venue reports.
+   */
+  rate_decimal: string
+  /**
+   * Hours between settlements, read with the rate: venues shorten the interval of a contract whose rate hits its bounds.
+   */
+  interval_hours: number
+  /**
+   * Source of the interval: a field of the venue's answer, its published schedule if there is no such field, or the last settlements.
+   */
+  interval_source: 'venue' | 'published' | 'inferred'
+  /**
+   * Rate over one hour.
+   */
+  rate_1h: number
+  /**
+   * Rate over eight hours.
+   */
+  rate_8h: number
+  /**
+   * Simple annual rate, a fraction: 0.0942 is 9.42%.
+   */
+  apr: number
+  /**
+   * Compounded annual rate, a fraction.
+   */
+  apy: number
+  /**
+   * What a long position pays per day, basis points.
+   */
+  carry_bps_day: number
+  /**
+   * predicted: the rate expected at the next settlement; settled: the rate of the last settlement.
+   */
+  kind: 'predicted' | 'settled'
+  /**
+   * Rate of the interval after the next one, if the venue reports it.
+   */
+  predicted_rate: number | null
+  /**
+   * Time of the next settlement. If the reported time has passed, whole intervals are added. Null if the venue does not report it.
+   */
+  next_funding: string | null
+  mark_price: number | null
+  index_price: number | null
+  /**
+   * The lowest rate per interval that the venue allows; null if it states none.
+   */
+  rate_floor: number | null
+  /**
+   * The highest rate per interval that the venue allows; null if it states none.
+   */
+  rate_cap: number | null
+  /**
+   * Source of the bounds: fields of the venue's answer, or its published rules.
+   */
+  bounds_source: 'venue' | 'published' | null
+  /**
+   * True if the rate is at its floor or cap: the market would pay more than the venue allows.
+   */
+  at_bound: boolean
+  /**
+   * What was traded in 24 hours, dollars; null if the venue does not say.
+   */
+  volume_24h_usd: number | null
+  /**
+   * Value of all open contracts, dollars; null if the venue does not say.
+   */
+  open_interest_usd: number | null
+  /**
+   * When the venue reported the rate.
+   */
+  observed_at: string
+  age_seconds: number
+}
 export type FundingQuery = {
   /**
    * Symbols, separated by commas: BTC,ETH. A symbol means the same at every venue, so BTC also finds XBT. Default: all.
@@ -2185,6 +2433,10 @@ export type FundingQuery = {
    * Only rates whose annual size, positive or negative, is at least this fraction: 0.1 is 10%.
    */
   min_abs_apr?: number
+  /**
+   * Only spreads between contracts of which each trades at least this much in 24 hours, dollars. A contract whose volume is unknown counts as 0.
+   */
+  min_volume_usd?: number
   /**
    * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
    */
@@ -2211,6 +2463,10 @@ export type AskedFundingQuery = {
    * Only rates whose annual size, positive or negative, is at least this fraction: 0.1 is 10%.
    */
   min_abs_apr?: number
+  /**
+   * Only spreads between contracts of which each trades at least this much in 24 hours, dollars. A contract whose volume is unknown counts as 0.
+   */
+  min_volume_usd?: number
   /**
    * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
    */
@@ -2257,93 +2513,12 @@ export type FundingRates = {
     age_seconds: number | null
   }[]
   /**
-   * Implausible values: above 5% in eight hours, or with an impossible interval or time. At most 50.
+   * Values that cannot be rates: beyond the venue's own bounds, above 25% at one settlement, or with an impossible interval or time. At most 50.
    */
   quarantined: readonly FundingExcluded[]
 }
 /**
- * The funding of one perpetual contract. Positive: longs pay shorts.
- */
-export type FundingRateItem = {
-  /**
-   * The underlying, named the same at every venue.
-   */
-  symbol: string
-  venue: FundingVenueName
-  /**
-   * The venue's name of the contract.
-   */
-  instrument: string
-  /**
-   * Currency of the price.
-   */
-  quote: string
-  /**
-   * Currency of the funding payments.
-   */
-  settle: string
-  /**
-   * How the value of the contract depends on the price.
-   */
-  contract: 'linear' | 'inverse' | 'quanto'
-  /**
-   * Funding rate per interval, a fraction.
-   */
-  rate: number
-  /**
-   * The rate with exactly the digits that the venue reports.
-   */
-  rate_decimal: string
-  /**
-   * Hours between settlements.
-   */
-  interval_hours: number
-  /**
-   * Source of the interval: a field of the venue's answer, its published schedule if there is no such field, or the last settlements.
-   */
-  interval_source: 'venue' | 'published' | 'inferred'
-  /**
-   * Rate over one hour.
-   */
-  rate_1h: number
-  /**
-   * Rate over eight hours.
-   */
-  rate_8h: number
-  /**
-   * Simple annual rate, a fraction: 0.0942 is 9.42%.
-   */
-  apr: number
-  /**
-   * Compounded annual rate, a fraction.
-   */
-  apy: number
-  /**
-   * What a long position pays per day, basis points.
-   */
-  carry_bps_day: number
-  /**
-   * predicted: the rate expected at the next settlement; settled: the rate of the last settlement.
-   */
-  kind: 'predicted' | 'settled'
-  /**
-   * Rate of the interval after the next one, if the venue reports it.
-   */
-  predicted_rate: number | null
-  /**
-   * Time of the next settlement. If the reported time has passed, whole intervals are added. Null if the venue does not report it.
-   */
-  next_funding: string | null
-  mark_price: number | null
-  index_price: number | null
-  /**
-   * When the venue reported the rate.
-   */
-  observed_at: string
-  age_seconds: number
-}
-/**
- * The widest gap between two venues in one symbol at the same time: long where funding is lowest, short where it is highest. It uses one contract per venue and prefers linear to inverse contracts.
+ * The widest gap between two venues in one symbol at the same time: long where funding is lowest, short where it is highest. It uses one contract per venue and prefers linear to inverse contracts. Contracts whose prices do not agree are not compared: two coins may have one name.
  */
 export type FundingSpread = {
   symbol: string
@@ -2370,6 +2545,29 @@ export type FundingSpread = {
    * Seconds between the two observations.
    */
   apart_seconds: number
+  /**
+   * True if the prices of both contracts were compared. False if a venue reports none.
+   */
+  prices_checked: boolean
+  /**
+   * Price of the short contract above that of the long one, for one coin, basis points.
+   */
+  price_gap_bps: number | null
+  /**
+   * What is traded in 24 hours in the thinner of the two contracts, dollars; null if a venue does not say.
+   */
+  volume_24h_usd: number | null
+  /**
+   * Contracts of this symbol that were left out because their price is more than 5% away from the median: they are on another coin, or in trouble.
+   */
+  price_mismatches: readonly {
+    venue: FundingVenueName
+    instrument: string
+    /**
+     * Price of one coin.
+     */
+    price: number
+  }[]
 }
 /**
  * Status of a venue.
@@ -2426,6 +2624,10 @@ export type BarsQuery = {
    * Length of a bar in seconds. If bars of this length are not stored, they are built from shorter ones.
    */
   interval: number
+  /**
+   * Each bar as it was first published, whatever was corrected later. A bar that came after its minute had been given up is left out.
+   */
+  first: boolean
 }
 export type AskedBarsQuery = {
   symbol: MarketSymbol
@@ -2441,6 +2643,10 @@ export type AskedBarsQuery = {
    * Length of a bar in seconds. If bars of this length are not stored, they are built from shorter ones.
    */
   interval?: number
+  /**
+   * Each bar as it was first published, whatever was corrected later. A bar that came after its minute had been given up is left out.
+   */
+  first?: boolean
 }
 /**
  * Columns of equal length, oldest first. The last bar is closed; a bar that is still forming is left out.
@@ -2457,6 +2663,8 @@ export type Bars = {
   close: Float64Array
   volume: Float64Array
   state: Uint8Array
+  venues?: Uint32Array
+  spread_bps?: Float32Array
 }
 export type SymbolQuery = {
   symbol: MarketSymbol
@@ -2486,6 +2694,44 @@ export type MarketStatus = {
    * False while the history is still being downloaded.
    */
   ready: boolean
+  /**
+   * Online only: every minute that closes by then is published or given up, epoch seconds.
+   */
+  settled?: number
+  /**
+   * Online only: earlier minutes were fetched when the collection began, later ones as they closed. Epoch seconds.
+   */
+  live_since?: number | null
+  /**
+   * Online only: the venues that are asked, and how they answer.
+   */
+  venues?: readonly {
+    venue: string
+    /**
+     * Asked every minute.
+     */
+    live: boolean
+    /**
+     * Asked for the past.
+     */
+    backfill: boolean
+    /**
+     * Failures in a row; 0 while it answers.
+     */
+    failures: number
+    /**
+     * Its last failure.
+     */
+    reason: string | null
+    /**
+     * When it is asked again, epoch seconds.
+     */
+    retry_at: number | null
+  }[]
+  /**
+   * Online only: the venue of each bit where venues are a number.
+   */
+  venue_bits?: readonly string[]
   series: readonly {
     venue: string
     interval_seconds: number
@@ -2667,6 +2913,10 @@ export type PotusIndex = {
      */
     events: number
     /**
+     * Number of these events that were back-filled.
+     */
+    backfilled: number
+    /**
      * Number of events in the 30 days before as_of.
      */
     events_30d: number
@@ -2681,6 +2931,80 @@ export type PotusIndex = {
    * Time of the newest event that is at least a day old.
    */
   newest_available_at: string | null
+  /**
+   * How long after its publication an item could be served, by source, over the 90 days before as_of. Only live items with an exact time count.
+   *
+   * Items: Percentiles of one source, in seconds.
+   */
+  latencies: readonly {
+    /**
+     * Id of the source.
+     */
+    source: string
+    /**
+     * Number of items.
+     */
+    samples: number
+    /**
+     * Half of the items could be served after this time, seconds.
+     */
+    p50_s: number
+    /**
+     * Nine of ten.
+     */
+    p90_s: number
+    /**
+     * 99 of 100.
+     */
+    p99_s: number
+  }[]
+  /**
+   * How far the older items of each source have been fetched, now.
+   *
+   * Items: The load of a source's older items.
+   */
+  histories: readonly {
+    /**
+     * Id of the source.
+     */
+    source: string
+    /**
+     * `done`: everything that the source lists has been read.
+     */
+    state: 'loading' | 'done'
+    /**
+     * Back-filled items of this source.
+     */
+    stored: number
+    /**
+     * When the oldest of them was published.
+     */
+    oldest: string | null
+    /**
+     * The part that is done; null if the source does not say how much there is.
+     */
+    share: number | null
+    /**
+     * Requests that were answered.
+     */
+    pages: number
+    /**
+     * When the load began.
+     */
+    started_at: string
+    /**
+     * When it last went on.
+     */
+    updated_at: string
+    /**
+     * When it ended.
+     */
+    finished_at: string | null
+    /**
+     * Why the last request failed. It is repeated.
+     */
+    error: string | null
+  }[]
 }
 export type PotusArchiveQuery = {
   from?: PotusMoment
@@ -2713,6 +3037,14 @@ export type PotusArchiveQuery = {
    * Only items whose title or text contains all of these words, in any case.
    */
   q?: string
+  /**
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   */
+  unique?: boolean
+  /**
+   * Only items that were seen live, or only those that were back-filled.
+   */
+  origin?: 'live' | 'backfill'
   /**
    * next_cursor of the previous answer. Repeat the same filters.
    */
@@ -2749,6 +3081,14 @@ export type AskedPotusArchiveQuery = {
    * Only items whose title or text contains all of these words, in any case.
    */
   q?: string
+  /**
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   */
+  unique?: boolean
+  /**
+   * Only items that were seen live, or only those that were back-filled.
+   */
+  origin?: 'live' | 'backfill'
   /**
    * next_cursor of the previous answer. Repeat the same filters.
    */
@@ -2857,6 +3197,10 @@ export type PotusEvent = {
    * first_seen_at minus published_at, for live items with an exact time.
    */
   latency_ms: number | null
+  /**
+   * `live`: first seen when it was published; `backfill`: it was published before it was first fetched by this service, so available_at is the time of publication and there is no latency.
+   */
+  origin: 'live' | 'backfill'
   relevance: PotusRelevance
   /**
    * Topics, the one with the highest weight first.
@@ -3028,7 +3372,7 @@ export type PotusProvenance = {
    */
   record_hash: string
   /**
-   * `backfill`: the source already had it at the first poll.
+   * `backfill`: the source had published it before this service fetched it; the same as `origin`.
    */
   ingest: 'live' | 'backfill'
   /**
@@ -3852,6 +4196,10 @@ export type PotusLiveQuery = {
    * Only items on one of these topics, separated by commas.
    */
   topics?: string
+  /**
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   */
+  unique?: boolean
 }
 export type AskedPotusLiveQuery = {
   /**
@@ -3874,6 +4222,10 @@ export type AskedPotusLiveQuery = {
    * Only items on one of these topics, separated by commas.
    */
   topics?: string
+  /**
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   */
+  unique?: boolean
 }
 /**
  * The newest items, newest first, and the state of the feed.
@@ -4139,7 +4491,7 @@ export type Snapshot = {
    */
   data_age_seconds: number
   /**
-   * Name and version of the model. Snapshots are never recomputed under the same name.
+   * Name and version of the model. The same bars give the same snapshot under the same name.
    */
   model: string
   data_mode: DataMode
@@ -4147,6 +4499,30 @@ export type Snapshot = {
    * Free sample only: its intended delay.
    */
   delayed_by_seconds?: number
+  /**
+   * Online only. `live`: computed within five minutes of its minute. `backfill`: computed from bars fetched when the collection began. `catchup`: computed later, after an outage or a disagreement. `held`: no bar of this minute is agreed on, and the label before is repeated.
+   */
+  origin?: 'live' | 'backfill' | 'catchup' | 'held'
+  /**
+   * When the snapshot was computed. Null for one of an earlier release, which did not record it.
+   */
+  computed_at?: string | null
+  /**
+   * Venues that agreed on the bar of this minute. Empty if there is none, or if they were not recorded.
+   */
+  venues?: readonly string[]
+  /**
+   * Venues that traded at other prices in this minute. They did not count.
+   */
+  disagreeing?: readonly string[]
+  /**
+   * Greatest difference between the closes of the venues that agreed, basis points.
+   */
+  spread_bps?: number | null
+  /**
+   * True while the model has less than 30 days of bars and uses fixed coefficients.
+   */
+  warm_up?: boolean
 }
 /**
  * EIP-191 personal sign over the RFC 8785 canonical JSON of the answer without this field.
@@ -4476,6 +4852,14 @@ export type RegimeHistoryQuery = {
    * Maximum number of snapshots in one answer; there is one per minute.
    */
   limit: number
+  /**
+   * Only snapshots of this origin. Online only.
+   */
+  origin?: 'live' | 'backfill' | 'catchup' | 'held'
+  /**
+   * Adds to each snapshot when it was computed, from which venues, how far they lay apart, and whether the model was warming up. Online only.
+   */
+  provenance: boolean
 }
 export type AskedRegimeHistoryQuery = {
   start?: Moment
@@ -4484,6 +4868,14 @@ export type AskedRegimeHistoryQuery = {
    * Maximum number of snapshots in one answer; there is one per minute.
    */
   limit?: number
+  /**
+   * Only snapshots of this origin. Online only.
+   */
+  origin?: 'live' | 'backfill' | 'catchup' | 'held'
+  /**
+   * Adds to each snapshot when it was computed, from which venues, how far they lay apart, and whether the model was warming up. Online only.
+   */
+  provenance?: boolean
 }
 /**
  * Snapshots, oldest first.
@@ -4533,6 +4925,34 @@ export type RegimeHistoryItem = {
    * Multiply your usual position by this to keep its risk constant. 1 means the usual size.
    */
   position_scalar: number
+  /**
+   * Online only. `live`: computed within five minutes of its minute. `backfill`: computed from bars fetched when the collection began. `catchup`: computed later, after an outage or a disagreement. `held`: no bar of this minute is agreed on, and the label before is repeated.
+   */
+  origin?: 'live' | 'backfill' | 'catchup' | 'held'
+  /**
+   * When the snapshot was computed. Null for one of an earlier release, which did not record it.
+   */
+  computed_at?: string | null
+  /**
+   * Venues that agreed on the bar of this minute. Empty if there is none, or if they were not recorded.
+   */
+  venues?: readonly string[]
+  /**
+   * Venues that traded at other prices in this minute. They did not count.
+   */
+  disagreeing?: readonly string[]
+  /**
+   * Greatest difference between the closes of the venues that agreed, basis points.
+   */
+  spread_bps?: number | null
+  /**
+   * True while the model has less than 30 days of bars and uses fixed coefficients.
+   */
+  warm_up?: boolean
+  /**
+   * With `origin=held`: when the minute was classified, and this row no longer the one of its minute. Null while it is held.
+   */
+  superseded_at?: string | null
 }
 export type DocsAddress = {
   /**

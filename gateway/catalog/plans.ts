@@ -1,7 +1,7 @@
 /** Turns plans.json into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
 import type { CatalogDocument } from './documents.ts'
 import { nearest } from './names-and-references.ts'
-import { type OperationDraft, type Route, parsePrice, parseRoute, strings } from './product-drafts.ts'
+import { type OperationDraft, type Route, parsePrice, parseRoute, strings, textOf } from './product-drafts.ts'
 import {
   type Example,
   type Operation,
@@ -40,7 +40,7 @@ export function planDrafts({ file, content }: CatalogDocument): OperationDraft[]
     ...list,
     ...(reissue === null ? [] : [draft(file, REISSUE_ID, '/reissue', `POST ${reissue}`, false)]),
     ...planFields(content).map(([pointer, fields]) =>
-      draft(file, purchaseId(String(fields['plan'])), pointer, String(fields['route']), true),
+      draft(file, purchaseId(textOf(fields['plan'])), pointer, textOf(fields['route']), true),
     ),
   ]
 }
@@ -77,7 +77,7 @@ export function planIssues({ file, content }: CatalogDocument, operations: reado
   const routes = [
     ...(typeof path === 'string' ? [['/path', `GET ${path}`] as const] : []),
     ...(reissuePath(content) === null ? [] : [['/reissue', `POST ${reissuePath(content)}`] as const]),
-    ...plans.map(([pointer, fields]) => [`${pointer}/route`, String(fields['route'])] as const),
+    ...plans.map(([pointer, fields]) => [`${pointer}/route`, textOf(fields['route'])] as const),
   ]
   for (const [pointer, text] of routes) {
     const route = parseRoute(text)
@@ -87,7 +87,7 @@ export function planIssues({ file, content }: CatalogDocument, operations: reado
       report(pointer, 'family', `Plans of the family ${family} are served below /v1/${family}. Write such a path.`)
   }
   for (const [pointer, fields] of plans) {
-    if (/^[0.]+$/.test(String(fields['price'])))
+    if (/^[0.]+$/.test(textOf(fields['price'])))
       report(`${pointer}/price`, 'price', 'A plan cannot be free. Write a price above zero.')
     strings(fields['authorizes']).forEach((id, index) => {
       const problem = tokenProblem(id, byId)
@@ -189,6 +189,8 @@ const PLAIN = {
   form: null,
   tool: null,
   maxFreshnessSeconds: 0,
+  fresh: null,
+  sellEmpty: true,
   timeoutSeconds: PURCHASE_SECONDS,
   queue: 'free',
   costPerMegabyte: 0,

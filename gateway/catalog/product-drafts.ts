@@ -115,6 +115,11 @@ export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
 }
 
+/** Returns a text as it is, and any other value as its JSON, so that an issue can show it. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
 const DECIMALS = 6
 const PRICE = /^(0|[1-9]\d{0,8})(?:\.(\d{1,6}))?$/
 

@@ -15,6 +15,7 @@ import { Remembered } from './remembered.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
 import type { CatalogDocument } from './documents.ts'
+import { readFreshData } from './fresh-data.ts'
 import { isObject } from '../validation/json.ts'
 import { filesOf } from './schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
@@ -137,7 +138,7 @@ function productOf({ file, product, content, uses, operations }: Draft): Product
     upstream: isObject(upstream) ? upstreamOf(upstream) : null,
     settings: isObject(content['settings']) ? content['settings'] : {},
     uses,
-    operations: operations.map((draft) => ({ ...operationOf(draft), ...shared })),
+    operations: operations.map((draft) => ({ ...operationOf(draft, content['fresh']), ...shared })),
     file,
   }
 }
@@ -152,7 +153,8 @@ function upstreamOf(fields: Readonly<Record<string, unknown>>): Upstream {
   }
 }
 
-function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family' | 'tags'> {
+/** @param fresh the default of the product */
+function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'product' | 'family' | 'tags'> {
   const { id, fields, route, isInternal, isRetired } = draft
   const field = <Value>(name: string, missing: Value): Value => (fields[name] as Value | undefined) ?? missing
   const priceText = field('price', 'free')
@@ -173,6 +175,8 @@ function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family
     form: field('form', null),
     tool: isRetired ? null : draft.tool,
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
+    fresh: readFreshData(field('fresh', parsePrice(priceText) === null ? null : (fresh ?? null))),
+    sellEmpty: field('sell_empty', true),
     timeoutSeconds: field('timeout_seconds', DEFAULT_TIMEOUT_SECONDS),
     queue: field('queue', parsePrice(priceText) === null ? 'free' : 'paid'),
     costPerMegabyte: field('cost_per_megabyte', 0),

@@ -44,10 +44,21 @@ function follow(ref: string, from: Omit<Found, 'schema'>, schemas: Schemas): Fou
   const [file = '', fragment = ''] = ref.split('#')
   const root = file === '' ? from.root : schemas.get(file)
   if (!root) return null
+  const pointer = decoded(fragment)
+  if (pointer === null) return null
   let schema: unknown = root
-  for (const step of stepsOf(decodeURIComponent(fragment)))
+  for (const step of stepsOf(pointer))
     schema = isObject(schema) || Array.isArray(schema) ? (schema as Record<string, unknown>)[step] : undefined
   return schema === undefined ? null : { schema, root, file: file === '' ? from.file : file }
+}
+
+/** The text of a URI fragment; null if a percent sign in it encodes nothing. */
+function decoded(fragment: string): string | null {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return null
+  }
 }
 
 /** Keywords whose value is data: a `$ref` in there is not a reference. */

@@ -16,6 +16,7 @@ import {
   parsePrice,
   schemaParts,
   strings,
+  textOf,
 } from './product-drafts.ts'
 import { Remembered } from './remembered.ts'
 import { FORM_MEDIA, isForm } from './operation-validators.ts'
@@ -85,6 +86,7 @@ function productIssues(draft: Draft, schemas: Schemas): Issue[] {
     checkFamily(draft, operation, at)
     checkInput(operation, schemas, at)
     checkAnswer(draft, operation, at)
+    checkFresh(draft, operation, at)
     for (const [part, schema] of schemaParts(operation))
       for (const ref of references(schema, schemas).broken)
         at(
@@ -102,7 +104,7 @@ function checkSource({ content, operations }: Draft, report: Report): void {
     report('', 'maker', 'Names neither plugin nor upstream. Write one of them.')
   if (plugin !== undefined && upstream !== undefined)
     report('/upstream', 'maker', 'Names a plugin and an upstream. Keep one of them.')
-  if (upstream !== undefined && isObject(upstream)) checkUpstream(String(upstream['url']), operations, report)
+  if (upstream !== undefined && isObject(upstream)) checkUpstream(textOf(upstream['url']), operations, report)
   else
     for (const { pointer, fields } of operations)
       [fields['body_media'] ?? []].flat().forEach((media: unknown, index) => {
@@ -227,6 +229,21 @@ function checkAnswer(
     (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
   if (needsResponse && fields['response'] === undefined)
     at('', 'answer', 'Has no response. Write the JSON Schema of the answer, so that buyers know what they get.')
+}
+
+/** Checks that only what is sold, and answered by a plugin, has a condition for its sale. */
+function checkFresh({ content }: Draft, { fields, isPriced }: OperationDraft, at: Report): void {
+  const own = fields['fresh']
+  if (own !== undefined && !isPriced)
+    at('/fresh', 'fresh', 'Says when an answer is sold, but nothing is charged for it. Remove this field.')
+  else if (content['upstream'] !== undefined && isObject(own ?? content['fresh']))
+    at(
+      own === undefined ? '' : '/fresh',
+      'fresh',
+      'An upstream does not report how fresh its data are. Remove this field, or write false.',
+    )
+  if (fields['sell_empty'] !== undefined && !isPriced)
+    at('/sell_empty', 'fresh', 'Says which answers are sold, but nothing is charged for it. Remove this field.')
 }
 
 /** True for the schema of an answer in server-sent events, which OpenAPI shows with its media type. */

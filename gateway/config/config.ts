@@ -64,6 +64,14 @@ export interface Config extends NetworkConfig {
   readonly twoNodesFrom: bigint
   /** The token of a plan leaves as soon as its payment is CONFIRM_BLOCKS deep, also where that is less than five. */
   readonly allowShallowPlans: boolean
+  /** A gas account that can pay for fewer settlements is low. */
+  readonly gasLowSettlements: number
+  /** The most wei that the gas of an hour may cost on one network before it is alarming. */
+  readonly gasAlarmPerHour: bigint
+  /** The share of a price that its settlement may cost, in percent, before it is alarming. */
+  readonly gasMaxPercent: number
+  /** With less free space for DATA_DIR, in bytes, an alarm is raised. */
+  readonly diskLowBytes: number
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
   readonly replayDir: string | null
@@ -151,6 +159,10 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
     twoNodesFrom: BigInt(Math.round(Number(values['TWO_NODES_FROM_USD']) * 1e6)),
     allowShallowPlans: values['ALLOW_SHALLOW_PLANS'] === true,
+    gasLowSettlements: Number(values['GAS_LOW_SETTLEMENTS']),
+    gasMaxPercent: Number(values['GAS_MAX_PERCENT']),
+    gasAlarmPerHour: BigInt(Math.round(Number(values['GAS_ALARM_PER_HOUR']) * 1e9)) * 1_000_000_000n,
+    diskLowBytes: Number(values['DISK_LOW_MB']) * 1e6,
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
     answerRetentionSeconds: Number(values['ANSWER_RETENTION']),
     replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),

@@ -22,6 +22,8 @@ export interface NetworkConfig {
   readonly confirmBlocks: number
   /** The highest gas price to pay, in wei. Null means no limit. */
   readonly maxGasPrice: bigint | null
+  /** What the coin that pays for gas is worth, in millionths of a USD. Null: the operator has not said it. */
+  readonly gasCoinPrice: bigint | null
 }
 
 /** Stands in SETTLE_KEY and TOKEN_KEYS for a key that the signer process holds. */
@@ -30,9 +32,12 @@ export const HELD_BY_SIGNER = 'signer'
 /** A private key, or that the signer process holds it. */
 export type SettleKey = Hex | typeof HELD_BY_SIGNER
 
-/** Variables that a network may override. A node serves one chain, so other networks do not fall back to its address. */
+/**
+ * Variables that a network may override. A node serves one chain, and chains have coins of their own, so other networks do not
+ * fall back to those.
+ */
 const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SETTLE_MAX_GWEI'] as const
-const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL'] as const
+const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL', 'GAS_COIN_USD'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
 /** How many blocks deep a payment of real money is final by default. The token of a plan waits that long in any case. */
@@ -87,6 +92,7 @@ export function networkConfigs(
       nth: 0,
       confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? (isTest(network) ? 1 : SAFE_BLOCKS)),
       maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
+      gasCoinPrice: microUsdOf(node('GAS_COIN_USD')),
     }
   }
   return [configOf(leading, true), ...others.map((name) => configOf(name, false))]
@@ -95,6 +101,11 @@ export function networkConfigs(
 /** @example weiOf('0.05') → 50_000_000n */
 function weiOf(gwei: string | null): bigint | null {
   return gwei === null ? null : BigInt(Math.round(Number(gwei) * 1e9))
+}
+
+/** @example microUsdOf('3000.5') → 3_000_500_000n */
+function microUsdOf(usd: string | null): bigint | null {
+  return usd === null ? null : BigInt(Math.round(Number(usd) * 1e6))
 }
 
 /** Lists what is missing or contradictory. `describe` returns the description of a variable. */
@@ -140,6 +151,11 @@ export function strictIssues(configs: readonly NetworkConfig[]): readonly string
           `SETTLEMENT is strict, and ${network} is settled by a facilitator: nobody can tell for whom a facilitator sent a transaction. Set SETTLE_RPC_URL and SETTLE_KEY, or SETTLEMENT=any.`,
         ],
   )
+}
+
+/** All nodes of a network to read it from, those of RPC_URL first. Null: there is none. */
+export function readingNodes(rpcUrl: string | null, settleRpcUrl: string | null): string | null {
+  return [rpcUrl, settleRpcUrl].filter((list) => list !== null).join(',') || null
 }
 
 /** The settings of worker `nth`, from 0: it pays gas with a key that no other worker uses. */

@@ -3,7 +3,7 @@
  * `version` 1 and `resources`, as in part B of the discovery specification of https://www.x402scan.com.
  */
 import type { Catalog } from '../plugin/catalog.ts'
-import { addressOf, dollars, free, priced, simplest } from './listed-operations.ts'
+import { addressOf, dollars, free, freshRoutes, priced, simplest } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import {
   buyerProgram,
@@ -49,6 +49,7 @@ export function discovery(catalog: Catalog, context: DocumentContext) {
     paid_endpoints: Object.fromEntries(
       operations.map(({ displayRoute, price }) => [displayRoute, `$${dollars(price)}`]),
     ),
+    fresh: freshRoutes(catalog),
     docs: context.docs,
     openapi: '/openapi.json',
     mcp: MCP_PATH,

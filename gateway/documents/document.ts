@@ -82,6 +82,8 @@ export interface DocumentParts extends Deployment {
   readonly dataMode: DataMode
   /** Returns settings that the operator should look at. The list grows only. */
   warnings(): readonly Warning[]
+  /** `ready` is false, with a reason, while no payment can be recorded. */
+  journalHealth(): { readonly ready: boolean; readonly reason?: string }
   /** `ready` is false, with a reason, while payments cannot be settled on this network, or on any if none is given. */
   settlerHealth(network?: Network): { readonly ready: boolean; readonly reason?: string }
 }

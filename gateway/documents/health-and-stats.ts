@@ -1,5 +1,8 @@
 /** /health: what works and what does not, with reasons; and /v1/stats: the statistics of each product. */
+import { andThen, type Awaitable } from '../awaitable.ts'
+import { writtenFreshData } from '../catalog/fresh-data.ts'
 import type { Edition, ProductStatus } from '../editions/edition.ts'
+import { type FreshnessState, writtenFreshness } from '../editions/freshness.ts'
 import type { Issue } from '../validation/issue.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
@@ -11,56 +14,69 @@ interface WrittenHealth {
   readonly edition: Edition
   readonly products: readonly ProductStatus[]
   readonly issues: readonly Issue[]
+  readonly freshness: readonly FreshnessState[]
   readonly settlers: string
+  readonly journal: string
   /** The number of warnings, which are never withdrawn. */
   readonly warnings: number
   readonly text: string
 }
 
 /** Creates the handler of /health. The status is looked at in every call and written when it has changed. */
-export function createHealth(parts: DocumentParts): (catalog: Catalog) => Reply {
+export function createHealth(parts: DocumentParts): (catalog: Catalog) => Awaitable<Reply> {
   const networks = recipientsOf(parts).map(({ network }) => network)
   let last: WrittenHealth | null = null
 
-  function written(): string {
+  function written(freshness: readonly FreshnessState[]): string {
     const edition = parts.editions()
     const products = edition.status()
     const issues = parts.issues()
     const settlers = JSON.stringify([parts.settlerHealth(), networks.map((network) => parts.settlerHealth(network))])
+    const journal = JSON.stringify(journalOf(parts))
     const warnings = parts.warnings().length
     if (
       last?.edition !== edition ||
       last.products !== products ||
       last.issues !== issues ||
+      last.freshness !== freshness ||
       last.settlers !== settlers ||
+      last.journal !== journal ||
       last.warnings !== warnings
     ) {
-      const text = JSON.stringify(health(edition, parts)).slice(0, -1)
-      last = { edition, products, issues, settlers, warnings, text }
+      const text = JSON.stringify(health(edition, freshness, parts)).slice(0, -1)
+      last = { edition, products, issues, freshness, settlers, journal, warnings, text }
     }
     return last.text
   }
 
-  return (catalog) => {
-    const now = parts.now()
-    const uptime = Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000))
-    const text = `${written()},"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`
-    return Reply.json(Buffer.from(text), { headers: liveHeaders(catalog) })
-  }
+  return (catalog) =>
+    andThen(parts.editions().freshness(), (freshness) => {
+      const now = parts.now()
+      const uptime = Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000))
+      const text = `${written(freshness)},"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`
+      return Reply.json(Buffer.from(text), { headers: liveHeaders(catalog) })
+    })
 }
 
 /**
- * Returns the current status. It is `degraded` if a product is disabled or suspended, if the files have errors and an
- * earlier edition is still served, or if payments cannot be settled.
+ * Returns the current status. It is `degraded` if a product is disabled or suspended, if the data of an operation are not
+ * fresh enough to be sold, if the files have errors and an earlier edition is still served, or if payments cannot be
+ * recorded or settled.
  */
-function health(edition: Edition, parts: DocumentParts) {
+function health(edition: Edition, freshness: readonly FreshnessState[], parts: DocumentParts) {
   const products = edition.status()
   const settler = parts.settlerHealth()
   const issues = parts.issues()
   const hasNoIssues = issues.length === 0 && edition.disabled.length === 0
   const recipients = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
-  const isOk = settles && hasNoIssues && products.every(({ status }) => status === 'ok')
+  const journal = journalOf(parts)
+  const isOk =
+    settles &&
+    journal.ready &&
+    hasNoIssues &&
+    products.every(({ status }) => status === 'ok') &&
+    !freshness.some(({ status }) => status === 'stale')
   return {
     status: isOk ? 'ok' : 'degraded',
     service: edition.catalog.service.name,
@@ -68,14 +84,35 @@ function health(edition: Edition, parts: DocumentParts) {
     catalog_version: edition.catalog.version,
     data_mode: parts.dataMode,
     network: parts.network.name,
+    journal,
     settler,
     ...(recipients.length === 1 ? {} : { settlers: recipients.map(({ network }) => settlerOf(network, parts)) }),
     products,
+    freshness: freshness.map(freshnessOf),
     withheld: edition.disabled,
     mistakes: issues,
     warnings: parts.warnings(),
     started: parts.started.toISOString(),
   }
+}
+
+/** The state of one operation. `found` is null if its product reported nothing. */
+function freshnessOf({ operation, route, status, missing, required, found, reason }: FreshnessState) {
+  return {
+    operation,
+    route,
+    status,
+    missing,
+    required: writtenFreshData(required),
+    found: found && writtenFreshness(found),
+    ...(reason === null ? {} : { reason }),
+  }
+}
+
+/** Anybody may read this, so it does not say where the file is. */
+function journalOf({ journalHealth }: DocumentParts) {
+  const { ready } = journalHealth()
+  return ready ? { ready } : { ready, reason: 'Payments cannot be recorded, so none is taken. The log says why.' }
 }
 
 function settlerOf(network: Network, { settlerHealth }: DocumentParts) {

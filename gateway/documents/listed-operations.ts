@@ -1,4 +1,5 @@
 /** Selects the operations that the documents show, and formats their URLs and prices. */
+import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 
 /** An operation with a price. */
@@ -21,6 +22,24 @@ export function isPriced(operation: Operation): operation is PricedOperation {
 /** Returns the priced operations, including the purchases of plans. */
 export function priced(catalog: Catalog): readonly PricedOperation[] {
   return listed(catalog).filter(isPriced)
+}
+
+/** What must be true of the data for a route to be sold, by route, for those that promise it. */
+export function freshRoutes(catalog: Catalog): Readonly<Record<string, object>> {
+  const promised = priced(catalog).filter(promisesFreshData)
+  return Object.fromEntries(promised.map(({ displayRoute, fresh }) => [displayRoute, writtenFreshData(fresh)]))
+}
+
+/** The promise of an operation as a sentence: "Sold only while …". Empty if it promises nothing. */
+export function freshSentence(operation: Operation): string {
+  if (!promisesFreshData(operation)) return ''
+  const { newestSeconds, sources, coverage } = operation.fresh
+  const conditions = [
+    ...(newestSeconds === undefined ? [] : [`the newest data are at most ${newestSeconds} seconds old`]),
+    ...(sources === undefined ? [] : [`${sources} or more sources deliver`]),
+    ...(coverage === undefined ? [] : [`${coverage * 100}% or more of the expected data are there`]),
+  ]
+  return `Sold only while ${conditions.join(' and ')}; otherwise 503, uncharged.`
 }
 
 /** Returns the cheapest priced route that needs no path parameter and no body, for use in examples. */

@@ -5,6 +5,7 @@ import {
   dollars,
   exampleAddress,
   free,
+  freshSentence,
   isPriced,
   priced,
   type PricedOperation,
@@ -77,7 +78,9 @@ function line(operation: Operation, context: DocumentContext): string {
   const { maxFreshnessSeconds: delay, displayRoute, summary } = operation
   const price = isPriced(operation) ? `$${dollars(operation.price)}. ` : ''
   const age = isPriced(operation) && delay > 0 ? ` Data at least ${delay / 3600} hours old.` : ''
-  return `- [${displayRoute}](${linkTo(operation, context)}): ${price}${summary}${age}`
+  const promise = freshSentence(operation)
+  const fresh = promise === '' ? '' : ` ${promise}`
+  return `- [${displayRoute}](${linkTo(operation, context)}): ${price}${summary}${age}${fresh}`
 }
 
 function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, context: DocumentContext): string {

@@ -1,8 +1,9 @@
 /** /openapi.json: OpenAPI 3.1 of every listed operation, with prices as indexers read them (`x-payment-info`). */
+import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
-import { dollars, groups, hasInput, isPriced, type PricedOperation } from './listed-operations.ts'
+import { dollars, freshSentence, groups, hasInput, isPriced, type PricedOperation } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import { capNotes, CURRENCY, howToPay, MCP_NOTE, networkNames, recipientsFor, tokenNotes } from './how-to-pay.ts'
 
@@ -123,6 +124,8 @@ function describeOperation(operation: Operation, tag: string, { bundle, context,
     ...(isPriced(operation) ? { 'x-payment-info': paymentInfo(operation, context) } : {}),
     ...(operation.tool === null ? {} : { 'x-mcp-tool': operation.tool }),
     ...(operation.maxFreshnessSeconds > 0 ? { 'x-max-freshness-seconds': operation.maxFreshnessSeconds } : {}),
+    ...(promisesFreshData(operation) ? { 'x-fresh': writtenFreshData(operation.fresh) } : {}),
+    ...(operation.sellEmpty ? {} : { 'x-sell-empty': false }),
   }
 }
 
@@ -133,7 +136,8 @@ function describe(operation: Operation, context: DocumentContext, plans: readonl
   const covered = plans.length > 0 ? `Unmetered with a token of ${plans.join(', ')}.` : ''
   const age =
     operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
-  return [operation.description, price, covered, age].filter(Boolean).join(' ')
+  const empty = operation.sellEmpty ? '' : 'An answer without a match is refused with 404 and not charged.'
+  return [operation.description, price, covered, age, freshSentence(operation), empty].filter(Boolean).join(' ')
 }
 
 function parametersIn(location: 'path' | 'query', operation: Operation, bundle: Bundle): readonly object[] {

@@ -2,7 +2,7 @@
 import type { Catalog } from '../plugin/catalog.ts'
 import type { PriceHistory } from '../payments/price-history.ts'
 import type { Call } from '../plugin/plugin.ts'
-import { priced } from './listed-operations.ts'
+import { freshRoutes, priced } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import { CURRENCY, networkList } from './how-to-pay.ts'
 
@@ -14,6 +14,8 @@ export interface PriceList {
   readonly networks?: readonly object[]
   /** "METHOD path" with * for parameters → US dollars. */
   readonly prices_usd: Readonly<Record<string, number>>
+  /** What must be true of the data for a route to be sold, for routes that promise it. */
+  readonly fresh: Readonly<Record<string, object>>
   readonly version: string
 }
 
@@ -27,6 +29,7 @@ export function priceList(catalog: Catalog, context: DocumentContext): PriceList
     pay_to: payTo,
     ...networkList(context),
     prices_usd: Object.fromEntries(prices),
+    fresh: freshRoutes(catalog),
     version: catalog.version,
   }
 }

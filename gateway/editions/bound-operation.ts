@@ -3,20 +3,24 @@
  * is decided what counts as a failure of the product.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { andThen, isPromise } from '../awaitable.ts'
+import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import { isShared } from '../plugin/immutable.ts'
+import { promisesFreshData } from '../catalog/fresh-data.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
-import { createAsk, assertUsable } from './calls-between-products.ts'
+import { assertUsable, createAsk, createFreshnessOf } from './calls-between-products.ts'
 import type { Breaker } from './circuit-breaker.ts'
 import { isReadingClaim, keepClaim } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
+import { FRESHNESS_MS, type FreshnessGate, OperationGate, PlanGate } from './freshness.ts'
 import type { Instance } from './instantiate.ts'
 import { RUNNING, type RunningCall, withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
-import { ServiceError, Unavailable } from '../errors.ts'
+import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
 import {
   type Call,
+  type Freshness,
+  type FreshnessTools,
   type Handler,
   type Input,
   JsonReply,
@@ -34,6 +38,8 @@ export interface BindParts {
   readonly uses: readonly OperationId[]
   /** True checks every answer against its schema; false checks one in a hundred. */
   readonly checkAnswers: boolean
+  /** The clock of the data. */
+  readonly now: () => Date
   readonly log: Logger
 }
 
@@ -54,7 +60,6 @@ const BLOCKING_MS = 1_000
 /** Binds an operation to its handler, or to the upstream of its product. */
 export function bind(parts: BindParts): BoundOperation {
   const { operation, instance, validators } = parts
-  const { freshness } = instance
   const isUpstream = instance.plugin === null
   const handler = instance.handlers[operation.handler] as Handler
   const context: Context = {
@@ -73,11 +78,64 @@ export function bind(parts: BindParts): BoundOperation {
     },
     bodyRules: () => validators.bodyRules(),
     handle: (call) => handle(context, call),
-    ...(freshness
-      ? { freshness: async (input: Input, asOf: Date) => freshness({ ...input, operation: operation.id }, asOf) }
-      : {}),
+    ...freshnessOf(parts),
     assertAvailable: () => assertAvailable(context),
   }
+}
+
+/** What the plugin reports of the data, and what decides with it whether answers are sold. */
+function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fresh'> {
+  const { operation, instance, edition, validators, now, log } = parts
+  const { id, product, plan } = operation
+  if (plan) {
+    const gates = (): FreshnessGate[] => plan.authorizes.flatMap((opened) => edition().bound.get(opened)?.fresh ?? [])
+    return { fresh: new PlanGate(gates) }
+  }
+  const { freshness } = instance
+  if (!freshness) return {}
+  const read = (input: Input, asOf: Date): Awaitable<Freshness | null> => {
+    const { params, query } = input
+    const asked = {
+      operation: id,
+      params,
+      query,
+      // A large body is parsed when it is read.
+      get body() {
+        return input.body
+      },
+    }
+    return freshness(asked, asOf, toolsOf(edition(), product, { id, asOf, now: now() }))
+  }
+  if (!promisesFreshData(operation)) return { freshness: read }
+  const usual = (): Input | null => usualInput(operation, validators)
+  return { freshness: read, fresh: new OperationGate({ operation, read, usual, now, log }) }
+}
+
+/** What a report may ask of other products. */
+function toolsOf(
+  edition: Edition,
+  product: string,
+  { id, asOf, now }: { readonly id: OperationId; readonly asOf: Date; readonly now: Date },
+): FreshnessTools {
+  const asking = { id: `freshness:${id}`, asOf, signal: AbortSignal.timeout(FRESHNESS_MS) }
+  const delaySeconds = Math.max(0, (now.getTime() - asOf.getTime()) / 1000)
+  return {
+    ask: createAsk(edition, product, asking, delaySeconds),
+    freshnessOf: createFreshnessOf(edition, product, asOf),
+  }
+}
+
+/** The input of a call without input if that is valid, otherwise that of the example. */
+function usualInput({ example }: Operation, validators: Validators): Input | null {
+  for (const { params = {}, query = {}, body } of [{}, example?.request ?? {}] as NonNullable<
+    typeof example
+  >['request'][])
+    try {
+      return validators.input({ params, query, body })
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+    }
+  return null
 }
 
 /** Produces the answer and tells the circuit breaker how that went. Throws ServiceError only. */

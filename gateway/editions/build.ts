@@ -3,6 +3,7 @@
  * instantiate → assemble. If a product cannot be set up, the catalog is resolved again without its new version.
  */
 import { fileURLToPath } from 'node:url'
+import { type Awaitable, isPromise } from '../awaitable.ts'
 import { frozenMap } from '../plugin/immutable.ts'
 import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
 import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
@@ -16,12 +17,13 @@ import { readSchemas } from '../catalog/schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators, type Validators } from '../catalog/operation-validators.ts'
 import { ServiceError } from '../errors.ts'
-import type { Facts, Logger, Plugin } from '../plugin/plugin.ts'
+import type { Facts, Plugin } from '../plugin/plugin.ts'
 import { assertUsable } from './calls-between-products.ts'
 import { bind } from './bound-operation.ts'
 import type { Breaker } from './circuit-breaker.ts'
 import type { Copy } from './code-copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
+import type { FreshnessGate, FreshnessState } from './freshness.ts'
 import { nameOwners } from '../catalog/names-and-references.ts'
 import { loadPlugin, PluginError, type PluginSources } from './load-plugin.ts'
 import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
@@ -51,6 +53,9 @@ export interface EditionOptions extends SetupOptions {
   /** Names of the networks that payments are taken on. Without it, documents may name any network. */
   readonly networks?: ReadonlySet<string>
 }
+
+/** How long what is known of the freshness of all operations is shown. Each of them is read once a second at most. */
+const LOOK_MS = 500
 
 /** Enough for the migrations of large tables. Longer work belongs in a job. */
 const SETUP_SECONDS = 30
@@ -322,6 +327,10 @@ class AssembledEdition implements Edition {
   readonly #instances = new Map<string, Instance>()
   readonly #breakers: readonly Breaker[]
   readonly #issues: readonly Issue[]
+  readonly #gates: readonly FreshnessGate[]
+  #lastFreshness: readonly FreshnessState[] = []
+  #freshness: Awaitable<readonly FreshnessState[]> = []
+  #lookedAt = -Infinity
   /** The status while no breaker is open: nothing else that it depends on changes within an edition. */
   #undisturbed: readonly ProductStatus[] | null = null
 
@@ -329,7 +338,7 @@ class AssembledEdition implements Edition {
     catalog: Catalog,
     products: ReadonlyMap<string, ReadyProduct>,
     { disabled, issues }: { readonly disabled: readonly DisabledProduct[]; readonly issues: readonly Issue[] },
-    { checkAnswers, log }: { readonly checkAnswers: boolean; readonly log: Logger },
+    { checkAnswers, now, log }: Pick<EditionOptions, 'checkAnswers' | 'now' | 'log'>,
   ) {
     this.catalog = catalog
     this.disabled = disabled
@@ -342,11 +351,12 @@ class AssembledEdition implements Edition {
       this.#instances.set(product.id, instance)
       for (const operation of product.operations) {
         const own = validators.get(operation.id) as Validators
-        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, log }
+        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, now, log }
         bound.set(operation.id, bind({ ...parts, edition: () => this }))
       }
     }
     this.bound = frozenMap(bound)
+    this.#gates = [...bound.values()].flatMap(({ operation, fresh }) => (fresh && !operation.plan ? [fresh] : []))
     this.#breakers = catalog.products.flatMap(({ id, operations }) =>
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
     )
@@ -390,6 +400,25 @@ class AssembledEdition implements Edition {
     }
   }
 
+  freshness(): Awaitable<readonly FreshnessState[]> {
+    // A probe of /health must not cost a look at every operation.
+    if (performance.now() - this.#lookedAt < LOOK_MS) return this.#freshness
+    this.#lookedAt = performance.now()
+    const states = this.#gates.map((gate) => gate.state())
+    this.#freshness = states.some(isPromise)
+      ? Promise.all(states.map(async (state) => state)).then((all) => this.#keepFreshness(all.flat()))
+      : this.#keepFreshness((states as (readonly FreshnessState[])[]).flat())
+    return this.#freshness
+  }
+
+  #keepFreshness(states: readonly FreshnessState[]): readonly FreshnessState[] {
+    const last = this.#lastFreshness
+    const isSame = states.length === last.length && states.every((state, at) => state === last[at])
+    if (!isSame) this.#lastFreshness = states
+    this.#freshness = this.#lastFreshness
+    return this.#lastFreshness
+  }
+
   async facts(): Promise<Readonly<Record<string, Facts>>> {
     const all = [...this.#instances].map(async ([id, instance]) => [id, await instance.facts()] as const)
     return Object.fromEntries(await Promise.all(all))
@@ -397,6 +426,8 @@ class AssembledEdition implements Edition {
 
   start(): void {
     for (const instance of this.#instances.values()) instance.start(this)
+    // So that the first 402 can tell.
+    void this.freshness()
   }
 
   async stopJobs(next: Edition): Promise<void> {

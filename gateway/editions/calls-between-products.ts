@@ -1,7 +1,7 @@
 /** Lets one product call the operations of another: in the same edition, free of charge and without a journal entry. */
 import { Unavailable } from '../errors.ts'
-import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
-import type { Edition } from './edition.ts'
+import { type Ask, type FreshnessOf, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
+import type { BoundOperation, Edition } from './edition.ts'
 import { callerOf, runningOf } from './timeout.ts'
 
 /** What an operation that is asked inherits from the call, or from the run of a job, that asks it. */
@@ -21,10 +21,7 @@ export interface AskingCall {
  */
 export function createAsk(edition: Edition, product: string, asking: AskingCall, delaySeconds = 0): Ask {
   return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {
-    const uses = edition.catalog.products.find((one) => one.id === product)?.uses
-    if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
-    const asked = edition.bound.get(id)
-    if (!asked) throw new Unavailable(`${id} is disabled at the moment; nothing was charged.`)
+    const asked = usedBy(edition, product, id)
     asked.assertAvailable()
     const { operation } = asked
     const missingDelay = Math.max(0, operation.maxFreshnessSeconds - delaySeconds)
@@ -40,6 +37,23 @@ export function createAsk(edition: Edition, product: string, asking: AskingCall,
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }
+}
+
+/** Creates the `freshnessOf` of a product: what others report of operations that it uses, at the same asOf. */
+export function createFreshnessOf(edition: Edition, product: string, asOf: Date): FreshnessOf {
+  return async (id, input) => {
+    const asked = usedBy(edition, product, id)
+    return (await asked.freshness?.(asked.validate(input), asOf)) ?? null
+  }
+}
+
+/** An operation that another product uses. Throws an Error if its document does not say so, and Unavailable if disabled. */
+function usedBy({ catalog, bound }: Edition, product: string, id: OperationId): BoundOperation {
+  const uses = catalog.products.find((one) => one.id === product)?.uses
+  if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
+  const asked = bound.get(id)
+  if (!asked) throw new Unavailable(`${id} is disabled at the moment; nothing was charged.`)
+  return asked
 }
 
 /** Throws Unavailable if an operation that the product uses is disabled or paused: the product could not answer a payer. */

@@ -2,10 +2,12 @@
  * Catalog, validators, handlers and tools, built together, checked together and swapped as one reference. A call is
  * served by one edition from start to end.
  */
+import type { Awaitable } from '../awaitable.ts'
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
 import type { ClaimedRequest } from '../payments/presented-payment.ts'
+import type { FreshnessGate, FreshnessState } from './freshness.ts'
 import type { Caller } from './timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
@@ -41,10 +43,12 @@ export interface BoundOperation {
    */
   handle(call: HandledCall): unknown
   /**
-   * Reports how current the data behind an answer are, on the clock of the data. Undefined if the plugin does not say.
-   * `input` is validated.
+   * Reports how fresh the data behind an answer are, on the clock of the data; null if it uses none. Undefined if the
+   * plugin does not say. `input` is validated.
    */
-  freshness?(input: Input, asOf: Date): Promise<Freshness>
+  freshness?(input: Input, asOf: Date): Awaitable<Freshness | null>
+  /** Decides whether answers may be sold. Undefined if the catalog asks for nothing. */
+  readonly fresh?: FreshnessGate
   /** Throws Unavailable while the product's breaker is open or a product that it uses is disabled. */
   assertAvailable(): void
 }
@@ -73,6 +77,8 @@ export interface Edition {
   readonly viewDirs: readonly string[]
   /** Live status of every product, disabled ones included. */
   status(): readonly ProductStatus[]
+  /** How fresh the data of each operation with `fresh` are, at most 1.5 seconds old. The same object until that changes. */
+  freshness(): Awaitable<readonly FreshnessState[]>
   /** What each product reports about itself, for /v1/stats. */
   facts(): Promise<Readonly<Record<string, Facts>>>
   /** Starts the jobs. Does nothing if they run. */

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { CatalogDocument } from '../catalog/documents.ts'
+import { promisesFreshData } from '../catalog/fresh-data.ts'
 import { filesOf } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
 import { InvalidInput } from '../errors.ts'
@@ -14,7 +15,7 @@ import { SchemaError, type Schemas } from '../validation/json-schema.ts'
 import { createAsk } from './calls-between-products.ts'
 import { type Breaker, type Breakers, createBreakers } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
-import { createJobs, type JobLease, type Jobs } from './jobs.ts'
+import { createJobs, type JobLease, type Jobs, type JobTimers } from './jobs.ts'
 import { firstLineOf } from './load-plugin.ts'
 import { missingSecret, readSettings, type Secret, withSecrets } from './product-settings.ts'
 import { type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
@@ -33,6 +34,7 @@ interface InstanceParts {
   readonly now: () => Date
   readonly lease: JobLease | undefined
   readonly breakers: Breakers | undefined
+  readonly timers: JobTimers | undefined
 }
 
 const FACTS_MS = 2_000
@@ -58,7 +60,7 @@ export class Instance {
   #lastFacts: Facts = {}
 
   constructor(parts: InstanceParts) {
-    const { product, plugin, key, handlers, registration, log, now, lease, breakers } = parts
+    const { product, plugin, key, handlers, registration, log, now, lease, breakers, timers } = parts
     this.product = product
     this.plugin = plugin
     this.key = key
@@ -75,6 +77,7 @@ export class Instance {
         createAsk(this.#latest as Edition, product, { asOf: now(), signal, id: `job:${product}/${job}` }),
       lease,
       log: log.child({ product }),
+      timers,
     })
   }
 
@@ -195,6 +198,8 @@ export interface SetupOptions {
   readonly lease?: JobLease
   /** The circuit breakers of this process, if others share them. */
   readonly breakers?: Breakers
+  /** Begins the runs of jobs; the timers of Node if absent. */
+  readonly timers?: JobTimers
   /**
    * Keys of products whose schemas compile and whose examples are valid, as `npm run build` found. Their validators are
    * compiled when they are first used, because compiling all of them would double the time of a start.
@@ -298,7 +303,7 @@ function exampleIssues({ file, operations }: Product, validators: ReadonlyMap<Op
 function upstreamInstance(
   product: Product,
   former: ReadyProduct | undefined,
-  { secret, log, now, lease, breakers }: Options,
+  { secret, log, now, lease, breakers, timers }: Options,
 ): Instance | Failed {
   const { file, id, operations, upstream } = product
   const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
@@ -306,7 +311,7 @@ function upstreamInstance(
   const key = instanceKey(headers, operations, upstream)
   if (former?.instance.plugin === null && former.instance.key === key) return former.instance
   const handlers = createUpstream(product, headers)
-  return new Instance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease, breakers })
+  return new Instance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease, breakers, timers })
 }
 
 async function pluginInstance(
@@ -317,7 +322,7 @@ async function pluginInstance(
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
   const { file, id, operations } = product
-  const { log, now, lease, breakers } = options
+  const { log, now, lease, breakers, timers } = options
   const { settings, issues } = readSettings(product, plugin.settings, options.secret)
   if (issues.length > 0) return { issues }
   const key = instanceKey(settings, operations, null)
@@ -336,8 +341,16 @@ async function pluginInstance(
       await registration.stop?.()
       return failed('handlers', mismatch)
     }
+    const unreported = registration.freshness ? undefined : operations.find(promisesFreshData)
+    if (unreported) {
+      await registration.stop?.()
+      return failed(
+        'fresh',
+        `The document says in "fresh" when ${unreported.id} is sold, but the plugin ${plugin.name} has no function freshness(input, asOf). Write one, or remove "fresh".`,
+      )
+    }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
-    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers })
+    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers, timers })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
     if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)
@@ -400,5 +413,9 @@ function handlerMismatch(product: Product, handlers: Readonly<Record<string, unk
 
 /** The key of an instance: equal if a new set-up would be given the same. */
 function instanceKey(settings: unknown, operations: readonly Operation[], upstream: unknown): string {
-  return JSON.stringify([settings, operations.map(({ handler, retired }) => [handler, retired]), upstream])
+  return JSON.stringify([
+    settings,
+    operations.map((each) => [each.handler, each.retired, promisesFreshData(each)]),
+    upstream,
+  ])
 }

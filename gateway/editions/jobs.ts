@@ -24,6 +24,28 @@ export interface JobLease {
   hold(name: string, seconds: number): Promise<boolean>
 }
 
+/** When the runs of jobs begin. A test puts its own in the place of the timers of Node. */
+export interface JobTimers {
+  /** Milliseconds, which never decrease. */
+  now(): number
+  /** Calls `run` after so many milliseconds. Its promise resolves when the run has ended. */
+  after(ms: number, run: () => Promise<void>): JobTimer
+}
+
+export interface JobTimer {
+  cancel(): void
+}
+
+/** The timers of Node. They keep no process alive. */
+const NODE_TIMERS: JobTimers = {
+  now: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(() => void run(), ms)
+    timer.unref()
+    return { cancel: () => clearTimeout(timer) }
+  },
+}
+
 export interface JobParts {
   readonly product: string
   readonly jobs: readonly Job[]
@@ -32,6 +54,8 @@ export interface JobParts {
   /** Undefined if no other process uses the database. */
   readonly lease: JobLease | undefined
   readonly log: Logger
+  /** Undefined for the timers of Node. */
+  readonly timers?: JobTimers | undefined
 }
 
 const STOP_MS = 5_000
@@ -46,14 +70,16 @@ class JobRunner implements Jobs {
   readonly #counts: ReadonlyMap<string, { runs: number; failures: number }>
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
-  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #timers: JobTimers
+  readonly #waiting = new Set<JobTimer>()
   /** By job. They are renewed between runs too, so that a job stays in one process. */
   readonly #leases: ReadonlyMap<string, KeptLease>
   #isStarted = false
 
   constructor(parts: JobParts) {
     this.#parts = parts
-    const { jobs, lease, product, log } = parts
+    const { jobs, lease, product, log, timers = NODE_TIMERS } = parts
+    this.#timers = timers
     this.#counts = new Map(jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
     const onError = (job: string) => (error: unknown) =>
       log.warn({ err: error, job }, 'the lease of a job could not be renewed')
@@ -66,18 +92,24 @@ class JobRunner implements Jobs {
   start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    for (const job of this.#parts.jobs) this.#begin(job)
+    const { jobs, timers } = this.#parts
+    // The timers of a test begin the first run too.
+    for (const job of jobs)
+      if (timers) this.#schedule(job, 0)
+      else void this.#begin(job)
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#timers.forEach(clearTimeout)
+    this.#waiting.forEach((timer) => timer.cancel())
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise((resolve) => {
       timer = setTimeout(resolve, STOP_MS)
     })
     // A run that takes longer keeps its lease.
-    const ended = Promise.all(this.#running).finally(() => this.#leases.forEach((lease) => lease.stop()))
+    const ended = Promise.all(this.#running).then(() =>
+      Promise.all([...this.#leases.values()].map((lease) => lease.stop())),
+    )
     await Promise.race([ended, timeout])
     clearTimeout(timer)
   }
@@ -86,17 +118,17 @@ class JobRunner implements Jobs {
     return Object.fromEntries([...this.#counts].map(([name, count]) => [name, { ...count }]))
   }
 
-  #begin(job: Job): void {
+  #begin(job: Job): Promise<void> {
     const run = this.#run(job)
     this.#running.add(run)
-    void run.finally(() => this.#running.delete(run))
+    return run.finally(() => this.#running.delete(run))
   }
 
   async #run(job: Job): Promise<void> {
     const { askNow, log } = this.#parts
     const { signal } = this.#stopping
     const count = this.#counts.get(job.name) as { runs: number; failures: number }
-    const began = performance.now()
+    const began = this.#timers.now()
     let isOurs = true
     try {
       isOurs = (await this.#leases.get(job.name)?.hold()) ?? true
@@ -114,15 +146,14 @@ class JobRunner implements Jobs {
     }
     // The job of a process that has died moves here long before its next run would be due.
     const everySeconds = isOurs ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
-    if (!signal.aborted) this.#schedule(job, Math.max(0, everySeconds * 1000 - (performance.now() - began)))
+    if (!signal.aborted) this.#schedule(job, Math.max(0, everySeconds * 1000 - (this.#timers.now() - began)))
   }
 
   #schedule(job: Job, delayMs: number): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
-      this.#begin(job)
-    }, delayMs)
-    timer.unref()
-    this.#timers.add(timer)
+    const timer: JobTimer = this.#timers.after(delayMs, () => {
+      this.#waiting.delete(timer)
+      return this.#begin(job)
+    })
+    this.#waiting.add(timer)
   }
 }

@@ -1,6 +1,15 @@
 /** Errors on their way between threads. A structured clone would turn every class of ours into a plain Error. */
 import { isNativeError } from 'node:util/types'
-import { type ErrorCode, InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
+import {
+  type ErrorCode,
+  InvalidInput,
+  NotFound,
+  NotHeld,
+  ServiceError,
+  Unavailable,
+  type ValidationItem,
+  type Window,
+} from '../errors.ts'
 
 /** What was thrown, in a form that can be posted to another thread. */
 export type PackedError =
@@ -56,7 +65,9 @@ export function unpackError(packed: PackedError): unknown {
 function serviceError({ name, message, code, reason, headers, fields, detail }: ServiceErrorParts): ServiceError {
   if (detail) return new InvalidInput(detail)
   if (name === NotFound.name) return new NotFound(message)
-  if (name === Unavailable.name) return new Unavailable(message, Number(headers['retry-after']))
+  if (name === NotHeld.name) return new NotHeld(message, windowOf(fields['nearest']))
+  if (name === Unavailable.name)
+    return new Unavailable(message, Number(headers['retry-after']), fields['progress'] as number | undefined)
   return new ServiceError(code, message, { headers, fields, ...(reason === undefined ? {} : { reason }) })
 }
 
@@ -64,4 +75,10 @@ function plainError({ name, message }: ErrorParts): Error {
   const error = new (CLASSES.get(name) ?? Error)(message)
   error.name = name
   return error
+}
+
+function windowOf(nearest: unknown): Window | null {
+  if (nearest === null || nearest === undefined) return null
+  const { start, end } = nearest as { readonly start: string; readonly end: string }
+  return { start: new Date(start), end: new Date(end) }
 }

@@ -158,7 +158,8 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
 /** True for a call of a priced tool. */
 function isSale(message: unknown, tools: ReadonlyMap<string, Tool>): boolean {
   if (!isObject(message) || message['method'] !== 'tools/call' || !isObject(message['params'])) return false
-  const tool = tools.get(String(message['params']['name']))
+  const { name } = message['params']
+  const tool = typeof name === 'string' ? tools.get(name) : undefined
   return tool !== undefined && tool.operation.price !== null
 }
 

@@ -59,10 +59,11 @@ function serialize(quote: Quote): SerializedQuote {
   return serialized
 }
 
-/** A 402: the v2 object, with code, message, retry and the call's id beside its fields. */
+/** A 402: the v2 object, with code, message, retry, the freshness of the data and the call's id beside its fields. */
 function requirementsOf(quote: Quote, { code, message, retry }: ServiceError, callId: string): ResultParts {
   const { json, text } = serializedQuotes.get(quote) ?? serialize(quote)
-  const more = `,${JSON.stringify({ code, message, retry, call_id: callId }).slice(1)}`
+  const { freshness } = quote.v1
+  const more = `,${JSON.stringify({ code, message, retry, freshness, call_id: callId }).slice(1)}`
   const structured = json + more
   return {
     meta: `,"x402/error":${structured}`,

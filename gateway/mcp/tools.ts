@@ -180,9 +180,12 @@ function textOf(value: unknown): unknown {
   return Array.isArray(value) ? value.map(textOf) : value
 }
 
+/** JSON can hold half a character, which no address can. As in a query, it becomes U+FFFD. */
+const wellFormed = (text: string): string => Buffer.from(text).toString('utf8')
+
 function targetOf(operation: Operation, { params, query }: RawInput): { path: string; search: string } {
   const path = operation.path.replace(/\{([^}]+)\}/g, (braced, name: string) =>
-    typeof params[name] === 'string' ? encodeURIComponent(params[name]) : braced,
+    typeof params[name] === 'string' ? encodeURIComponent(wellFormed(params[name])) : braced,
   )
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value])

@@ -66,6 +66,16 @@ export interface Upstream {
   readonly stream: boolean
 }
 
+/** What must be true of the data behind an answer for it to be sold. */
+export interface FreshData {
+  /** The greatest age of the newest data, in seconds. */
+  readonly newestSeconds?: number
+  /** How many sources must deliver data. */
+  readonly sources?: number
+  /** The part of the expected data that must be there, above 0 and at most 1. */
+  readonly coverage?: number
+}
+
 /** Where heavy work waits for a thread. Paid work never waits for free work. */
 export type Queue = 'paid' | 'free'
 
@@ -104,6 +114,13 @@ export interface Operation {
   readonly tool: string | null
   /** Minimum age of the data that callers without an access token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
+  /**
+   * What must be true of the data for an answer to be sold. "request" if the answer rests on the request alone, null if
+   * the document asks for nothing.
+   */
+  readonly fresh: FreshData | 'request' | null
+  /** Whether an answer that says that nothing happened is sold. */
+  readonly sellEmpty: boolean
   readonly timeoutSeconds: number
   /** Where its calls wait for a worker thread. */
   readonly queue: Queue

@@ -22,7 +22,15 @@ export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from 
 export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { transfer } from './transfer.ts'
 export { hasUnreadBody } from './unread-body.ts'
-export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
+export {
+  InvalidInput,
+  NotFound,
+  NotHeld,
+  ServiceError,
+  Unavailable,
+  type ValidationItem,
+  type Window,
+} from '../errors.ts'
 
 /** A file that a caller sent, in a form or as text in a JSON body. */
 export interface Upload {
@@ -130,10 +138,19 @@ export interface Registration<Name extends string = string> {
    */
   facts?(): Promise<Facts>
   /**
-   * Reports how current the data are that an answer to this input would use. `asOf` is the newest moment the caller may
-   * see, as in a call. `input` is validated, as a handler gets it.
+   * Reports how fresh the data are that an answer to this input would use, or null if it would use none. The gateway
+   * compares it with `fresh` of the operation before it accepts a payment. `asOf` is the newest moment the caller may see,
+   * as in a call, and `input` is validated, as a handler gets it. It is called at most once a second for each operation and
+   * input, so it may read a database, but has five seconds at most. It may throw a ServiceError to refuse the call.
+   *
+   * Both tools reach operations of other products that the document names in `uses`, at the same asOf: `ask` as in a call, and
+   * `freshnessOf` resolves with what the other product reports; null if it reports nothing.
    */
-  freshness?(input: Input & { readonly operation: OperationId }, asOf: Date): Freshness | Promise<Freshness>
+  freshness?(
+    input: Input & { readonly operation: OperationId },
+    asOf: Date,
+    tools: FreshnessTools,
+  ): Freshness | null | Promise<Freshness | null>
   /** Releases what `setup` opened. Called when no call and no edition uses the product any more. */
   stop?(): Promise<void>
 }
@@ -141,15 +158,24 @@ export interface Registration<Name extends string = string> {
 /** Facts by name. Values are JSON. */
 export type Facts = Readonly<Record<string, unknown>>
 
-/** How current the data behind an answer are, on the clock of the data. */
+/** How fresh the data behind an answer are, on the clock of the data: frozen recordings stay as fresh as they were. */
 export interface Freshness {
   /** The newest moment that the data cover, or null if there are no data yet. */
   readonly newest: Date | null
-  /** How many sources deliver data at present. */
-  readonly sources: number
+  /** How many sources deliver data at present. Null if there is nothing to count, as with made-up or recorded data. */
+  readonly sources: number | null
   /** The part of the expected data that is there, from 0 to 1. */
   readonly coverage: number
 }
+
+/** What `freshness` may ask of other products. */
+export interface FreshnessTools {
+  readonly ask: Ask
+  readonly freshnessOf: FreshnessOf
+}
+
+/** Asks another product how fresh the data of an operation are. */
+export type FreshnessOf = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<Freshness | null>
 
 /** What `setup` receives: the product's settings, and the services of the gateway. */
 export interface PluginContext {
@@ -355,6 +381,11 @@ export function definePlugin<const Name extends string>(plugin: Plugin<Name>): P
 }
 
 export interface ReplyInit {
+  /**
+   * True if the answer says that nothing happened, from data that were watched. The catalog decides whether such an answer
+   * is sold (`sell_empty`). What rests on no data is refused instead: throw NotHeld or Unavailable.
+   */
+  readonly empty?: boolean
   /** An HTTP status from 200 to 599. The default is 200. */
   readonly status?: number
   /**
@@ -382,6 +413,8 @@ export class Reply<Body = unknown> {
   readonly #body: Body
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** True if the answer says that nothing happened. */
+  readonly empty: boolean
   /** The events of a stream. */
   readonly source: AsyncIterable<ServerEvent> | undefined
 
@@ -389,6 +422,7 @@ export class Reply<Body = unknown> {
     this.#body = body
     this.status = init.status ?? 200
     this.headers = init.headers ?? NO_HEADERS
+    this.empty = init.empty ?? false
     this.source = source
   }
 

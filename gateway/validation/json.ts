@@ -18,7 +18,7 @@ export interface JsonSyntaxError {
 export interface JsonIssue {
   /** JSON pointer (RFC 6901); empty for the whole file. */
   readonly pointer: string
-  readonly rule: 'read' | 'syntax' | 'duplicate-key'
+  readonly rule: 'read' | 'syntax' | 'depth' | 'duplicate-key'
   readonly message: string
 }
 
@@ -68,16 +68,32 @@ export function findSyntaxError(text: string): JsonSyntaxError | null {
   return null
 }
 
-/** Parses a JSON file. `value` is undefined after a syntax error. Every duplicate key is reported. */
+/** How deep a JSON file may be nested. What reads it recurses. */
+export const MAX_FILE_DEPTH = 200
+
+/**
+ * Parses a JSON file. `value` is undefined after a syntax error, and for a text that is nested too deeply. Every duplicate
+ * key is reported.
+ */
 export function parseJson(source: string): { readonly value: unknown; readonly issues: readonly JsonIssue[] } {
   const text = source.startsWith('\uFEFF') ? source.slice(1) : source
   try {
-    return { value: JSON.parse(text), issues: duplicateKeys(text) }
+    const value: unknown = JSON.parse(text)
+    if (isDeeper(value, MAX_FILE_DEPTH)) {
+      const message = `Is nested deeper than ${MAX_FILE_DEPTH} levels. Write it flatter.`
+      return { value: undefined, issues: [{ pointer: '', rule: 'depth', message }] }
+    }
+    return { value, issues: duplicateKeys(text) }
   } catch (error) {
     const found = findSyntaxError(text)
     const message = found ? `${placeOf(text, found.offset)}: ${found.message}.` : `${(error as Error).message}.`
     return { value: undefined, issues: [{ pointer: '', rule: 'syntax', message }] }
   }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1))
 }
 
 function duplicateKeys(text: string): JsonIssue[] {

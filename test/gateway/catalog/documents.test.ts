@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseJson } from '../../../gateway/validation/json.ts'
+import { MAX_FILE_DEPTH, parseJson } from '../../../gateway/validation/json.ts'
 import { JsonFiles, readDocuments } from '../../../gateway/catalog/documents.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
 import fc from 'fast-check'
@@ -131,6 +131,15 @@ describe('the catalog folder', () => {
     expect((await read()).get('zinc.json'), 'touched only').to.equal(before.get('zinc.json'))
     catalog.remove('zinc.json')
     expect((await read()).has('zinc.json')).to.equal(false)
+  })
+
+  it('reports a file that is nested too deeply to be checked', async () => {
+    const deep = `{"a":${'['.repeat(MAX_FILE_DEPTH)}${']'.repeat(MAX_FILE_DEPTH)}}`
+    expect(parseJson(deep).issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
+      ['depth', `Is nested deeper than ${MAX_FILE_DEPTH} levels. Write it flatter.`],
+    ])
+    expect(parseJson('['.repeat(100_000)).issues.map(({ rule }) => rule)).to.deep.equal(['syntax'])
+    expect(parseJson(deep.replace('[[', '[').replace(']]', ']')).issues).to.deep.equal([])
   })
 
   it('reports a missing service.json', async () => {

@@ -35,6 +35,28 @@ describe('issues of a catalog', () => {
   })
 
   const cases: readonly (readonly [string, Contents, readonly [string, string, string]])[] = [
+    [
+      'a free operation that says when it is sold',
+      { 'gold.json': gold({ price: 'free', fresh: { sources: 1 } }) },
+      ['gold.json', '/operations/getGold/fresh', 'fresh'],
+    ],
+    [
+      'a free operation that says which answers are sold',
+      { 'gold.json': gold({ price: 'free', sell_empty: false }) },
+      ['gold.json', '/operations/getGold/sell_empty', 'fresh'],
+    ],
+    [
+      'an upstream whose answers are sold only while its data are fresh',
+      {
+        'gold.json': {
+          ...thing('up', { fresh: { sources: 1 } }),
+          plugin: undefined,
+          upstream: { url: 'http://internal/' },
+        },
+      },
+      ['gold.json', '/operations/getThing/fresh', 'fresh'],
+    ],
+    ['a promise of nothing', { 'gold.json': gold({ fresh: {} }) }, ['gold.json', '/operations/getGold/fresh', 'anyOf']],
     ['a price of zero', { 'gold.json': gold({ price: '0.00' }) }, ['gold.json', '/operations/getGold/price', 'price']],
     [
       'an operation without a price',
@@ -214,6 +236,11 @@ describe('issues of a catalog', () => {
       ['plans.json', '/path', 'path'],
     ],
     [
+      'a plan that lasts longer than any date',
+      { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], duration_seconds: 1e15 }] } },
+      ['plans.json', '/plans/0/duration_seconds', 'maximum'],
+    ],
+    [
       'a plan with a price of zero',
       { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], price: '0' }] } },
       ['plans.json', '/plans/0/price', 'price'],
@@ -257,6 +284,15 @@ describe('issues of a catalog', () => {
       'plans.json': { plans: [{}] },
     })
     expect(new Set(files.map(([file]) => file))).to.deep.equal(new Set(['service.json', 'gold.json', 'plans.json']))
+  })
+
+  it('include names that are no text', () => {
+    const name = { toString: 1, valueOf: 1 }
+    const issues = issuesOf({
+      'gold.json': gold({}, { upstream: { url: name } }),
+      'plans.json': { path: '/v1/plans', plans: [{ plan: name, route: name, price: name }] },
+    })
+    expect(new Set(issues.map(([file]) => file))).to.deep.equal(new Set(['gold.json', 'plans.json']))
   })
 
   it('are not reported for a product whose uses name a product that is left out', () => {

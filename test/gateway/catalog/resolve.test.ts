@@ -31,6 +31,18 @@ describe('the catalog', () => {
     })
   })
 
+  it('gives what a product promises of its data to its priced operations, unless one says otherwise', () => {
+    const freshOf = (change: Parameters<typeof gold>[0], id = 'getGold') =>
+      create({ 'gold.json': gold(change, { fresh: { newest_seconds: 60, sources: 2 } }) }).catalog.operations.get(id)
+        ?.fresh
+    expect(freshOf({})).to.deep.equal({ newestSeconds: 60, sources: 2 })
+    expect(freshOf({ fresh: { coverage: 0.5 } })).to.deep.equal({ coverage: 0.5 })
+    expect(freshOf({ fresh: false })).to.equal('request')
+    expect(freshOf({ price: 'free' })).to.equal(null)
+    expect(freshOf({}, 'getGoldColumns')).to.equal(null)
+    expect(create({ 'gold.json': gold() }).catalog.operations.get('getGold')?.fresh).to.equal(null)
+  })
+
   it('waits for a final payment from 1 USD on, unless the document says otherwise', () => {
     const waitOf = (change: Parameters<typeof gold>[0]): string | undefined =>
       create({ 'gold.json': gold(change) }).catalog.operations.get('getGold')?.wait

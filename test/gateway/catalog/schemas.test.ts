@@ -30,6 +30,7 @@ describe('references between schemas', () => {
   it('are reported with the file that contains them if they lead nowhere', () => {
     const schema = { properties: { a: { $ref: 'gold.json#/$defs/Lost' }, b: { $ref: '#/$defs/None' } } }
     expect(references(schema, SCHEMAS).broken).to.deep.equal(['zinc.json in gold.json', '#/$defs/None'])
+    expect(references({ $ref: '#/%' }, SCHEMAS).broken).to.deep.equal(['#/%'])
   })
 
   it('are replaced by their target, and keywords beside a reference take precedence', () => {

@@ -26,7 +26,7 @@ describe('an edition', () => {
     const bound = edition.bound.get('getGold')
     const input = bound?.validate({ params: {}, query: {}, body: undefined }) as Input
     const asOf = new Date('2026-06-01T12:00:00Z')
-    const freshness: Freshness | undefined = await bound?.freshness?.(input, asOf)
+    const freshness: Freshness | null | undefined = await bound?.freshness?.(input, asOf)
     expect(freshness).to.deep.equal({ newest: asOf, sources: 1, coverage: 1 })
     expect(edition.bound.get('getThing')?.freshness).to.equal(undefined)
   })
@@ -82,6 +82,12 @@ describe('an edition', () => {
       thing('nowhere'),
       '/plugin',
       /There is no plugin nowhere\. Put its index\.ts into/,
+    ],
+    [
+      'says when an answer is sold though its plugin does not report how fresh its data are',
+      thing('throws', { fresh: { newest_seconds: 60 } }),
+      '/plugin',
+      /says in "fresh" when getThing is sold, but the plugin throws has no function freshness/,
     ],
     ['names a module that is not a plugin', thing('not-a-plugin'), '/plugin', /export default definePlugin/],
     ['names a plugin that has another name than its folder', thing('misnamed'), '/plugin', /has the name silver/],

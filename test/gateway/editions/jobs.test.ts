@@ -116,4 +116,30 @@ describe('a job', () => {
     isGranted = true
     await until(() => job.runs.length >= 1)
   })
+
+  it('runs when the timers of a test say so, and not by itself', async () => {
+    await edition.stop()
+    let time = 0
+    const due: { at: number; run: () => Promise<void> }[] = []
+    const timers = {
+      now: () => time,
+      after: (ms: number, run: () => Promise<void>) => {
+        const entry = { at: time + ms, run }
+        due.push(entry)
+        return { cancel: () => void due.splice(due.indexOf(entry), 1) }
+      },
+    }
+    edition = (await builder.build({ timers })).edition
+    edition.start()
+    await severalIntervals()
+    expect(job.runs).to.deep.equal([])
+    await due.shift()!.run()
+    expect(job.runs).to.have.length(1)
+    expect(due.map(({ at }) => at)).to.deep.equal([10])
+    time = due[0]!.at
+    await due.shift()!.run()
+    expect(job.runs).to.have.length(2)
+    await edition.stop()
+    expect(due).to.deep.equal([])
+  })
 })

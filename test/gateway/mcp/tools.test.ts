@@ -97,6 +97,11 @@ describe('a tool', () => {
     expect(history.targetOf(history.split({})).path).to.equal('/v1/history/{venue}')
   })
 
+  it('has an address for every argument, half a character included', () => {
+    const history = toolOf(HISTORY)
+    expect(history.targetOf(history.split({ venue: 'a\uD800' })).path).to.equal('/v1/history/a%EF%BF%BD')
+  })
+
   it('accepts a file as text', () => {
     const file = { type: 'string', format: 'binary', description: 'The ledger.' }
     const upload = toolOf(

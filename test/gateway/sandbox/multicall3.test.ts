@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Hex } from 'viem'
 import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { abiOf, createUsdcClient, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
+import { abiOf, createUsdcClient, quiet, receiptOf, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
 
 describe('Multicall3 of the sandbox', () => {
   const folder = temporaryFolder()
@@ -62,7 +62,7 @@ describe('Multicall3 of the sandbox', () => {
         args: [calls],
         value,
       })
-      await client.waitForTransactionReceipt({ hash: await client.writeContract(request) })
+      await receiptOf(client, await client.writeContract(request))
     }
     expect(await send(4n).catch((error: Error) => error.message)).to.contain('Multicall3: value mismatch')
     await send(3n)

@@ -4,12 +4,23 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pino } from 'pino'
-import { type Abi, createTestClient, type Hex, http, parseSignature, publicActions, walletActions } from 'viem'
+import {
+  type Abi,
+  createTestClient,
+  type Hex,
+  http,
+  parseSignature,
+  type PublicClient,
+  publicActions,
+  type TransactionReceipt,
+  walletActions,
+} from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { anvilBinary } from '../../../gateway/sandbox/anvil.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
+import { until } from '../../support/until.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 export const TOKEN = NETWORKS['base-sepolia'].asset
@@ -64,6 +75,22 @@ export interface Authorization {
 export const newNonce = (): Hex => `0x${randomBytes(32).toString('hex')}`
 export const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000))
 
+/**
+ * Waits for the receipt of a transaction. viem's own wait looks again once there is a new block, and a chain that mines on
+ * demand makes none until the next transaction.
+ */
+export async function receiptOf(
+  client: Pick<PublicClient, 'getTransactionReceipt'>,
+  hash: Hex,
+): Promise<TransactionReceipt> {
+  let receipt: TransactionReceipt | undefined
+  await until(async () => {
+    receipt = await client.getTransactionReceipt({ hash }).catch(() => undefined)
+    return receipt !== undefined
+  })
+  return receipt as TransactionReceipt
+}
+
 /** Creates a client of the test USDC on a chain. `write` sends from the gas account and throws the token's message if it reverts. */
 export function createUsdcClient(rpcUrl: string, settleKey: Hex = generatePrivateKey()) {
   const chain = { ...baseSepolia, rpcUrls: { default: { http: [rpcUrl] } } }
@@ -97,7 +124,7 @@ export function createUsdcClient(rpcUrl: string, settleKey: Hex = generatePrivat
         account,
         blockTag: 'pending',
       })
-      return client.waitForTransactionReceipt({ hash: await client.writeContract(request) })
+      return receiptOf(client, await client.writeContract(request))
     },
     sign: (
       signer: PrivateKeyAccount,

@@ -1,0 +1,329 @@
+/**
+ * Whether the data behind an operation are fresh enough to be sold. The catalog says what must be true (`fresh`), the
+ * plugin reports what is (`freshness`). A report is read at most once a second for each operation and input, so that the
+ * check costs a paid call no more than a look into a map, and a 402 nothing.
+ */
+import { LRUCache } from 'lru-cache'
+import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
+import { ServiceError } from '../errors.ts'
+import { writtenFreshData } from '../catalog/fresh-data.ts'
+import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
+import type { Freshness, Input, Logger } from '../plugin/plugin.ts'
+import { hasUnreadBody } from '../plugin/unread-body.ts'
+import type { FreshnessNotice, Missing } from '../x402/challenge.ts'
+
+/** How fresh the data of an operation are, for an ordinary call. */
+export interface FreshnessState extends FreshnessNotice {
+  readonly operation: OperationId
+  readonly route: string
+  readonly required: FreshData
+  /** Null if the plugin has not reported yet, could not, or has nothing to report. */
+  readonly found: Freshness | null
+  /** Why nothing is sold, in a sentence. Null unless it is stale. */
+  readonly reason: string | null
+}
+
+/** Looks at the freshness of what is sold, at most once a second. */
+export interface FreshnessLook {
+  /** The last known state, at once. Looks again, without waiting, if that is more than a second old. */
+  notice(): FreshnessNotice
+  /** The state of each operation, which is at most a second old. */
+  state(): Awaitable<readonly FreshnessState[]>
+}
+
+/** Decides whether the answers of one operation may be sold. */
+export interface FreshnessGate extends FreshnessLook {
+  /** The state without the delay of the operation. */
+  readonly present: FreshnessLook
+  /**
+   * Throws `data_stale`, or what the plugin refuses the call with, if an answer may not be sold.
+   * @param delaySeconds minimum age of the data that the caller gets
+   */
+  assertFresh(input: Input, delaySeconds: number): Awaitable<void>
+}
+
+export type ReadFreshness = (input: Input, asOf: Date) => Awaitable<Freshness | null>
+
+export interface FreshnessGateParts {
+  readonly operation: Operation & { readonly fresh: FreshData }
+  readonly read: ReadFreshness
+  /** The input of an ordinary call: what the documents show, or what a call without input gets. Null if there is none. */
+  readonly usual: () => Input | null
+  /** The clock of the data. */
+  readonly now: () => Date
+  readonly log: Logger
+}
+
+const REREAD_MS = 1_000
+/** How long a report may take. */
+export const FRESHNESS_MS = 5_000
+const RETRY_SECONDS = 30
+const MAX_REPORTS = 256
+
+const FRESH: FreshnessNotice = Object.freeze({ status: 'fresh', missing: [] })
+const UNKNOWN: FreshnessNotice = Object.freeze({ status: 'unknown', missing: [] })
+
+/** What the plugin reported, undefined if it could not, or the error with which it refused the call. */
+type Outcome = { readonly found: Freshness | null | undefined } | { readonly refusal: ServiceError }
+
+interface Report {
+  /** Milliseconds on the clock of the process. */
+  readonly at: number
+  readonly outcome: Awaitable<Outcome>
+}
+
+/** The gate of an operation that has `fresh`. */
+export class OperationGate implements FreshnessGate {
+  readonly present: FreshnessLook
+  readonly #parts: FreshnessGateParts
+  readonly #usual: FreshnessLook
+  readonly #reports = new LRUCache<string, Report>({ max: MAX_REPORTS })
+
+  constructor(parts: FreshnessGateParts) {
+    const { operation, usual } = parts
+    let input: Input | null | undefined
+    const lookAt = (delaySeconds: number): FreshnessLook =>
+      new UsualLook(operation, () => {
+        input ??= usual()
+        return input && andThen(this.#report(input, delaySeconds), (outcome) => this.#judge(outcome, delaySeconds))
+      })
+    this.#parts = parts
+    this.#usual = lookAt(operation.maxFreshnessSeconds)
+    this.present = operation.maxFreshnessSeconds === 0 ? this.#usual : lookAt(0)
+  }
+
+  notice(): FreshnessNotice {
+    return this.#usual.notice()
+  }
+
+  state(): Awaitable<readonly FreshnessState[]> {
+    return this.#usual.state()
+  }
+
+  assertFresh(input: Input, delaySeconds: number): Awaitable<void> {
+    return andThen(this.#report(input, delaySeconds), (outcome) => {
+      const { error } = this.#judge(outcome, delaySeconds)
+      if (error) throw error
+    })
+  }
+
+  /** Asks the plugin, unless it was asked the same within the last second. Never rejects. */
+  #report(input: Input, delaySeconds: number): Awaitable<Outcome> {
+    const key = this.#keyOf(input, delaySeconds)
+    const known = key === null ? undefined : this.#reports.get(key)
+    const at = performance.now()
+    if (known && at - known.at < REREAD_MS) return known.outcome
+    const outcome = this.#ask(input, delaySeconds)
+    if (key === null) return outcome
+    this.#reports.set(key, { at, outcome })
+    if (isPromise(outcome)) void outcome.then((ended) => this.#reports.set(key, { at, outcome: ended }))
+    return outcome
+  }
+
+  /** The key of a report. Null for a body that is large or not JSON: it would cost more to compare than to ask. */
+  #keyOf(input: Input, delaySeconds: number): string | null {
+    const { bodyMedia } = this.#parts.operation
+    const hasJson = bodyMedia.every((media) => media.endsWith('json'))
+    return hasJson && !hasUnreadBody(input) ? `${delaySeconds} ${JSON.stringify(input)}` : null
+  }
+
+  #ask(input: Input, delaySeconds: number): Awaitable<Outcome> {
+    const { read, now } = this.#parts
+    try {
+      const found = read(input, new Date(now().getTime() - delaySeconds * 1000))
+      if (!isPromise(found)) return { found }
+      return inTime(found).then(
+        (found) => ({ found }),
+        (error: unknown) => this.#failure(error),
+      )
+    } catch (error) {
+      return this.#failure(error)
+    }
+  }
+
+  #failure(error: unknown): Outcome {
+    const { operation, log } = this.#parts
+    if (error instanceof ServiceError) return { refusal: error }
+    log.warn({ operation: operation.id, err: error }, 'a product could not report how fresh its data are')
+    return { found: undefined }
+  }
+
+  #judge(outcome: Outcome, delaySeconds: number): Judgement {
+    if ('refusal' in outcome)
+      return { missing: REPORT, found: null, error: outcome.refusal, reason: outcome.refusal.message }
+    const { operation, now } = this.#parts
+    const { found } = outcome
+    const asOf = new Date(now().getTime() - delaySeconds * 1000)
+    const missing = found === null ? NOTHING : found === undefined ? REPORT : missingOf(operation.fresh, found, asOf)
+    if (missing.length === 0) return { missing, found: found ?? null, error: null, reason: null }
+    const reason = missing.map((name) => sentenceOf(name, operation.fresh, found ?? null, asOf)).join(' ')
+    return { missing, found: found ?? null, error: staleError(operation.fresh, missing, found ?? null, reason), reason }
+  }
+}
+
+interface Judgement {
+  readonly missing: readonly Missing[]
+  readonly found: Freshness | null
+  readonly error: ServiceError | null
+  /** Why nothing is sold, in a sentence. */
+  readonly reason: string | null
+}
+
+/** Looks at what an ordinary call would use. */
+class UsualLook implements FreshnessLook {
+  readonly #operation: FreshnessGateParts['operation']
+  readonly #judge: () => Awaitable<Judgement> | null
+  #notice: FreshnessNotice = UNKNOWN
+  #state: readonly FreshnessState[]
+  #lookedAt = -Infinity
+  #looking: Promise<readonly FreshnessState[]> | null = null
+
+  /** @param judge returns null if no ordinary call is known */
+  constructor(operation: FreshnessGateParts['operation'], judge: () => Awaitable<Judgement> | null) {
+    this.#operation = operation
+    this.#judge = judge
+    this.#state = [this.#stateOf(null, null)]
+  }
+
+  notice(): FreshnessNotice {
+    if (performance.now() - this.#lookedAt >= REREAD_MS) void this.state()
+    return this.#notice
+  }
+
+  state(): Awaitable<readonly FreshnessState[]> {
+    if (performance.now() - this.#lookedAt < REREAD_MS) return this.#looking ?? this.#state
+    this.#lookedAt = performance.now()
+    const judged = this.#judge()
+    if (judged === null) return this.#state
+    const looked = andThen(judged, (judgement) => this.#note(judgement))
+    if (!isPromise(looked)) return looked
+    const looking = looked.finally(() => {
+      if (this.#looking === looking) this.#looking = null
+    })
+    this.#looking = looking
+    return looking
+  }
+
+  #note({ missing, found, reason }: Judgement): readonly FreshnessState[] {
+    const isKnown = this.#notice.status !== 'unknown' && this.#notice.missing.join() === missing.join()
+    if (!isKnown) this.#notice = missing.length === 0 ? FRESH : Object.freeze({ status: 'stale', missing })
+    const [last] = this.#state
+    if (!isKnown || last?.reason !== reason || !isSame(last.found, found)) this.#state = [this.#stateOf(found, reason)]
+    return this.#state
+  }
+
+  #stateOf(found: Freshness | null, reason: string | null): FreshnessState {
+    const { id, displayRoute, fresh } = this.#operation
+    return { operation: id, route: displayRoute, ...this.#notice, required: fresh, found, reason }
+  }
+}
+
+const NOTHING: readonly Missing[] = Object.freeze([])
+const REPORT: readonly Missing[] = Object.freeze(['report'])
+
+/** What a report lacks of what is required. */
+export function missingOf(required: FreshData, found: Freshness, asOf: Date): readonly Missing[] {
+  const { newestSeconds, sources, coverage } = required
+  const age = found.newest === null ? Infinity : (asOf.getTime() - found.newest.getTime()) / 1000
+  return [
+    // Without any data nothing is sold, whatever is required of them.
+    ...(age > (newestSeconds ?? Number.MAX_VALUE) ? (['newest'] as const) : []),
+    ...(sources !== undefined && (found.sources ?? Infinity) < sources ? (['sources'] as const) : []),
+    ...(coverage !== undefined && found.coverage < coverage ? (['coverage'] as const) : []),
+  ]
+}
+
+function staleError(
+  required: FreshData,
+  missing: readonly Missing[],
+  found: Freshness | null,
+  reason: string,
+): ServiceError {
+  return new ServiceError('data_stale', `${reason} Nothing was charged.`, {
+    headers: { 'retry-after': String(RETRY_SECONDS) },
+    fields: { missing, required: writtenFreshData(required), ...(found ? { freshness: writtenFreshness(found) } : {}) },
+  })
+}
+
+function sentenceOf(name: Missing, required: FreshData, found: Freshness | null, asOf: Date): string {
+  if (name === 'report' || !found) return 'The product could not say how fresh its data are.'
+  if (name === 'sources') return `${found.sources} of at least ${required.sources} sources deliver data.`
+  if (name === 'coverage')
+    return `${Math.floor(found.coverage * 100)}% of the expected data are there, of at least ${(required.coverage ?? 0) * 100}%.`
+  if (found.newest === null) return 'There are no data yet.'
+  const age = Math.floor((asOf.getTime() - found.newest.getTime()) / 1000)
+  return `The newest data are ${age} seconds old, more than ${required.newestSeconds}.`
+}
+
+/** A report as answers show it. */
+export function writtenFreshness({ newest, sources, coverage }: Freshness) {
+  return { newest: newest?.toISOString() ?? null, sources, coverage }
+}
+
+function isSame(one: Freshness | null, other: Freshness | null): boolean {
+  if (one === null || other === null) return one === other
+  return (
+    one.newest?.getTime() === other.newest?.getTime() &&
+    one.sources === other.sources &&
+    one.coverage === other.coverage
+  )
+}
+
+async function inTime<Value>(work: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no report within ${FRESHNESS_MS} ms`)), FRESHNESS_MS)
+  })
+  try {
+    return await Promise.race([work, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * The gate of the purchase of a plan. A plan is sold while the data of all operations that it opens are fresh without a
+ * delay, because it sells data to come.
+ */
+export class PlanGate implements FreshnessGate {
+  readonly #looks: () => readonly FreshnessLook[]
+  #last: { readonly of: readonly FreshnessNotice[]; readonly notice: FreshnessNotice } | null = null
+
+  /** @param gates the gates of the operations that the plan opens */
+  constructor(gates: () => readonly FreshnessGate[]) {
+    this.#looks = () => gates().map(({ present }) => present)
+  }
+
+  get present(): FreshnessLook {
+    return this
+  }
+
+  notice(): FreshnessNotice {
+    const notices = this.#looks().map((look) => look.notice())
+    if (this.#last && notices.every((notice, at) => notice === this.#last?.of[at])) return this.#last.notice
+    const missing = [...new Set(notices.flatMap((notice) => notice.missing))]
+    const isUnknown = notices.some(({ status }) => status === 'unknown')
+    const notice: FreshnessNotice =
+      missing.length > 0 ? Object.freeze({ status: 'stale', missing }) : isUnknown ? UNKNOWN : FRESH
+    this.#last = { of: notices, notice }
+    return notice
+  }
+
+  async state(): Promise<readonly FreshnessState[]> {
+    return (await Promise.all(this.#looks().map(async (look) => look.state()))).flat()
+  }
+
+  async assertFresh(): Promise<void> {
+    const stale = (await this.state()).filter(({ status }) => status === 'stale')
+    if (stale.length === 0) return
+    const what = stale.map(({ route, reason }) => `${route}: ${reason}`).join(' ')
+    throw new ServiceError(
+      'data_stale',
+      `This plan is not sold while its data are not fresh. ${what} Nothing was charged.`,
+      {
+        headers: { 'retry-after': String(RETRY_SECONDS) },
+        fields: { missing: [...new Set(stale.flatMap(({ missing }) => missing))] },
+      },
+    )
+  }
+}
