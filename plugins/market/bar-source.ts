@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { aggregateBars, type Bars, type Columns } from './bars.ts'
+import { aggregateBars, type Bars, type BarSources, type Columns } from './bars.ts'
 import { createSampleBars, SAMPLE_START, type SampleBars } from './sample-bars.ts'
 import type { Extent, Series, BarStore } from './bar-store.ts'
 import type { CoveredSymbol } from './symbols.ts'
@@ -12,6 +12,8 @@ export interface BarSource {
   series(): Promise<readonly Series[]>
   /** Bars of the series that open in [from, to), as known at `asOf`; epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
+  /** As `read`, but each bar as it was first published, with the venues behind it where they are known. */
+  readFirst(series: Series, from: number, to: number, asOf: number): Promise<Columns & Partial<BarSources>>
   /** First and last open known at `asOf`; null if there was none. */
   extent(series: Series, asOf: number): Promise<Extent | null>
 }
@@ -30,9 +32,12 @@ export async function openSampleBars(
     samples.set(symbol.symbol, createSampleBars(symbol, walked === null ? undefined : Buffer.from(walked, 'base64')))
   }
   const series = symbols.map(({ symbol }, id) => ({ id, symbol, venue: 'sample', interval_seconds: 60 }))
+  const read: BarSource['read'] = async ({ symbol }, from, to, asOf) =>
+    samples.get(symbol)!.read(from, Math.min(to, asOf - 59))
   return {
     series: async () => series,
-    read: async ({ symbol }, from, to, asOf) => samples.get(symbol)!.read(from, Math.min(to, asOf - 59)),
+    read,
+    readFirst: read,
     async walk(to, signal) {
       for (const [symbol, sample] of samples) {
         while (sample.walkedTo() < to && !signal.aborted) {
@@ -52,11 +57,13 @@ export async function openSampleBars(
 
 const noteOf = (symbol: string): string => `sample walk ${symbol}`
 
-/** Bars of the database. `rank` orders the venues; the smallest rank is preferred. */
-export function storedBarSource(store: BarStore, rank: (venue: string) => number = () => 0): BarSource {
+/** Bars of the database: of one venue, or of all. */
+export function storedBarSource(store: BarStore, venue?: string): BarSource {
   return {
-    series: async () => (await store.allSeries()).toSorted((a, b) => rank(a.venue) - rank(b.venue)),
+    series: async () => (await store.allSeries()).filter((series) => venue === undefined || series.venue === venue),
     read: (series, from, to, asOf) => store.read(series, from, to, asOf),
+    readFirst: (series, from, to, asOf) =>
+      store.readFirst(series, from, Math.min(to, asOf - series.interval_seconds + 1)),
     extent: (series, asOf) => store.extent(series, asOf),
   }
 }
@@ -67,16 +74,16 @@ export function storedBarSource(store: BarStore, rank: (venue: string) => number
  */
 export async function readBars(
   source: BarSource,
-  want: { symbol: string; from: number; to: number; interval: number; asOf: number },
-): Promise<Bars | null> {
-  const { symbol, interval, asOf } = want
+  want: { symbol: string; from: number; to: number; interval: number; asOf: number; first?: boolean },
+): Promise<(Bars & Partial<BarSources>) | null> {
+  const { symbol, interval, asOf, first = false } = want
   const series = (await source.series())
     .filter((series) => series.symbol === symbol && interval % series.interval_seconds === 0)
     .toSorted((a, b) => b.interval_seconds - a.interval_seconds)[0]
   if (!series) return null
   const from = Math.ceil(want.from / interval) * interval
   const to = Math.min(want.to, Math.floor(asOf / interval) * interval)
-  const bars = await source.read(series, from, to, asOf)
+  const bars = await (first ? source.readFirst(series, from, to, asOf) : source.read(series, from, to, asOf))
   const columns = series.interval_seconds === interval ? bars : aggregateBars(bars, interval)
   return { symbol, venue: series.venue, interval_seconds: interval, ...columns }
 }

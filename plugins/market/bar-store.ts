@@ -1,7 +1,9 @@
 /** Stores recorded and fetched bars in the database, with the time from which each version was known. */
 import type { Database, Migration } from 'tollgate/plugin'
 import { bulkInsertSql } from '../lib/bulk-insert.ts'
-import { createColumns, REVISED, type Columns, type BadPrint } from './bars.ts'
+import type { RejectedRow } from '../lib/feeds/bar-rows.ts'
+import type { SourceRecord } from '../lib/feeds/source-health.ts'
+import { createColumns, REVISED, type BarSources, type Columns, type BadPrint } from './bars.ts'
 
 export interface Series {
   readonly id: number
@@ -66,6 +68,47 @@ export const migrations: readonly Migration[] = [
     await db.raw(`update market_series
       set quality_notes = (select count(*) from market_quality where series = market_series.id)`)
   },
+  async (db) => {
+    // Which venues agreed on a bar, and by how much they differed. Bars of earlier releases came from one venue.
+    await db.schema.alterTable('market_bars', (table) => {
+      table.integer('venues')
+      table.specificType('spread_bps', 'real')
+    })
+    await db.schema.createTable('market_rejected_rows', (table) => {
+      table.increments('id')
+      table.text('venue').notNullable()
+      table.text('symbol').notNullable()
+      // 0 for a row without a time that can be read.
+      table.bigInteger('t_open').notNullable()
+      table.text('reason').notNullable()
+      table.text('row').notNullable()
+      table.bigInteger('seen_at').notNullable()
+      table.unique(['venue', 'symbol', 't_open', 'reason'])
+    })
+    await db.schema.createTable('market_venue_health', (table) => {
+      table.text('venue').notNullable()
+      table.text('symbol').notNullable()
+      table.integer('failures').notNullable()
+      table.integer('status').notNullable()
+      table.text('reason').notNullable()
+      table.bigInteger('since').notNullable()
+      table.bigInteger('until').notNullable()
+      table.primary(['venue', 'symbol'])
+    })
+    // Earlier releases stored a null of a venue as a price of zero, which no model survives. These bars are set aside and
+    // fetched again.
+    const bad = `from market_bars b join market_series s on s.id = b.series
+      where (b.open <= 0 or b.high <= 0 or b.low <= 0 or b.close <= 0)
+        and exists (select 1 from market_windows w where w.series = b.series)`
+    const row = `cast(b.open as text) || ',' || cast(b.high as text) || ',' || cast(b.low as text) || ',' || cast(b.close as text)`
+    await db.raw(`insert into market_rejected_rows (venue, symbol, t_open, reason, "row", seen_at)
+      select s.venue, s.symbol, b.t_open, 'not_positive', ${row}, max(b.known_at) ${bad}
+      group by s.venue, s.symbol, b.t_open, b.open, b.high, b.low, b.close on conflict do nothing`)
+    await db.raw(`insert into market_windows (series, t_from, t_to, status, attempts, next_at)
+      select distinct b.series, b.t_open, b.t_open + 60, 'gap', 0, 0 ${bad} on conflict do nothing`)
+    await db.raw(`delete from market_bars where (open <= 0 or high <= 0 or low <= 0 or close <= 0)
+      and exists (select 1 from market_windows w where w.series = market_bars.series)`)
+  },
 ]
 
 const COLUMNS = {
@@ -78,12 +121,23 @@ const COLUMNS = {
   state: 'smallint',
   known_at: 'bigint',
   superseded_at: 'bigint',
+  venues: 'integer',
+  spread_bps: 'real',
 } as const
 const CHUNK = 10_000
+/** Number of rejected rows that are kept, the newest. */
+const KEPT_REJECTED = 10_000
 
 export interface BarStore {
   /** Returns the series of a venue, symbol and interval; creates it if it is new. */
   series(venue: string, symbol: string, intervalSeconds: number): Promise<Series>
+  /**
+   * The series in which a symbol is published, whichever venues stand behind it. The first time, it continues the longest
+   * series of a single venue, as earlier releases kept it.
+   */
+  published(venue: string, symbol: string, intervalSeconds: number): Promise<Series>
+  /** The same store within a transaction. */
+  within(db: Database): BarStore
   allSeries(): Promise<readonly Series[]>
   /**
    * Adds bars; stored ones stay as they are. A bar counts as known from its close, or from `knownAt`. A bad print is
@@ -96,12 +150,25 @@ export interface BarStore {
   has(series: Series, bar: Bar): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
+  /**
+   * Bars that open in [from, to) as each of them was first published, whatever was corrected later, with the venues
+   * behind them. A bar that came after its minute had been given up is left out.
+   */
+  readFirst(series: Series, from: number, to: number): Promise<Columns & BarSources>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
   /** Notes what is wrong with bars. A note that is there already stays as it is. */
   noteQuality(series: Series, notes: readonly QualityNote[]): Promise<void>
   /** Number of notes about the quality of bars, of all series together. */
   qualityNotes(): Promise<number>
+  /** Keeps rows of a venue that were not good enough, the newest KEPT_REJECTED of all venues. */
+  noteRejected(venue: string, symbol: string, rows: readonly RejectedRow[], seenAt: number): Promise<void>
+  /** Number of rejected rows that are kept. */
+  rejectedRows(): Promise<number>
+  /** Stores how a venue fails for a symbol; forgets it if `failures` is 0. */
+  keepHealth(record: SourceRecord): Promise<void>
+  /** How venues fail. */
+  health(): Promise<readonly SourceRecord[]>
   /** Deletes every bar. */
   clear(): Promise<void>
   /** A stored note by name; null if there is none. */
@@ -113,8 +180,10 @@ export interface BarStore {
 export interface AddOptions {
   /** Bad prints among the bars, to be stored with their corrections. */
   readonly misprints?: readonly BadPrint[]
-  /** When all bars became known, epoch seconds. The default is the close of each bar. */
-  readonly knownAt?: number
+  /** When all bars became known, or each of them by its open, epoch seconds. The default is the close of each bar. */
+  readonly knownAt?: number | ((time: number) => number)
+  /** The venues behind each bar. */
+  readonly sources?: BarSources
 }
 
 export interface QualityNote {
@@ -159,14 +228,36 @@ class DatabaseBarStore implements BarStore {
     return this.#db<Series>('market_series').where(key).first(SERIES) as Promise<Series>
   }
 
+  async published(venue: string, symbol: string, intervalSeconds: number): Promise<Series> {
+    const key = { symbol, interval_seconds: intervalSeconds }
+    if (
+      !(await this.#db('market_series')
+        .where({ ...key, venue })
+        .first('id'))
+    ) {
+      const windows = this.#db.raw(
+        '(select count(*) from market_windows w where w.series = market_series.id) as windows',
+      )
+      const longest = (await this.#db('market_series').where(key).orderBy('windows', 'desc').first('id', windows)) as
+        { id: number } | undefined
+      if (longest) await this.#db('market_series').where('id', longest.id).update({ venue })
+    }
+    return this.series(venue, symbol, intervalSeconds)
+  }
+
+  within(db: Database): BarStore {
+    return new DatabaseBarStore(db)
+  }
+
   async allSeries(): Promise<readonly Series[]> {
     this.#list ??= await this.#db<Series>('market_series').select(SERIES).orderBy('id')
     return this.#list
   }
 
-  async add(series: Series, bars: Columns, { misprints = [], knownAt }: AddOptions = {}): Promise<void> {
+  async add(series: Series, bars: Columns, { misprints = [], knownAt, sources }: AddOptions = {}): Promise<void> {
     const wrong = new Map(misprints.map((print) => [print.index, print]))
     const interval = series.interval_seconds
+    const known = typeof knownAt === 'function' ? knownAt : (time: number): number => knownAt ?? time + interval
     const bulkInsert = bulkInsertSql(this.#db, 'market_bars', COLUMNS)
     for (let start = 0; start < bars.count; start += CHUNK) {
       const rows: (number | null)[][] = []
@@ -183,11 +274,13 @@ class DatabaseBarStore implements BarStore {
           close[i]!,
           volume[i]!,
           state[i]!,
-          knownAt ?? time + interval,
+          known(time),
           proved,
+          sources?.venues[i] ?? null,
+          sources?.spread_bps[i] ?? null,
         ])
         const flat = print?.price
-        if (flat !== undefined) rows.push([time, flat, flat, flat, flat, volume[i]!, REVISED, proved, null])
+        if (flat !== undefined) rows.push([time, flat, flat, flat, flat, volume[i]!, REVISED, proved, null, null, null])
       }
       await this.#db.raw(bulkInsert, [series.id, JSON.stringify(rows)])
     }
@@ -222,6 +315,23 @@ class DatabaseBarStore implements BarStore {
     return out.end()
   }
 
+  async readFirst(series: Series, from: number, to: number): Promise<Columns & BarSources> {
+    const rows = (await this.#db('market_bars')
+      .select('t_open', 'open', 'high', 'low', 'close', 'volume', 'state', 'venues', 'spread_bps')
+      .where('series', series.id)
+      .where('t_open', '>=', from)
+      .where('t_open', '<', to)
+      .whereNot('state', REVISED)
+      .orderBy('t_open')) as (Bar & { t_open: number; state: number; venues: number; spread_bps: number })[]
+    const out = createColumns(Math.max(16, rows.length))
+    for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
+    return {
+      ...out.end(),
+      venues: Uint32Array.from(rows, (row) => row.venues ?? 0),
+      spread_bps: Float32Array.from(rows, (row) => row.spread_bps ?? NaN),
+    }
+  }
+
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {
     // Two statements: SQLite reads the whole series for a minimum and a maximum in one.
     const end = (direction: 'asc' | 'desc') =>
@@ -250,6 +360,42 @@ class DatabaseBarStore implements BarStore {
   async qualityNotes(): Promise<number> {
     const rows = (await this.#db('market_series').select('quality_notes as n')) as { n: number }[]
     return rows.reduce((sum, { n }) => sum + n, 0)
+  }
+
+  async noteRejected(venue: string, symbol: string, rows: readonly RejectedRow[], seenAt: number): Promise<void> {
+    for (const { time, reason, row } of rows)
+      await this.#db('market_rejected_rows')
+        .insert({ venue, symbol, t_open: time ?? 0, reason, row, seen_at: seenAt })
+        .onConflict(['venue', 'symbol', 't_open', 'reason'])
+        .merge(['row', 'seen_at'])
+    if (rows.length === 0) return
+    const newest = this.#db('market_rejected_rows').max('id')
+    await this.#db('market_rejected_rows')
+      .where('id', '<=', this.#db.raw('(?) - ?', [newest, KEPT_REJECTED]))
+      .delete()
+  }
+
+  async rejectedRows(): Promise<number> {
+    const found = (await this.#db('market_rejected_rows').count({ n: '*' }).first()) as { n: number }
+    return found.n
+  }
+
+  async keepHealth({ source, item, ...record }: SourceRecord): Promise<void> {
+    const key = { venue: source, symbol: item }
+    if (record.failures === 0) await this.#db('market_venue_health').where(key).delete()
+    else
+      await this.#db('market_venue_health')
+        .insert({ ...key, ...record })
+        .onConflict(['venue', 'symbol'])
+        .merge()
+  }
+
+  async health(): Promise<readonly SourceRecord[]> {
+    const rows = (await this.#db('market_venue_health').select()) as (SourceRecord & {
+      venue: string
+      symbol: string
+    })[]
+    return rows.map(({ venue, symbol, ...record }) => ({ ...record, source: venue, item: symbol }))
   }
 
   async clear(): Promise<void> {

@@ -21,10 +21,18 @@ export interface Bars {
 export const CLOSED = 0
 /** State of a bar in which nothing traded: flat at the previous close. */
 export const FILLED = 1
-/** State of a bar that was corrected later. */
+/** State of a bar that was corrected later, or that came after its minute had been given up. */
 export const REVISED = 2
 
 export type Columns = Omit<Bars, 'symbol' | 'venue' | 'interval_seconds'>
+
+/** The venues behind each bar. */
+export interface BarSources {
+  /** Bits of the venues that agreed on it, and of those that traded at other prices from bit 16 on; 0 if not recorded. */
+  readonly venues: Uint32Array
+  /** The greatest difference between closes of agreeing venues, basis points; NaN if not recorded. */
+  readonly spread_bps: Float32Array
+}
 
 export interface ColumnsBuilder {
   readonly add: (

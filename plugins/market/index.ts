@@ -2,12 +2,13 @@
 import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
-import type { Bars } from './bars.ts'
+import type { Bars, BarSources } from './bars.ts'
 import { openOnlineBooks } from './order-books/online-books.ts'
 import { openRecordedBooks } from './order-books/recorded-books.ts'
 import { openSampleBooks } from './order-books/sample-books.ts'
-import { openOnlineBars } from './online-bars.ts'
+import { openOnlineBars, PUBLISHED } from './online-bars.ts'
 import { ingestRecordings } from './bar-replay.ts'
+import { barFreshness } from './market-freshness.ts'
 import { sessionAt } from './trading-session.ts'
 import { readBars, openSampleBars, storedBarSource, type BarSource } from './bar-source.ts'
 import { createBarStore, migrations } from './bar-store.ts'
@@ -27,8 +28,10 @@ export default definePlugin({
     // Identifies this set of bars. Products that store results computed from them store it too.
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
     const sample = dataMode === 'sample' ? await openSampleBars(settings.symbols, store) : null
-    const source: BarSource = sample ?? storedBarSource(store, online?.rank)
-    const polled = online ? openOnlineBooks(context, settings) : null
+    const source: BarSource = sample ?? storedBarSource(store, online ? PUBLISHED : undefined)
+    const polled = online
+      ? openOnlineBooks(context, settings, (symbol) => lastMinute(source, symbol, seconds(context.now())))
+      : null
     const depth =
       polled ?? (sample ? openSampleBooks(settings.symbols, sample) : await openRecordedBooks(context, store))
     const walk: Job = {
@@ -41,11 +44,11 @@ export default definePlugin({
 
     return {
       handlers: {
-        async getBars({ input, asOf }: Call<{ query: BarsQuery }>): Promise<Bars> {
-          const { from, to = seconds(asOf), interval } = input.query
+        async getBars({ input, asOf }: Call<{ query: BarsQuery }>): Promise<Bars & Partial<BarSources>> {
+          const { from, to = seconds(asOf), interval, first } = input.query
           if (from > to) throw new InvalidInput('from is after to; swap them', ['query', 'from'])
           const symbol = directory.resolve(input.query.symbol)
-          const bars = await readBars(source, { symbol, from, to, interval, asOf: seconds(asOf) })
+          const bars = await readBars(source, { symbol, from, to, interval, first, asOf: seconds(asOf) })
           if (!bars) throw new NotFound(`interval: ${symbol} has no bars of ${interval} seconds`)
           return bars
         },
@@ -75,14 +78,29 @@ export default definePlugin({
               ...((await source.extent(entry, seconds(asOf))) ?? { first: null, last: null }),
             })),
           )
-          return { symbol, origin, ready: (await online?.ready(symbol)) ?? true, series: status }
+          const ready = (await online?.ready(symbol)) ?? true
+          return { symbol, origin, ready, series: status, ...(await online?.status(symbol)) }
         },
+      },
+      freshness({ query }, asOf) {
+        if (typeof query['symbol'] !== 'string') return null
+        const symbol = directory.resolve(query['symbol'])
+        return barFreshness(source, online, { symbol, asOf: seconds(asOf) })
       },
       jobs: [...(sample ? [walk] : []), ...(online?.jobs ?? []), ...(polled?.jobs ?? [])],
       facts: async () => ({ origin, symbols: covered.length, ...(await online?.facts()) }),
     }
   },
 })
+
+/** The newest minute of a symbol that is known at `now`, epoch seconds; null if there is none. */
+async function lastMinute(source: BarSource, symbol: string, now: number) {
+  const series = (await source.series()).find((one) => one.symbol === symbol && one.interval_seconds === 60)
+  const last = series && (await source.extent(series, now))?.last
+  if (!series || last === undefined) return null
+  const bars = await source.read(series, last, last + 60, now)
+  return bars.count === 0 ? null : { close: bars.close[0]!, closed: last + 60 }
+}
 
 /** Lists every symbol with bars: those of the settings first, then those that only a recording has. */
 async function coverage(source: BarSource, symbols: readonly CoveredSymbol[]) {

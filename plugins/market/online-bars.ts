@@ -1,208 +1,325 @@
-/** Fetches bars from the public venues: back-fills history, polls closed minutes, and compares with a second venue. */
-import { setTimeout as pause } from 'node:timers/promises'
-import type { Facts, Job, PluginContext } from 'tollgate/plugin'
-import { createPauses, RequestError } from '../lib/feeds/requests.ts'
+/**
+ * Fetches minutes from several venues, publishes those that at least two of them agree on, and back-fills history. What
+ * is published of a symbol is one series, whichever venues stood behind each minute.
+ */
+import type { Database, Facts, Job, PluginContext } from 'tollgate/plugin'
 import { epochSeconds } from '../lib/time/timestamps.ts'
-import { createBackfillPlan, storeNew, type BackfillPlan } from './backfill.ts'
+import { agreeOnMinutes, type AgreedMinutes, type VenueAnswer } from './agreed-minutes.ts'
+import { BackfillPlan, GIVEN_UP_AFTER, type PlannedWindow } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
-import type { Series, BarStore, QualityNote } from './bar-store.ts'
-import type { CoveredSymbol, Settings, VenueSettings } from './symbols.ts'
-import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/bar-venue.ts'
-import { type ListedVenue, type VenueName, VENUES } from './venues/bar-venues.ts'
+import type { Series, BarStore } from './bar-store.ts'
+import { storeMinutes } from './stored-minutes.ts'
+import { venuesOf, type CoveredSymbol, type Settings, type VenueSettings } from './symbols.ts'
+import { type Listing, VenueRequests } from './venue-requests.ts'
+import { type ListedVenue, type VenueName, VENUE_BITS, VENUES } from './venues/bar-venues.ts'
 
 export interface OnlineBars {
   readonly jobs: readonly Job[]
-  /** Rank of a venue; the smallest is read first. A venue that refused us comes last. */
-  readonly rank: (venue: string) => number
   /** Returns true once the whole history of the symbol was fetched. */
   ready(symbol: string): Promise<boolean>
+  /** How far the minutes of a symbol are decided, and which venues stand behind it. */
+  status(symbol: string): Promise<SymbolStatus | null>
   facts(): Promise<Facts>
 }
 
-/** A minute is fetched this long after its end, when the venue has settled it. */
-const SETTLED_SECONDS = 3
-/** Each poll fetches at least this many minutes, so that late revisions by the venue are stored. */
-const RECENT_MINUTES = 3
-/** A minute that arrives later than this after its close counts as known from its arrival. */
-const LATE_SECONDS = 300
-/** Closes of two venues that differ by more than this (log ratio) are recorded. */
-const TOLERANCE = 0.01
+export interface SymbolStatus {
+  /** Every minute before this is published, or given up: epoch seconds. */
+  readonly settled: number
+  /** Minutes before this were fetched when the collection began; later ones as they closed. Null before it began. */
+  readonly live_since: number | null
+  readonly venues: readonly VenueStatus[]
+  /** The venue of each bit where venues are stored as a number. */
+  readonly venue_bits: readonly string[]
+}
 
+export interface VenueStatus {
+  readonly venue: string
+  readonly live: boolean
+  readonly backfill: boolean
+  /** Failures in a row; 0 while it answers. */
+  readonly failures: number
+  readonly reason: string | null
+  /** When it is asked again, epoch seconds; null while it answers. */
+  readonly retry_at: number | null
+}
+
+/** The venue of the published series. */
+export const PUBLISHED = 'median'
+/** A minute is fetched this long after its end, when the venues have settled it. */
+const SETTLED_SECONDS = 3
+/** Venues are asked for this many minutes before the wanted ones too: their last price counts in a quiet minute. */
+const LEAD_SECONDS = 20 * 60
+/** The most minutes of one poll. A longer pause is back-filled. */
+const POLLED_SECONDS = 600 * 60
+/** A minute that is published later than this after its close counts as known from then. */
+const LATE_SECONDS = 300
+/** A window that too few venues answered for is fetched again after this. */
+const POSTPONED_SECONDS = 10
+/** Venues asked for each window, unless they fail or do not agree. */
+const ASKED_FIRST = 2
+const REQUEST_SECONDS = 8
+
+/** One symbol: its published series, its plan and its venues. */
 interface Feed {
   readonly symbol: CoveredSymbol
-  readonly venue: Venue
-  /** The venue's own name of the symbol. */
-  readonly code: string
   readonly series: Series
   readonly plan: BackfillPlan
-  readonly pauseMs: number
+  readonly live: readonly Listing[]
+  readonly backfill: readonly Listing[]
+  readonly tolerance: number
+  /** What the live venues answered last. */
+  readonly answers: Map<VenueName, VenueAnswer>
 }
 
-/** Prepares the feeds of all symbols at all enabled venues. Only the jobs send requests. */
+/** Prepares the feeds of all symbols. Only the jobs send requests. Throws if a symbol has too few venues. */
 export async function openOnlineBars(context: PluginContext, settings: Settings, store: BarStore): Promise<OnlineBars> {
-  return new VenueFeeds(context, settings, store, await openFeeds(context, settings, store))
-}
-
-async function openFeeds(context: PluginContext, settings: Settings, store: BarStore): Promise<Feed[]> {
-  const { db, log } = context
-  const now = (): number => nowSeconds(context)
+  const now = (): number => Math.floor(context.now().getTime() / 1000)
+  const requestSeconds = settings.request_seconds ?? REQUEST_SECONDS
+  const requests = new VenueRequests({ context, store, now, requestSeconds })
+  await requests.loadHealth()
   const feeds: Feed[] = []
   for (const symbol of settings.symbols)
-    for (const [name, code] of Object.entries(symbol.venues ?? {}) as [VenueName, string][]) {
-      const {
-        url,
-        enabled = true,
-        per_second,
-      }: VenueSettings & ListedVenue = { ...VENUES[name], ...settings.venues?.[name] }
-      if (!enabled) continue
-      const venue = VENUES[name].create({ url: url.replace(/\/$/, ''), fetch: context.fetch })
-      const series = await store.series(name, symbol.symbol, 60)
-      const plan = createBackfillPlan({ db, series, venue, symbol: code, log, now })
-      feeds.push({ symbol, venue, code, series, plan, pauseMs: 1000 / per_second })
-    }
-  return feeds
+    if (Object.keys(symbol.venues ?? {}).length > 0) feeds.push(await openFeed(context, settings, store, symbol, now))
+  return new MedianFeeds({ context, store, feeds, requests, now, start: epochSeconds(settings.history_start) })
 }
 
-const nowSeconds = (context: Pick<PluginContext, 'now'>): number => Math.floor(context.now().getTime() / 1000)
+async function openFeed(
+  context: PluginContext,
+  settings: Settings,
+  store: BarStore,
+  symbol: CoveredSymbol,
+  now: () => number,
+): Promise<Feed> {
+  const { live, backfill, tolerance } = venuesOf(symbol, settings)
+  const listing = (name: VenueName): Listing => {
+    const found: VenueSettings & ListedVenue = { ...VENUES[name], ...settings.venues?.[name] }
+    const venue = VENUES[name].create({ url: found.url.replace(/\/$/, ''), fetch: context.fetch, now })
+    const code = symbol.venues[name]!
+    return { venue, name, symbol: symbol.symbol, code, pauseMs: 1000 / found.per_second }
+  }
+  const listings = new Map([...new Set([...live, ...backfill])].map((name) => [name, listing(name)]))
+  const of = (names: readonly VenueName[]): Listing[] => names.map((name) => listings.get(name)!)
+  const series = await store.published(PUBLISHED, symbol.symbol, 60)
+  const plan = new BackfillPlan({ db: context.db, series, now })
+  return { symbol, series, plan, live: of(live), backfill: of(backfill), tolerance, answers: new Map() }
+}
 
-class VenueFeeds implements OnlineBars {
+interface MedianFeedsOptions {
+  readonly context: PluginContext
+  readonly store: BarStore
+  readonly feeds: readonly Feed[]
+  readonly requests: VenueRequests
+  readonly now: () => number
+  /** Where the history starts, epoch seconds. */
+  readonly start: number | null
+}
+
+class MedianFeeds implements OnlineBars {
   readonly jobs: readonly Job[]
   readonly #context: PluginContext
   readonly #store: BarStore
   readonly #feeds: readonly Feed[]
-  readonly #symbols: readonly string[]
-  /** Where the history starts, epoch seconds. */
+  readonly #requests: VenueRequests
+  readonly #now: () => number
   readonly #start: number
-  /** Venues that refused us since the start. */
-  readonly #refused = new Set<string>()
-  readonly #pauses: ReturnType<typeof createPauses>
 
-  constructor(context: PluginContext, settings: Settings, store: BarStore, feeds: readonly Feed[]) {
+  constructor({ context, store, feeds, requests, now, start }: MedianFeedsOptions) {
     this.#context = context
     this.#store = store
     this.#feeds = feeds
-    this.#symbols = [...new Set(feeds.map(({ symbol }) => symbol.symbol))]
-    this.#start = epochSeconds(settings.history_start) ?? SAMPLE_START
-    this.#pauses = createPauses(() => this.#now())
+    this.#requests = requests
+    this.#now = now
+    this.#start = Math.floor((start ?? SAMPLE_START) / 60) * 60
+    const each = async (run: (feed: Feed) => Promise<void>): Promise<void> => void (await Promise.all(feeds.map(run)))
     this.jobs = [
+      { name: 'poll', everySeconds: 5, run: ({ signal }) => each((feed) => this.#poll(feed, signal)) },
       {
-        name: 'poll',
-        everySeconds: 10,
-        run: async ({ signal }) => void (await Promise.all(this.#primaries().map((feed) => this.#poll(feed, signal)))),
-      },
-      { name: 'backfill', everySeconds: 20, run: ({ signal }) => this.#backfill(signal) },
-      {
-        name: 'compare',
-        everySeconds: 3600,
+        name: 'backfill',
+        everySeconds: 20,
         run: async ({ signal }) => {
-          for (const symbol of this.#symbols) await this.#compare(symbol, signal)
+          await requests.loadHealth()
+          await each((feed) => this.#backfill(feed, signal))
         },
       },
     ]
   }
 
-  readonly rank = (venue: string): number =>
-    (this.#refused.has(venue) ? 100 : 0) + this.#feeds.findIndex((feed) => feed.venue.name === venue)
-
   async ready(symbol: string): Promise<boolean> {
-    const feed = this.#order(symbol)[0]
+    const feed = this.#feedOf(symbol)
     if (!feed) return true
-    await feed.plan.extend(this.#start, this.#now())
-    return this.#refused.has(feed.venue.name) || (await feed.plan.remaining()).windows === 0
+    await this.#extend(feed, this.#now())
+    return (await feed.plan.remaining()).windows === 0
+  }
+
+  async status(symbol: string): Promise<SymbolStatus | null> {
+    const feed = this.#feedOf(symbol)
+    if (!feed) return null
+    const frontier = await this.#frontier(feed)
+    const failing = new Map((await this.#store.health()).map((record) => [`${record.source} ${record.item}`, record]))
+    const listings = [...new Set([...feed.live, ...feed.backfill])]
+    return {
+      settled: Math.min((await feed.plan.awaited()) ?? frontier, frontier),
+      live_since: await this.#liveSince(feed),
+      venue_bits: VENUE_BITS,
+      venues: listings.map((listing) => {
+        const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
+        return {
+          venue: listing.name,
+          live: feed.live.includes(listing),
+          backfill: feed.backfill.includes(listing),
+          failures: record?.failures ?? 0,
+          reason: record?.reason ?? null,
+          retry_at: record?.until ?? null,
+        }
+      }),
+    }
   }
 
   async facts(): Promise<Facts> {
-    const open = await Promise.all(this.#primaries().map((feed) => feed.plan.remaining()))
+    const open = await Promise.all(this.#feeds.map((feed) => feed.plan.remaining()))
+    const failing = await this.#store.health()
     return {
-      venues_refusing: [...this.#refused],
+      venues_failing: failing.map(({ source, item, status }) => `${source} ${item || 'all'} ${status}`),
       windows_to_fetch: open.reduce((sum, { windows }) => sum + windows, 0),
       gaps: open.reduce((sum, { gaps }) => sum + gaps, 0),
       venue_differences: await this.#store.qualityNotes(),
+      rejected_rows: await this.#store.rejectedRows(),
     }
   }
 
-  #now(): number {
-    return nowSeconds(this.#context)
+  #feedOf(symbol: string): Feed | undefined {
+    return this.#feeds.find((feed) => feed.symbol.symbol === symbol)
   }
 
-  /** The feeds of a symbol in order: the first is read, the second is compared with it. */
-  #order(symbol: string): Feed[] {
-    const all = this.#feeds.filter((feed) => feed.symbol.symbol === symbol)
-    return [
-      ...all.filter(({ venue }) => !this.#refused.has(venue.name)),
-      ...all.filter(({ venue }) => this.#refused.has(venue.name)),
-    ]
+  /** Plans windows for the past, and for a pause that is too long for a poll. */
+  async #extend(feed: Feed, until: number): Promise<void> {
+    const last = (await this.#store.extent(feed.series))?.last
+    await feed.plan.extend(last === undefined ? this.#start : last + 60, until)
   }
 
-  /** The feed that is read, for each symbol. */
-  #primaries(): Feed[] {
-    return this.#symbols.flatMap((symbol) => this.#order(symbol).slice(0, 1))
+  /** The first minute that is neither published nor planned. */
+  async #frontier({ plan, series }: Feed): Promise<number> {
+    const last = (await this.#store.extent(series))?.last
+    return Math.max((await plan.end()) ?? this.#start, last === undefined ? 0 : last + 60)
   }
 
-  /** Runs a request unless the venue is paused. A venue that refuses is not asked again until the next start. */
-  async #ask<Result>(feed: Feed, request: () => Promise<Result>): Promise<Result | null> {
-    if (this.#refused.has(feed.venue.name) || this.#pauses.isPaused(feed.venue.name)) return null
-    try {
-      return await request()
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error
-      this.#context.log.warn({ venue: feed.venue.name, symbol: feed.code, status: error.status }, error.message)
-      this.#pauses.pause(feed.venue.name, error.retryAfterSeconds ?? PAUSE_SECONDS)
-      if (isRefusal(error.status)) this.#refused.add(feed.venue.name)
-      return null
-    }
+  async #liveSince({ symbol }: Feed): Promise<number | null> {
+    const noted = await this.#store.note(liveNote(symbol))
+    return noted === null ? null : Number(noted)
   }
 
-  async #backfill(signal: AbortSignal): Promise<void> {
-    for (const feed of this.#primaries()) {
-      await feed.plan.extend(this.#start, this.#now())
-      const { windows } = await feed.plan.remaining()
-      const progress =
-        windows > 1
-          ? this.#context.progress(`back-filling ${feed.series.symbol} from ${feed.venue.name}`, windows)
-          : null
-      while (!signal.aborted && (await this.#ask(feed, () => feed.plan.fetchNext(signal)))) {
-        progress?.advance(1)
-        // An abort ends the pause; the loop then sees it.
-        await pause(feed.pauseMs * (0.75 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
-      }
-      progress?.end()
-    }
-  }
-
-  /** Fetches the minutes closed since the last stored one: at least three, at most one window. */
+  /** Publishes the minutes that have closed since the last published one. */
   async #poll(feed: Feed, signal: AbortSignal): Promise<void> {
     const end = Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
-    const last = (await this.#store.extent(feed.series))?.last ?? 0
-    if (last >= end - 60) return
-    const size = feed.venue.windowMinutes * 60
-    const from = Math.max(Math.min(last + 60, end - RECENT_MINUTES * 60), Math.floor(end / size) * size, end - size)
-    await this.#ask(feed, async () => {
-      const bars = await feed.venue.minutes(feed.code, Math.min(from, end - 60), end, signal)
-      const lateAfter = last > 0 ? LATE_SECONDS : Infinity
-      await this.#context.db.transaction((transaction) =>
-        storeNew(transaction, feed.series, bars, this.#now(), lateAfter),
-      )
-      if (bars.count > 0) await feed.plan.findGaps(from, bars.time[bars.count - 1]! + 60)
+    await this.#extend(feed, end)
+    const from = await this.#frontier(feed)
+    const to = Math.min(end, from + POLLED_SECONDS)
+    if (from >= to) return
+    await Promise.all(feed.live.map((listing) => this.#ask(feed, listing, from, to, signal)))
+    const found = this.#agree(feed, [...feed.answers.values()], from, to, await this.#closeBefore(feed, from))
+    if (found.decidedTo === from) return
+    const known = await this.#liveSince(feed)
+    const liveSince = known ?? found.decidedTo
+    await this.#context.db.transaction(async (transaction) => {
+      await this.#store.within(transaction).setNote(liveNote(feed.symbol), String(liveSince))
+      await this.#keep(transaction, feed, found, { liveSince, isLate: false })
+      await feed.plan.within(transaction).addGaps(found.holes)
     })
+    this.#logHoles(feed, found)
   }
 
-  /** Compares the last hour's closes with those of the second venue. */
-  async #compare(symbol: string, signal: AbortSignal): Promise<void> {
-    const [first, second] = this.#order(symbol)
-    if (!first || !second) return
-    const end = Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
-    const ours = await this.#store.read(first.series, end - 3600, end, this.#now())
-    const theirs = await this.#ask(second, () => second.venue.minutes(second.code, end - 3600, end, signal))
-    if (!theirs) return
-    const closes = new Map([...theirs.time].map((time, i) => [time, theirs.close[i]!]))
-    const notes: QualityNote[] = []
-    for (let i = 0; i < ours.count; i += 1) {
-      const other = closes.get(ours.time[i]!)
-      if (other === undefined || Math.abs(Math.log(ours.close[i]! / other)) <= TOLERANCE) continue
-      const detail = `${first.venue.name} ${ours.close[i]!}, ${second.venue.name} ${other}`
-      notes.push({ t_open: ours.time[i]!, kind: 'venue_difference', detail })
+  /** Asks a live venue, unless it has answered for the last minute already. */
+  async #ask({ answers }: Feed, listing: Listing, from: number, to: number, signal: AbortSignal): Promise<void> {
+    const known = answers.get(listing.name)
+    const newest = known?.bars.time[known.bars.count - 1] ?? 0
+    if (known && known.to >= to && known.from <= from && newest >= to - 60) return
+    const answer = await this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal)
+    if (answer === null || answer === 'empty') answers.delete(listing.name)
+    else answers.set(listing.name, answer)
+  }
+
+  #agree(feed: Feed, answers: readonly VenueAnswer[], from: number, to: number, before: number | null): AgreedMinutes {
+    const { tolerance, live } = feed
+    const awaited = live.filter((listing) => this.#requests.isUsable(listing)).map(({ name }) => name)
+    return agreeOnMinutes(answers, { from, to, tolerance, before, awaited, now: this.#now(), bitOf })
+  }
+
+  async #closeBefore({ series }: Feed, from: number): Promise<number | null> {
+    const { count, close } = await this.#store.read(series, from - LEAD_SECONDS, from, Number.MAX_SAFE_INTEGER)
+    return close[count - 1] ?? null
+  }
+
+  async #keep(
+    db: Database,
+    feed: Feed,
+    found: AgreedMinutes,
+    { liveSince, isLate }: { readonly liveSince: number | null; readonly isLate: boolean },
+  ): Promise<void> {
+    const now = this.#now()
+    const isPunctual = (close: number): boolean => close <= (liveSince ?? now) || now - close <= LATE_SECONDS
+    const knownAt = (time: number): number => (isPunctual(time + 60) ? time + 60 : now)
+    await storeMinutes(found, { db, series: feed.series, knownAt, now, isLate })
+  }
+
+  #logHoles({ symbol }: Feed, { holes }: AgreedMinutes): void {
+    for (const { from, to } of holes)
+      this.#context.log.warn({ symbol: symbol.symbol, from, to }, 'venues do not agree: these minutes are held')
+  }
+
+  async #backfill(feed: Feed, signal: AbortSignal): Promise<void> {
+    await this.#extend(feed, this.#now())
+    const { windows } = await feed.plan.remaining()
+    const progress = windows > 1 ? this.#context.progress(`back-filling ${feed.symbol.symbol}`, windows) : null
+    while (!signal.aborted && (await this.#fetchNext(feed, signal))) progress?.advance(1)
+    progress?.end()
+  }
+
+  /** Fetches the next window or gap that is due. Returns false if none is, or if too few venues answered. */
+  async #fetchNext(feed: Feed, signal: AbortSignal): Promise<boolean> {
+    const window = await feed.plan.next()
+    if (!window) return false
+    const { t_from: from, t_to: to } = window
+    const before = await this.#closeBefore(feed, from)
+    const queue = this.#listingsFor(feed, window)
+    const answers: VenueAnswer[] = []
+    let empty = 0
+    let found: AgreedMinutes | null = null
+    for (let asked = window.status === 'gap' ? queue.length : ASKED_FIRST; queue.length > 0; asked = 1) {
+      const batch = queue.splice(0, asked)
+      const got = await Promise.all(
+        batch.map((listing) => this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, { mayBeEmpty: true })),
+      )
+      for (const answer of got)
+        if (answer === 'empty') empty += 1
+        else if (answer) answers.push(answer)
+      if (answers.length < 2) continue
+      found = agreeOnMinutes(answers, { from, to, tolerance: feed.tolerance, before, now: this.#now(), bitOf })
+      if (found.holes.length === 0 && found.decidedTo === to) break
     }
-    await this.#store.noteQuality(first.series, notes)
+    if (!found) {
+      // Venues that answer without a bar had none then: the symbol was not listed yet.
+      if (answers.length + empty >= 2) await feed.plan.fetched(window, [{ from, to }])
+      else await feed.plan.postpone(window, POSTPONED_SECONDS)
+      return answers.length + empty >= 2
+    }
+    const holes = found.decidedTo < to ? [...found.holes, { from: found.decidedTo, to }] : found.holes
+    const liveSince = await this.#liveSince(feed)
+    const isLate = window.status === 'gap' && window.attempts >= GIVEN_UP_AFTER
+    await this.#context.db.transaction(async (transaction) => {
+      await this.#keep(transaction, feed, found, { liveSince, isLate })
+      await feed.plan.within(transaction).fetched(window, holes)
+    })
+    return true
+  }
+
+  /** The venues that are asked for a window or gap, in order: those that answer and reach back to it. */
+  #listingsFor({ live, backfill }: Feed, { status, t_from }: PlannedWindow): Listing[] {
+    const age = this.#now() - t_from + LEAD_SECONDS + 120
+    const reaches = ({ venue }: Listing): boolean => age <= venue.historyMinutes * 60
+    const all = status === 'gap' ? [...new Set([...live, ...backfill])] : backfill
+    return all.filter((listing) => reaches(listing) && this.#requests.isUsable(listing))
   }
 }
+
+const bitOf = (name: VenueName): number => VENUE_BITS.indexOf(name)
+const liveNote = ({ symbol }: CoveredSymbol): string => `live since ${symbol}`

@@ -9,6 +9,12 @@ export interface CoveredSymbol extends SampleSymbol {
   readonly aliases: readonly string[]
   /** The name of the symbol at each venue, preferred venues first. */
   readonly venues: Readonly<Partial<Record<VenueName, string>>>
+  /** Venues that are asked every minute. */
+  readonly live?: readonly VenueName[]
+  /** Venues that are asked for the past. */
+  readonly backfill?: readonly VenueName[]
+  /** Venues agree if their prices differ by no more than this, basis points. */
+  readonly tolerance_bps?: number
 }
 
 export interface VenueSettings {
@@ -22,6 +28,8 @@ export interface Settings {
   readonly symbols: readonly CoveredSymbol[]
   /** False switches the polling of order books off. */
   readonly books?: boolean
+  /** A request to a venue that takes longer counts as failed. */
+  readonly request_seconds?: number
   readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
 }
 
@@ -66,6 +74,25 @@ export const settingsSchema = {
             properties: Object.fromEntries(Object.keys(VENUES).map((venue) => [venue, { type: 'string' }])),
             default: {},
           },
+          live: {
+            type: 'array',
+            items: { enum: Object.keys(VENUES) },
+            description:
+              'Venues that are asked every minute, at least two. Default: every venue where it is quoted in dollars.',
+          },
+          backfill: {
+            type: 'array',
+            items: { enum: Object.keys(VENUES) },
+            description:
+              'Venues that are asked for the past, at least two that keep years. The first two are asked, the others if these fail or do not agree. Default: those of `live` that keep years.',
+          },
+          tolerance_bps: {
+            type: 'number',
+            exclusiveMinimum: 0,
+            default: 50,
+            description:
+              'Venues agree if their opens and closes differ by no more than this, basis points, or by half of what they moved in the minute.',
+          },
         },
       },
     },
@@ -73,6 +100,12 @@ export const settingsSchema = {
       type: 'boolean',
       default: true,
       description: 'Whether to poll the order books of the venues in online mode.',
+    },
+    request_seconds: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      default: 8,
+      description: 'A request to a venue that takes longer counts as failed.',
     },
     venues: {
       type: 'object',
@@ -96,6 +129,41 @@ export const settingsSchema = {
     },
   },
 } as const
+
+/** The venues of a symbol in online mode. */
+export interface SymbolVenues {
+  readonly live: readonly VenueName[]
+  readonly backfill: readonly VenueName[]
+  /** Largest difference of venues that agree (log ratio). */
+  readonly tolerance: number
+}
+
+const DEFAULT_TOLERANCE_BPS = 50
+const LEAST_VENUES = 2
+
+/**
+ * The venues of a symbol that are enabled, with the defaults. Throws a message for the operator if fewer than two are left
+ * for the present or for the past, or if one is quoted in a token whose price in dollars is not known.
+ */
+export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venues'>): SymbolVenues {
+  const isEnabled = (name: VenueName): boolean => symbol.venues[name] !== undefined && venues?.[name]?.enabled !== false
+  const isInDollars = (name: VenueName): boolean => !/(USDT|USDC)$/i.test(symbol.venues[name] ?? '')
+  const named = (Object.keys(symbol.venues) as VenueName[]).filter(isInDollars)
+  const keepsYears = (name: VenueName): boolean => VENUES[name].keepsYears
+  const live = (symbol.live ?? named).filter(isEnabled)
+  const backfill = (symbol.backfill ?? symbol.live ?? named).filter((name) => isEnabled(name) && keepsYears(name))
+  const foreign = [...live, ...backfill].find((name) => !isInDollars(name))
+  if (foreign)
+    throw new Error(
+      `${symbol.symbol}: ${symbol.venues[foreign]} of ${foreign} is not quoted in dollars; take ${foreign} out of live and backfill`,
+    )
+  for (const [role, names] of Object.entries({ live, backfill }))
+    if (names.length < LEAST_VENUES)
+      throw new Error(
+        `${symbol.symbol}: ${role} has ${names.length} venues, but no minute is published unless ${LEAST_VENUES} agree; name more in venues and ${role}`,
+      )
+  return { live, backfill, tolerance: (symbol.tolerance_bps ?? DEFAULT_TOLERANCE_BPS) / 10_000 }
+}
 
 const normalised = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
 

@@ -3,18 +3,33 @@ import { deserialize, serialize } from 'node:v8'
 import type { Ask, PluginContext } from 'tollgate/plugin'
 import { classify, type Classified, type ClassifyInput, type Market, type Stretch } from './classify-work.ts'
 import { closedAt, createModel, type ModelState } from './regime-model.ts'
-import { encodeSnapshots, type Snapshots } from './snapshots.ts'
+import { CATCHUP, encodeSnapshots, HELD, LIVE, type Snapshot, type Snapshots } from './snapshots.ts'
 
 export interface Classifier {
-  /** Brings the snapshots up to the last closed bar, and fills in those that are missing before. */
-  run(ask: Ask, signal: AbortSignal): Promise<void>
+  /**
+   * Brings the snapshots up to the last minute that is settled, and fills in those that are missing before. Without a
+   * horizon every bar that has closed is settled, and nothing is recorded of how the snapshots come about.
+   */
+  run(ask: Ask, signal: AbortSignal, horizon: Horizon | null): Promise<void>
   /** The share of the history that is stored, 0 to 1. */
   done(): number
   /** Stores the state of the model, so that the next start continues from here. */
   keep(): Promise<void>
 }
 
+/** How far the minutes of a collected market are decided. */
+export interface Horizon {
+  /** Every minute that closes by then has a bar, or is given up: epoch seconds. */
+  readonly settled: number
+  /** Earlier minutes were fetched when the collection began, epoch seconds; null before it began. */
+  readonly liveSince: number | null
+}
+
 const DAY = 86_400
+/** A minute that is not settled this long after its close is held. */
+const HELD_AFTER = 40
+/** Minutes are held for as long as the last label is sold. */
+const HELD_SECONDS = 300
 /** A model that is further behind catches up in a worker thread. */
 const FAR = DAY
 /** Days before the present that are stored first: the current snapshot, and the one that is free a day later. */
@@ -43,6 +58,13 @@ export function createClassifier(
   let keptAt = -Infinity
   let share = 0
   let isComplete = false
+  let horizon: Horizon | null = null
+  /** Minutes that are held; null before they were read. */
+  let held: Set<number> | null = null
+  const epoch = (): number => Math.floor(clock().getTime() / 1000)
+  /** The end of what can be classified. */
+  const settled = (): number => Math.min(epoch(), horizon?.settled ?? Infinity)
+  const provenance = (now: number) => horizon && { now, liveSince: horizon.liveSince ?? now }
   const closed = (at: number): number => (Number.isNaN(at) ? market.first : at)
 
   async function restore(): Promise<ModelState> {
@@ -50,7 +72,10 @@ export function createClassifier(
     if (!kept) return createModel(market.interval / 60)
     try {
       keptAt = kept.asOf
-      return deserialize(kept.state) as ModelState
+      const model = deserialize(kept.state) as ModelState
+      if (isSound(model)) return model
+      log.warn('the stored model state has numbers that are none; starting again from the first bar')
+      return createModel(market.interval / 60)
     } catch (error) {
       log.warn({ err: error }, 'could not read the stored model state; starting again from the first bar')
       return createModel(market.interval / 60)
@@ -73,10 +98,13 @@ export function createClassifier(
     const from = closed(closedAt(model))
     const newest = Math.max(from, since, to - NEWEST_DAYS * DAY)
     const state = serialize(model)
-    const caughtUp = await inThread({ state, market, from, to, since: newest }, ask, signal)
+    const now = epoch()
+    const stretch = { market, from, to, since: newest, provenance: provenance(now) }
+    const caughtUp = await inThread({ ...stretch, state }, ask, signal)
     const isFillNeeded = newest > Math.max(from, since)
     if (isFillNeeded) await snapshots.fillBefore(newest)
     await snapshots.add(caughtUp.snapshots)
+    await endHold(caughtUp.closed, now)
     if (isFillNeeded) fill = { state, from, to: newest }
     else if (!Number.isNaN(caughtUp.closed)) await keep(caughtUp.closed, caughtUp.state)
     return deserialize(caughtUp.state) as ModelState
@@ -89,7 +117,8 @@ export function createClassifier(
     while (fill && !signal.aborted) {
       const { state, from, to } = fill
       const next = Math.min(from + FILL_DAYS * DAY, to)
-      const part = await inThread({ state, market, from, to: next, since }, ask, signal)
+      const stretch = { market, from, to: next, since, provenance: provenance(epoch()) }
+      const part = await inThread({ ...stretch, state }, ask, signal)
       await snapshots.add(part.snapshots)
       progress.advance((next - from) / market.interval)
       share = (next - begun) / (to - begun)
@@ -100,22 +129,71 @@ export function createClassifier(
     progress.end()
   }
 
-  /** Takes the bars that have closed since the last run. */
+  /** Takes the bars that have been settled since the last run. */
   async function follow(ask: Ask): Promise<void> {
     const model = live!
-    const to = Math.floor(clock().getTime() / 1000)
+    const now = epoch()
+    const to = settled()
     const from = closed(closedAt(model))
-    if (from + market.interval > to) return
-    const stretch: Stretch = { market, from, to, since }
-    await snapshots.add(encodeSnapshots(await classify(model, stretch, ask)))
+    if (from + market.interval <= to) {
+      const stretch: Stretch = { market, from, to, since, provenance: provenance(now) }
+      try {
+        const waiting = await heldMinutes()
+        const late = (row: Snapshot): Snapshot =>
+          waiting.has(row.as_of) ? { ...row, known_at: now, origin: row.origin === LIVE ? CATCHUP : row.origin } : row
+        await snapshots.add(encodeSnapshots((await classify(model, stretch, ask)).map(late)))
+        await endHold(closedAt(model), now)
+      } catch (error) {
+        // The model is ahead of what is stored. The next run starts from the state that was kept.
+        live = null
+        throw error
+      }
+    }
     if (!fill && closedAt(model) - keptAt >= DAY) await keep(closedAt(model), serialize(model))
+    if (!fill) await hold(now)
+  }
+
+  async function heldMinutes(): Promise<Set<number>> {
+    if (!horizon) return new Set()
+    held ??= new Set((await snapshots.held()).filter((row) => row.superseded_at === null).map((row) => row.as_of))
+    return held
+  }
+
+  /** What was held up to `last` is classified now. */
+  async function endHold(last: number, now: number): Promise<void> {
+    const over = [...(await heldMinutes())].filter((minute) => minute <= last)
+    if (over.length === 0) return
+    await snapshots.supersede(last, now)
+    for (const minute of over) held?.delete(minute)
+  }
+
+  /** Repeats the last label for minutes that should be settled by now and are not. */
+  async function hold(now: number): Promise<void> {
+    const last = horizon && (await snapshots.latest(Number.MAX_SAFE_INTEGER))
+    if (!last) return
+    const waiting = await heldMinutes()
+    const rows: Parameters<Snapshots['hold']>[0][number][] = []
+    for (
+      let at = last.as_of + market.interval;
+      at <= Math.min(now - HELD_AFTER, last.as_of + HELD_SECONDS);
+      at += market.interval
+    )
+      if (!waiting.has(at)) {
+        const recorded = { origin: HELD, computed_at: now, known_at: now, venues: null, spread_bps: null } as const
+        rows.push({ ...last, ...recorded, as_of: at, realized_vol_1h: null, rests_on: last.as_of })
+      }
+    if (rows.length === 0 || now - last.as_of > 2 * HELD_SECONDS) return
+    await snapshots.hold(rows)
+    for (const { as_of } of rows) waiting.add(as_of)
   }
 
   async function run(ask: Ask, signal: AbortSignal): Promise<void> {
     if (!live) {
       const model = await restore()
-      const now = Math.floor(clock().getTime() / 1000)
-      live = now - closed(closedAt(model)) > FAR ? await catchUp(model, now, ask, signal) : model
+      const to = settled()
+      // Gaps of the past are fetched again, or given up within minutes. Classified before, they would stay holes for ever.
+      if (epoch() - to > FAR) return
+      live = to - closed(closedAt(model)) > FAR ? await catchUp(model, to, ask, signal) : model
     }
     await follow(ask)
     if (fill) await fillIn(ask, signal)
@@ -125,7 +203,8 @@ export function createClassifier(
   }
 
   return {
-    async run(ask, signal) {
+    async run(ask, signal, settledTo) {
+      horizon = settledTo
       try {
         await run(ask, signal)
       } catch (error) {
@@ -140,4 +219,9 @@ export function createClassifier(
       if (!Number.isNaN(at) && at !== keptAt) await keep(at, serialize(live))
     },
   }
+}
+
+/** False for a state that a bar of price zero has spoilt, as an earlier release could keep one. */
+function isSound({ measures, filter }: ModelState): boolean {
+  return [...measures.sums, filter.scale].every(Number.isFinite)
 }

@@ -2,10 +2,10 @@
 import { lowerBound } from '../lib/quant/sorted-window.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import type { RegimeHistoryItem } from '../../schemas/types.d.ts'
-import type { Snapshot, SnapshotRange } from './snapshots.ts'
+import { BACKFILL, ORIGINS, type Snapshot, type SnapshotRange } from './snapshots.ts'
 
 /** Columns of a snapshot that the history needs. */
-export const SOLD_COLUMNS = ['as_of', 'volatile', 'confidence', 'position_scalar', 'known_at'] as const
+export const SOLD_COLUMNS = ['as_of', 'volatile', 'confidence', 'position_scalar', 'known_at', 'origin'] as const
 export type SoldSnapshot = Pick<Snapshot, (typeof SOLD_COLUMNS)[number]>
 
 /** Seconds per block. A page reads whole blocks, and they are short so that a short page stays cheap. */
@@ -31,20 +31,28 @@ export interface HistoryRows {
   readonly next: number | null
 }
 
-/** A snapshot as the history shows it. */
-export function historyItem(snapshot: SoldSnapshot, symbol: string): RegimeHistoryItem {
+/** What is the same in every row. */
+export interface HistoryLabel {
+  readonly symbol: string
+  /** Whether the rows say how they came about. */
+  readonly hasOrigin: boolean
+}
+
+/** A snapshot as the history shows it. One whose origin was not recorded counts as back-filled. */
+export function historyItem(snapshot: SoldSnapshot, { symbol, hasOrigin }: HistoryLabel): RegimeHistoryItem {
   return {
     as_of: formatSeconds(snapshot.as_of),
     symbol,
     regime: snapshot.volatile === 1 ? 'VOLATILE' : 'STABLE',
     confidence: snapshot.confidence,
     position_scalar: snapshot.position_scalar,
+    ...(hasOrigin ? { origin: ORIGINS[snapshot.origin ?? BACKFILL] } : {}),
   }
 }
 
 /** Writes the rows of a block, which come in order of their times. */
-export function blockOf(rows: readonly SoldSnapshot[], symbol: string): Block {
-  const texts = rows.map((row) => JSON.stringify(historyItem(row, symbol)))
+export function blockOf(rows: readonly SoldSnapshot[], label: HistoryLabel): Block {
+  const texts = rows.map((row) => JSON.stringify(historyItem(row, label)))
   const ends = new Uint32Array(rows.length)
   let end = -1
   for (const [i, text] of texts.entries()) {
@@ -62,9 +70,9 @@ export function blockOf(rows: readonly SoldSnapshot[], symbol: string): Block {
 }
 
 /** A block with further rows, which are later than those it has. */
-export function extendBlock(block: Block, rows: readonly SoldSnapshot[], symbol: string): Block {
-  if (block.ends.length === 0) return blockOf(rows, symbol)
-  const more = blockOf(rows, symbol)
+export function extendBlock(block: Block, rows: readonly SoldSnapshot[], label: HistoryLabel): Block {
+  if (block.ends.length === 0) return blockOf(rows, label)
+  const more = blockOf(rows, label)
   const start = block.text.length + 1
   return {
     times: Float64Array.of(...block.times, ...more.times),

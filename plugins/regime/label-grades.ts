@@ -1,4 +1,4 @@
-import type { Snapshot, Snapshots } from './snapshots.ts'
+import { LIVE, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /**
  * Grades labels by what the market did in the hour after each. The live service and the benchmark use the same
@@ -15,6 +15,8 @@ export interface Graded {
   readonly forward: ArrayLike<number>
   /** The boundary published with the snapshot, in the same unit. */
   readonly boundary: ArrayLike<number>
+  /** Which snapshots are graded; without it, all. The others still tell what came after. */
+  readonly counts?: ((index: number) => boolean) | undefined
 }
 
 export interface Grades {
@@ -41,8 +43,9 @@ const BINS = 20
  * mean confidence| over 20 equal bins of confidence, weighted by their size; confidence is the probability of the label.
  */
 export function gradeLabels(graded: Graded): Grades {
-  const { volatile, probability, forward, boundary, stepMinutes } = graded
+  const { volatile, probability, forward, boundary, stepMinutes, counts } = graded
   const n = volatile.length
+  let snapshots = 0
   const hour = Math.round(60 / stepMinutes)
   const sum = [0, 0]
   const known = [0, 0]
@@ -51,7 +54,9 @@ export function gradeLabels(graded: Graded): Grades {
   const binned = { count: new Float64Array(BINS), right: new Float64Array(BINS), stated: new Float64Array(BINS) }
   let [flips, labelled, right, squares, judged] = [0, 0, 0, 0, 0]
   for (let i = 0; i < n; i += 1) {
+    if (counts && !counts(i)) continue
     const label = volatile[i]!
+    snapshots += 1
     labelled += label
     if (i > 0 && label !== volatile[i - 1]) flips += 1
     if (i + hour < n) {
@@ -77,9 +82,9 @@ export function gradeLabels(graded: Graded): Grades {
   let miss = 0
   for (let bin = 0; bin < BINS; bin += 1) miss += Math.abs(binned.right[bin]! - binned.stated[bin]!)
   return {
-    snapshots: n,
-    share_volatile: labelled / n,
-    flips_per_day: flips / ((n * stepMinutes) / 1440),
+    snapshots,
+    share_volatile: labelled / snapshots,
+    flips_per_day: flips / ((snapshots * stepMinutes) / 1440),
     forward_vol_ratio: sum[1]! / known[1]! / (sum[0]! / known[0]!),
     persistence_1h: (stayed[0]! + stayed[1]!) / (followed[0]! + followed[1]!),
     volatile_persistence_1h: stayed[1]! / followed[1]!,
@@ -92,11 +97,18 @@ export function gradeLabels(graded: Graded): Grades {
 const DAY = 86_400
 const MINUTES_A_DAY = 1440
 const PAGE = 5_000
-const NEEDED = ['as_of', 'volatile', 'confidence', 'boundary_vol', 'realized_vol_1h'] as const
+const NEEDED = ['as_of', 'volatile', 'confidence', 'boundary_vol', 'realized_vol_1h', 'origin'] as const
 type Needed = Pick<Snapshot, (typeof NEEDED)[number]>
 
+/** Grades of all snapshots, of those that were computed live, and of the others. */
+export interface GradesByOrigin {
+  readonly all: Grades
+  readonly live: Grades
+  readonly others: Grades
+}
+
 /** Grades the stored snapshots of the last `days`. Each call reads only the snapshots since the call before. */
-export function createGrader(snapshots: Snapshots, days: number): (now: number) => Promise<Grades> {
+export function createGrader(snapshots: Snapshots, days: number): (now: number) => Promise<GradesByOrigin> {
   let kept = createSample()
   let last: number | null = null
   return async (now) => {
@@ -119,10 +131,12 @@ interface Sample {
   readonly probability: number[]
   readonly boundary: number[]
   readonly realized: number[]
+  /** 1 for a snapshot that was computed live. */
+  readonly live: number[]
 }
 
 function createSample(): Sample {
-  return { volatile: [], probability: [], boundary: [], realized: [] }
+  return { volatile: [], probability: [], boundary: [], realized: [], live: [] }
 }
 
 function addTo(sample: Sample, row: Needed): void {
@@ -130,21 +144,29 @@ function addTo(sample: Sample, row: Needed): void {
   sample.probability.push(row.volatile === 1 ? row.confidence : 1 - row.confidence)
   sample.boundary.push(row.boundary_vol)
   sample.realized.push(row.realized_vol_1h ?? NaN)
+  sample.live.push(row.origin === LIVE ? 1 : 0)
 }
 
-function trimmed({ volatile, probability, boundary, realized }: Sample, surplus: number): Sample {
+function trimmed({ volatile, probability, boundary, realized, live }: Sample, surplus: number): Sample {
   return {
     volatile: volatile.slice(surplus),
     probability: probability.slice(surplus),
     boundary: boundary.slice(surplus),
     realized: realized.slice(surplus),
+    live: live.slice(surplus),
   }
 }
 
 /** The outcome of a snapshot is the realized volatility of the snapshot one hour later. */
-function gradeSample({ volatile, probability, boundary, realized }: Sample): Grades {
+function gradeSample({ volatile, probability, boundary, realized, live }: Sample): GradesByOrigin {
   const forward = Float64Array.from(volatile, (_, i) => realized[i + 60] ?? NaN)
-  return gradeLabels({ stepMinutes: 1, volatile, probability, boundary, forward })
+  const graded = { stepMinutes: 1, volatile, probability, boundary, forward }
+  const all = gradeLabels(graded)
+  return {
+    all,
+    live: gradeLabels({ ...graded, counts: (i) => live[i] === 1 }),
+    others: gradeLabels({ ...graded, counts: (i) => live[i] !== 1 }),
+  }
 }
 
 export interface Curves {

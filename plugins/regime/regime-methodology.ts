@@ -1,5 +1,6 @@
 /** The methodology page of the regime: how it is computed, and how good it has been. */
 import { readFileSync } from 'node:fs'
+import type { Facts } from 'tollgate/plugin'
 import type { Chart } from '../lib/charts.ts'
 import type { Curves } from './label-grades.ts'
 import { MODEL } from './regime-model.ts'
@@ -37,15 +38,15 @@ const COLUMNS = [
 /** The baseline states no probability, so it has neither Brier score nor ECE. */
 const BASELINE_COLUMNS = COLUMNS.indexOf('Brier')
 
-/** common.json#/$defs/Method */
-export function methodology(): Method {
+/** common.json#/$defs/Method. `facts` are the grades of this service; null if it classifies a sample or a recording. */
+export function methodology(facts: Facts | null = null): Method {
   return {
     model: MODEL,
     paragraphs: [
       'Each minute the model forecasts the volatility of the next hour, turns the forecast into the probability that the hour will be more volatile than a published boundary, and that probability into STABLE or VOLATILE. It says how large a position should be, never in which direction.',
       'A minute that moves more than eight local scales must be confirmed by the next one, so that one bad print does not set the regime. The forecast is a least-squares fit on squared five-minute returns over 5, 15, 60, 240, 1,440 and 10,080 minutes, the 15-minute range, the time of day and the weekend. It is refitted every week on the trailing 180 days. For the first 30 days its coefficients are fixed.',
       'The boundary is the 0.65 quantile of the trailing 180 days of hourly volatility, up to the hour before. Every snapshot states it, so each label can be checked against what happened. The probability follows from the distribution of the fit’s own errors and is smoothed with a half-life of 30 minutes; the label changes to VOLATILE above 0.60 and to STABLE below 0.40. Confidence is the probability of the label.',
-      'A snapshot uses no data after its as_of and is never rewritten. The same bars give the same snapshots, byte for byte, whether or not later bars exist.',
+      'A snapshot uses no bar and no correction after its as_of, whenever it is computed: the same bars, as they were first published, give the same snapshots, byte for byte. `origin` says whether it was computed live, back-filled, or caught up on after an outage. If venues do not agree on a minute, the last label is repeated for it and marked `held`; once the minute is decided, its snapshot takes that place, and what was sold stays on record.',
     ],
     formulas: [
       {
@@ -73,6 +74,7 @@ export function methodology(): Method {
         columns: COLUMNS.slice(0, BASELINE_COLUMNS),
         rows: rows('baseline').map((row) => row.slice(0, BASELINE_COLUMNS)),
       },
+      ...(facts ? [gradedHere(facts)] : []),
     ],
     charts: recordCharts(measured.results),
     limits: [
@@ -87,6 +89,31 @@ export function methodology(): Method {
       'Garman and Klass, On the estimation of security price volatilities from historical data, J. Business 53 (1980)',
       'Moreira and Muir, Volatility-managed portfolios, J. Finance 72 (2017)',
     ],
+  }
+}
+
+const HERE = ['snapshots', ...COLUMNS.slice(2)]
+
+/** Live labels were sold before the hour that grades them; the others were computed afterwards. */
+function gradedHere(facts: Facts): NonNullable<Method['tables']>[number] {
+  const row = (name: string, count: unknown, of: Facts) =>
+    [
+      name,
+      count,
+      of['forward_vol_ratio'],
+      of['persistence_1h'],
+      of['volatile_persistence_1h'],
+      of['flips_per_day'],
+      of['accuracy'],
+      of['brier'],
+      of['ece'],
+    ].map((value) => (value ?? null) as string | number | null)
+  const backfilled = (facts['backfilled'] ?? {}) as Facts
+  return {
+    caption:
+      'Graded on this service over the last 90 days: labels computed live, and those back-filled, caught up on or held',
+    columns: ['computed', ...HERE],
+    rows: [row('live', facts['live_snapshots'], facts), row('later', backfilled['snapshots'], backfilled)],
   }
 }
 

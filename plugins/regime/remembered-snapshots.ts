@@ -11,6 +11,7 @@ import {
   BLOCK_SECONDS,
   blockOf,
   extendBlock,
+  type HistoryLabel,
   type HistoryRows,
   RowCollector,
   sizeOf,
@@ -18,6 +19,7 @@ import {
   type SoldSnapshot,
 } from './history-blocks.ts'
 import {
+  type HeldSnapshot,
   type SeriesState,
   type Snapshot,
   SNAPSHOT_COLUMNS,
@@ -30,8 +32,8 @@ import {
 export interface RememberedOptions {
   readonly db: Database
   readonly stored: Snapshots
-  /** The market, which every row of the history names. */
-  readonly symbol: string
+  /** What every row of the history says. */
+  readonly label: HistoryLabel
   /** How long a process may serve what it remembers before it looks for changes. */
   readonly checkMs?: number
 }
@@ -59,6 +61,8 @@ interface Memory {
   readonly newest: readonly Snapshot[]
   /** Their times. */
   readonly times: Float64Array
+  /** What was sold for held minutes, ascending. */
+  readonly held: readonly HeldSnapshot[]
 }
 
 /** Rows of the history, and the minutes that were still being computed when they were read. */
@@ -70,7 +74,7 @@ export interface HistoryPage extends HistoryRows {
 export class RememberedSnapshots {
   readonly #db: Database
   readonly #stored: Snapshots
-  readonly #symbol: string
+  readonly #label: HistoryLabel
   readonly #check: ChangeCheck
   #memory: Memory | null = null
   /** Blocks of the history by number, with all the rows that are stored according to `#memory`. */
@@ -79,41 +83,47 @@ export class RememberedSnapshots {
   readonly #pages = new LRUCache<string, { readonly memory: Memory; readonly page: HistoryPage }>({ max: MAX_PAGES })
   #writes = -1
 
-  constructor({ db, stored, symbol, checkMs }: RememberedOptions) {
+  constructor({ db, stored, label, checkMs }: RememberedOptions) {
     this.#db = db
     this.#stored = stored
-    this.#symbol = symbol
+    this.#label = label
     this.#check = new ChangeCheck(() => this.#refresh(), checkMs)
   }
 
   /** The newest snapshot known at `asOf`. */
-  async latest(asOf: number): Promise<Snapshot | null> {
+  async latest(asOf: number): Promise<Snapshot | HeldSnapshot | null> {
     await this.#refreshIfDue()
     const known = this.#latestInMemory(asOf)
-    return known === undefined ? this.#stored.latest(asOf) : known
+    if (known !== undefined) return known
+    const [found, held] = [await this.#stored.latest(asOf), await this.#heldAt(asOf)]
+    return newerOf(found, held)
   }
 
   /** What `latest` resolves with, at once; undefined if it has to be read. */
-  recallLatest(asOf: number): Snapshot | null | undefined {
+  recallLatest(asOf: number): Snapshot | HeldSnapshot | null | undefined {
     return this.#isCurrent() ? this.#latestInMemory(asOf) : undefined
   }
 
-  #latestInMemory(asOf: number): Snapshot | null | undefined {
+  #latestInMemory(asOf: number): Snapshot | HeldSnapshot | null | undefined {
     if (!this.#memory) return undefined
-    const { newest, times } = this.#memory
+    const { newest, times, held } = this.#memory
     if (newest.length === 0) return null
     for (let i = lowerBound(times, times.length, asOf + 1) - 1; i >= 0; i -= 1) {
       const snapshot = newest[i]!
-      if (snapshot.known_at <= asOf) return snapshot
+      if (snapshot.known_at <= asOf) return held.length === 0 ? snapshot : newerOf(snapshot, heldAt(held, asOf))
     }
     return undefined
+  }
+
+  async #heldAt(asOf: number): Promise<readonly HeldSnapshot[]> {
+    return heldAt(this.#memory?.held ?? (await this.#stored.held()), asOf)
   }
 
   /** The rows of the history in a range, oldest first: the same object for the same range until more is known. */
   async page(range: SnapshotRange): Promise<HistoryPage> {
     await this.#refreshIfDue()
     const memory = this.#memory
-    if (!memory) return this.#storedPage(range)
+    if (!memory || memory.held.some((one) => isWithin(one, range))) return this.#storedPage(range)
     const key = `${range.from} ${range.to} ${range.asOf} ${range.limit}`
     const known = this.#pages.get(key)
     if (known?.memory === memory) return known.page
@@ -123,12 +133,18 @@ export class RememberedSnapshots {
     return page
   }
 
+  /** Looks for changes before the next answer. */
+  expire(): void {
+    this.#check.expire()
+  }
+
   async #storedPage(range: SnapshotRange): Promise<HistoryPage> {
     // Read first: what is missing now may be stored while the page is read, but not the other way round.
-    const missing = await this.#stored.missing()
+    const { missing, heldChanges } = await this.#stored.state()
     const found = await this.#stored.between(SOLD_COLUMNS, { ...range, limit: range.limit + 1 })
+    const held = heldChanges === 0 ? [] : await this.#stored.held()
     const collector = new RowCollector(range)
-    collector.add(blockOf(found, this.#symbol))
+    collector.add(blockOf(withHeld(found, held, range), this.#label))
     return { ...collector.rows(), missing }
   }
 
@@ -168,7 +184,7 @@ export class RememberedSnapshots {
     const rows = rowsByBlock(await this.#stored.between(SOLD_COLUMNS, range))
     if ((await this.#stored.state()).count !== count) return null
     const blocks: Block[] = []
-    for (let number = from; number < to; number += 1) blocks.push(blockOf(rows.get(number) ?? [], this.#symbol))
+    for (let number = from; number < to; number += 1) blocks.push(blockOf(rows.get(number) ?? [], this.#label))
     if (this.#memory?.state.count === count)
       for (const [i, block] of blocks.entries()) this.#blocks.set(from + i, block)
     return blocks
@@ -189,14 +205,15 @@ export class RememberedSnapshots {
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const state = await this.#stored.state()
       if (this.#memory?.state.count === state.count) {
-        this.#memory = { ...this.#memory, state }
+        const isSame = this.#memory.state.heldChanges === state.heldChanges
+        this.#memory = { ...this.#memory, state, held: isSame ? this.#memory.held : await this.#stored.held() }
         return
       }
       const newer = this.#memory && (await this.#newer(this.#memory, state.count))
       const loaded = newer ? null : await this.#load(state)
       // What was read is all that is stored with this number of snapshots only if nobody wrote meanwhile.
       if ((await this.#stored.state()).count !== state.count) continue
-      if (newer) this.#extend(newer, state)
+      if (newer) await this.#extend(newer, state)
       else this.#replace(loaded)
       return
     }
@@ -213,12 +230,13 @@ export class RememberedSnapshots {
     return newer.length === added ? newer : null
   }
 
-  #extend(newer: readonly Snapshot[], state: SeriesState): void {
-    const { first, newest } = this.#memory!
-    this.#memory = { state, first, ...withTimes([...newest, ...newer]) }
+  async #extend(newer: readonly Snapshot[], state: SeriesState): Promise<void> {
+    const { first, newest, state: before } = this.#memory!
+    const held = before.heldChanges === state.heldChanges ? this.#memory!.held : await this.#stored.held()
+    this.#memory = { state, first, held, ...withTimes([...newest, ...newer]) }
     for (const [number, rows] of rowsByBlock(newer)) {
       const block = this.#blocks.peek(number)
-      if (block) this.#blocks.set(number, extendBlock(block, rows, this.#symbol))
+      if (block) this.#blocks.set(number, extendBlock(block, rows, this.#label))
     }
   }
 
@@ -231,10 +249,11 @@ export class RememberedSnapshots {
     const all = { from: 0, to: EVER, asOf: EVER }
     const [first] = await this.#stored.between(['as_of'], { ...all, limit: 1 })
     const last = await this.#stored.latest(EVER)
-    if (!first || !last) return { state, first: null, newest: [], times: new Float64Array() }
+    if (!first || !last) return { state, first: null, newest: [], times: new Float64Array(), held: [] }
+    const held = state.heldChanges === 0 ? [] : await this.#stored.held()
     const from = last.as_of - REMEMBERED_SECONDS
     const newest = await this.#stored.between(SNAPSHOT_COLUMNS, { ...all, from, limit: EVER })
-    return { state, first: first.as_of, ...withTimes(newest) }
+    return { state, first: first.as_of, held, ...withTimes(newest) }
   }
 }
 
@@ -243,6 +262,33 @@ function withTimes(snapshots: readonly Snapshot[]): Pick<Memory, 'newest' | 'tim
   const from = snapshots.at(-1)!.as_of - REMEMBERED_SECONDS
   const newest = snapshots.filter(({ as_of }) => as_of >= from)
   return { newest, times: Float64Array.from(newest, ({ as_of }) => as_of) }
+}
+
+/** The held snapshots that were sold at `asOf`, ascending. */
+function heldAt(held: readonly HeldSnapshot[], asOf: number): readonly HeldSnapshot[] {
+  return held.filter((one) => one.known_at <= asOf && (one.superseded_at === null || one.superseded_at > asOf))
+}
+
+function isWithin(held: HeldSnapshot, { from, to, asOf }: SnapshotRange): boolean {
+  return held.as_of >= from && held.as_of < to && heldAt([held], asOf).length > 0
+}
+
+/** Of the newest snapshot and the held ones, the newest. */
+function newerOf(found: Snapshot | null, held: readonly HeldSnapshot[]): Snapshot | HeldSnapshot | null {
+  const last = held.at(-1)
+  return last && (!found || last.as_of > found.as_of) ? last : found
+}
+
+/** Rows of a range with the minutes that were held at its `asOf`, oldest first, at most one more than its limit. */
+export function withHeld<Row extends { readonly as_of: number }>(
+  rows: readonly Row[],
+  held: readonly (HeldSnapshot & Row)[],
+  range: SnapshotRange,
+): Row[] {
+  const times = new Set(rows.map(({ as_of }) => as_of))
+  const added: Row[] = held.filter((one) => isWithin(one, range) && !times.has(one.as_of))
+  if (added.length === 0) return [...rows]
+  return [...rows, ...added].toSorted((a, b) => a.as_of - b.as_of).slice(0, range.limit + 1)
 }
 
 const blockAt = (time: number): number => Math.floor(time / BLOCK_SECONDS)

@@ -1,4 +1,7 @@
-/** Stores snapshots in the database. They are written once and can be read as of any time. */
+/**
+ * Stores snapshots in the database. Each is written once and can be read as of any time. While a minute is held, what was
+ * sold for it is kept apart, and stays readable as of then.
+ */
 import { type Database, isPostgres, type Migration } from 'tollgate/plugin'
 import { bulkInsertSql } from '../lib/bulk-insert.ts'
 import { MODEL } from './regime-model.ts'
@@ -14,8 +17,35 @@ export interface Snapshot {
   readonly realized_vol_1h: number | null
   readonly since: number
   readonly bars_used: number
-  /** When the last bar behind it closed. Later than as_of for minutes within a hole in the data. */
+  /** From when on it was sold: the close of its bar, or later if it was computed late. */
   readonly known_at: number
+  /** How it came about; null if that was not recorded. */
+  readonly origin: Origin | null
+  /** When it was computed; null if that was not recorded. */
+  readonly computed_at: number | null
+  /** Bits of the venues behind its bar, as the market states them; null if they were not recorded. */
+  readonly venues: number | null
+  /** How far these venues lay apart, basis points. */
+  readonly spread_bps: number | null
+}
+
+/** Computed from bars that were fetched when the collection of them began. */
+export const BACKFILL = 0
+/** Computed within five minutes of its minute. */
+export const LIVE = 1
+/** Computed later, after an outage or a disagreement of venues. */
+export const CATCHUP = 2
+/** There is no bar of its minute: the label before is repeated. */
+export const HELD = 3
+export const ORIGINS = ['backfill', 'live', 'catchup', 'held'] as const
+export type Origin = typeof BACKFILL | typeof LIVE | typeof CATCHUP | typeof HELD
+
+/** A snapshot that was sold for a minute while the minute was held. */
+export interface HeldSnapshot extends Snapshot {
+  /** As_of of the last snapshot with a bar, which it repeats. */
+  readonly rests_on: number
+  /** When the minute was classified; null while it is held. */
+  readonly superseded_at: number | null
 }
 
 const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
@@ -29,9 +59,16 @@ const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
   since: 'bigint',
   bars_used: 'integer',
   known_at: 'bigint',
+  origin: 'smallint',
+  computed_at: 'bigint',
+  venues: 'integer',
+  spread_bps: 'real',
 }
+/** Columns that came later. They are null in older rows. */
+const LATER_COLUMNS: ReadonlySet<string> = new Set(['origin', 'computed_at', 'venues', 'spread_bps'])
 /** The columns of a snapshot. */
 export const SNAPSHOT_COLUMNS = Object.keys(COLUMNS) as readonly (keyof Snapshot)[]
+const HELD_COLUMNS: readonly string[] = [...SNAPSHOT_COLUMNS, 'rests_on', 'superseded_at']
 const CHUNK = 10_000
 
 /** The tables of snapshots and of the state of the model. */
@@ -47,7 +84,7 @@ export const migrations: readonly Migration[] = [
     })
     await db.schema.createTable('regime_snapshots', (table) => {
       table.integer('series').notNullable()
-      for (const name of SNAPSHOT_COLUMNS) {
+      for (const name of SNAPSHOT_COLUMNS.filter((one) => !LATER_COLUMNS.has(one))) {
         const column = table.specificType(name, COLUMNS[name])
         if (name !== 'realized_vol_1h') column.notNullable()
       }
@@ -71,6 +108,28 @@ export const migrations: readonly Migration[] = [
     // Snapshots before this time are being computed; null if none are missing.
     await db.schema.alterTable('regime_series', (table) => {
       table.bigInteger('filled_before')
+    })
+  },
+  async (db) => {
+    // Added without rewriting the table, which may have tens of millions of rows.
+    await db.schema.alterTable('regime_snapshots', (table) => {
+      for (const name of LATER_COLUMNS) table.specificType(name, COLUMNS[name as keyof Snapshot])
+    })
+    // The few that came late or were held. No other index finds them among the rest.
+    await db.raw('create index regime_snapshots_late on regime_snapshots (series, origin, as_of) where origin >= 2')
+    await db.schema.createTable('regime_held', (table) => {
+      table.integer('series').notNullable()
+      for (const name of SNAPSHOT_COLUMNS) {
+        const column = table.specificType(name, COLUMNS[name])
+        if (name !== 'realized_vol_1h' && !LATER_COLUMNS.has(name)) column.notNullable()
+      }
+      table.bigInteger('rests_on').notNullable()
+      table.bigInteger('superseded_at')
+      table.primary(['series', 'as_of'])
+    })
+    // Number of changes of the held snapshots of each series.
+    await db.schema.alterTable('regime_series', (table) => {
+      table.bigInteger('held_changes').notNullable().defaultTo(0)
     })
   },
 ]
@@ -101,8 +160,20 @@ export interface Span {
 export interface SeriesState {
   /** Number of snapshots. Every insert adds to it, and nothing is ever deleted: with the same number, the same are stored. */
   readonly count: number
+  /** Rises with every change of the held snapshots. */
+  readonly heldChanges: number
   /** The times of the snapshots that are still being computed; null if none are. */
   readonly missing: Span | null
+}
+
+/** Times of snapshots, epoch seconds; null if there are none. */
+export interface SnapshotsAround {
+  readonly first: number | null
+  readonly last: number | null
+  /** The last one before the window. */
+  readonly before: number | null
+  /** The first one in the window. */
+  readonly inside: number | null
 }
 
 export interface SnapshotRange extends Span {
@@ -114,7 +185,17 @@ export interface Snapshots {
   /** The newest snapshot known at `asOf`. */
   latest(asOf: number): Promise<Snapshot | null>
   /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first. */
-  between<Name extends keyof Snapshot>(names: readonly Name[], range: SnapshotRange): Promise<Pick<Snapshot, Name>[]>
+  between<Name extends keyof Snapshot>(
+    names: readonly Name[],
+    range: SnapshotRange,
+    origin?: Origin,
+  ): Promise<Pick<Snapshot, Name>[]>
+  /** Snapshots that were sold for held minutes, oldest first; superseded ones too. */
+  held(): Promise<HeldSnapshot[]>
+  /** Adds snapshots of held minutes. Those that are there already stay. */
+  hold(snapshots: readonly Omit<HeldSnapshot, 'superseded_at'>[]): Promise<void>
+  /** Marks the held snapshots up to `last` as superseded. */
+  supersede(last: number, at: number): Promise<void>
   /** Adds snapshots. Stored ones are never changed. */
   add(snapshots: EncodedSnapshots): Promise<void>
   /** Notes that snapshots before a time are still missing; null if none are. */
@@ -125,6 +206,8 @@ export interface Snapshots {
   missing(): Promise<Span | null>
   /** Number of snapshots, and the times of the first and the last. */
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
+  /** The ends of what is known at `asOf`, what comes before a window, and whether the window holds something. One statement. */
+  around(window: Span, asOf: number): Promise<SnapshotsAround>
   /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
   keep(asOf: number, state: Buffer): Promise<void>
   /** The state stored last; null if there is none. */
@@ -172,20 +255,48 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
 
   const checkpoint = db.raw('(select as_of from regime_checkpoints where series = regime_series.id) as kept')
   const state = async (): Promise<SeriesState> => {
-    const row = (await db('regime_series').where('id', series).first('snapshots', 'filled_before', checkpoint)) as {
+    const columns = ['snapshots', 'filled_before', 'held_changes']
+    const row = (await db('regime_series')
+      .where('id', series)
+      .first(...columns, checkpoint)) as {
       snapshots: number
       filled_before: number | null
+      held_changes: number
       kept: number | null
     }
-    return { count: row.snapshots, missing: missingOf(row) }
+    return { count: row.snapshots, heldChanges: row.held_changes, missing: missingOf(row) }
   }
 
   return {
     async latest(asOf) {
       return ((await known(SNAPSHOT_COLUMNS, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
     },
-    between: async (names, { from, to, asOf, limit }) =>
-      await known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit),
+    async between(names, { from, to, asOf, limit }, origin) {
+      const found = known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit)
+      // Both conditions: the first lets the database use the index of the few.
+      if (origin === CATCHUP || origin === HELD) return found.whereRaw('origin >= 2').where({ origin })
+      return origin === undefined ? found : found.where({ origin })
+    },
+    held: async () =>
+      (await db('regime_held').where({ series }).orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[],
+    async hold(snapshots) {
+      await noted(
+        db,
+        changeHeld(db, series, async (transaction) => {
+          const rows = snapshots.map((snapshot) => ({ ...snapshot, series }))
+          await transaction('regime_held').insert(rows).onConflict(['series', 'as_of']).ignore()
+        }),
+      )
+    },
+    async supersede(last, at) {
+      await noted(
+        db,
+        changeHeld(db, series, async (transaction) => {
+          const current = transaction('regime_held').where({ series }).where('as_of', '<=', last)
+          await current.whereNull('superseded_at').update({ superseded_at: at })
+        }),
+      )
+    },
     async add(snapshots) {
       for (const rows of snapshots) await noted(db, insertAndCount(db, series, rows))
     },
@@ -205,6 +316,20 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
         last: number | null
       }
     },
+    async around({ from, to }, asOf) {
+      const rows = 'from regime_snapshots where series = ? and known_at <= ? and as_of'
+      const one = (name: keyof SnapshotsAround, where: string, order: 'asc' | 'desc', ...times: number[]) =>
+        db.raw(`(select as_of ${rows} ${where} order by as_of ${order} limit 1) as ${name}`, [series, asOf, ...times])
+      const row = await db('regime_series')
+        .where('id', series)
+        .first(
+          one('first', '<= ?', 'asc', asOf),
+          one('last', '<= ?', 'desc', asOf),
+          one('before', '< ?', 'desc', Math.min(from, asOf + 1)),
+          one('inside', 'between ? and ?', 'asc', from, Math.min(to - 1, asOf)),
+        )
+      return row as SnapshotsAround
+    },
     async keep(asOf, state) {
       const kept = { series, as_of: asOf, state }
       await noted(db, db('regime_checkpoints').insert(kept).onConflict('series').merge())
@@ -215,6 +340,18 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       return row ? { asOf: row.as_of, state: row.state } : null
     },
   }
+}
+
+async function changeHeld(
+  db: Database,
+  series: number,
+  change: (transaction: Database) => Promise<void>,
+): Promise<void> {
+  await db.transaction(async (transaction) => {
+    await change(transaction)
+    const more = transaction.raw('held_changes + 1')
+    await transaction('regime_series').where('id', series).update({ held_changes: more })
+  })
 }
 
 function missingOf(row: { snapshots: number; filled_before: number | null; kept: number | null }): Span | null {

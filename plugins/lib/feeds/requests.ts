@@ -32,7 +32,19 @@ export interface JsonRequest {
  * Fetches JSON. Redirects are not followed, and an answer above 16 MiB is refused. Throws RequestError for everything
  * that is not a 2xx with JSON, and the signal's reason when it aborts.
  */
-export async function requestJson({ url, label, body, fetch, signal }: JsonRequest): Promise<unknown> {
+export async function requestJson(request: JsonRequest): Promise<unknown> {
+  return (await requestDatedJson(request)).body
+}
+
+/** JSON, and when the source says that it was sent. */
+export interface DatedJson {
+  readonly body: unknown
+  /** The `Date` header, epoch seconds; null if there is none that can be read. */
+  readonly date: number | null
+}
+
+/** As `requestJson`, with the clock of the source. */
+export async function requestDatedJson({ url, label, body, fetch, signal }: JsonRequest): Promise<DatedJson> {
   try {
     const response = await fetch(url, {
       signal,
@@ -46,12 +58,17 @@ export async function requestJson({ url, label, body, fetch, signal }: JsonReque
     }
     const text = await readBoundedText(response, MAX_BYTES)
     if (text === null) throw new RequestError(`${label} sent an answer above ${MAX_BYTES} bytes`, 0)
-    return JSON.parse(text) as unknown
+    return { body: JSON.parse(text) as unknown, date: dateOf(response) }
   } catch (error) {
     if (error instanceof RequestError || signal.aborted) throw error
     const reason = error instanceof SyntaxError ? 'answered something that is not JSON' : 'did not answer'
     throw new RequestError(`${label} ${reason}`, 0, null, error)
   }
+}
+
+function dateOf({ headers }: Response): number | null {
+  const date = Date.parse(headers.get('date') ?? '')
+  return Number.isNaN(date) ? null : date / 1000
 }
 
 function retryAfter({ headers }: Response): number | null {

@@ -1,9 +1,11 @@
-import { CLOSED, createColumns } from '../bars.ts'
-import { MAX_LEVELS, requestBook, requestRows, type Venue, type VenueOptions } from './bar-venue.ts'
+import { listedRows, MAX_LEVELS, requestBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
+
+const ROW = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 5, unitsPerSecond: 1000 } as const
 
 /**
  * Binance spot market data. One request returns 1,000 minutes, oldest first, as rows `[open time in ms, open, high, low,
- * close, volume, …]` with numbers as strings. Minutes without a trade are included, with no volume.
+ * close, volume, …]` with numbers as strings. Minutes without a trade are included, with no volume. An unknown symbol is
+ * answered 400.
  *
  * Source: Binance Spot API, "Kline/candlestick data" and "Order book".
  */
@@ -11,21 +13,16 @@ export function createBinance(options: VenueOptions): Venue {
   return {
     name: 'binance',
     windowMinutes: 1000,
-    async minutes(symbol, from, to, signal) {
-      const address = new URL(`${options.url}/api/v3/klines`)
-      address.searchParams.set('symbol', symbol)
-      address.searchParams.set('interval', '1m')
-      address.searchParams.set('startTime', String(from * 1000))
-      address.searchParams.set('endTime', String(to * 1000 - 1))
-      address.searchParams.set('limit', '1000')
-      const rows = await requestRows('binance', address, options, signal)
-      const out = createColumns(rows.length + 1)
-      for (const row of rows) {
-        const [ms, open, high, low, close, volume] = row.slice(0, 6).map(Number)
-        const time = Math.floor(ms! / 1000)
-        if (time >= from && time < to) out.add(time, open!, high!, low!, close!, volume!, CLOSED)
-      }
-      return out.end()
+    historyMinutes: Infinity,
+    minutes(symbol, from, to, signal) {
+      const url = new URL(`${options.url}/api/v3/klines`)
+      url.searchParams.set('symbol', symbol)
+      url.searchParams.set('interval', '1m')
+      url.searchParams.set('startTime', String(from * 1000))
+      url.searchParams.set('endTime', String(to * 1000 - 1))
+      url.searchParams.set('limit', '1000')
+      const rows = (body: unknown) => listedRows(body, ROW)
+      return requestMinutes({ name: 'binance', url, from, to, rows }, options, signal)
     },
     book(symbol, signal) {
       // Weight 50 at 1,000 levels.

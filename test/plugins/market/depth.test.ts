@@ -65,11 +65,13 @@ describe('order books from the venues', () => {
     requests = []
     answers = {
       coinbase: { body: { bids: [['100.00', '2', 3]], asks: [['100.02', '1', 1], ['100.05', '4', 2]] } },
-      binance: { body: { lastUpdateId: 1, bids: [['99.00', '2']], asks: [['99.01', '1']] } },
+      binance: { body: { lastUpdateId: 1, bids: [['99.90', '2']], asks: [['99.91', '1']] } },
+      bitstamp: { body: { timestamp: '1', bids: [['99.95', '2']], asks: [['99.96', '1']] } },
     } // prettier-ignore
     server = createServer((request, response) => {
-      const venue = request.url?.startsWith('/products') ? 'coinbase' : 'binance'
-      requests.push(request.url ?? '')
+      const path = request.url ?? ''
+      const venue = path.startsWith('/products') ? 'coinbase' : path.startsWith('/api/v3') ? 'binance' : 'bitstamp'
+      requests.push(path)
       const { status = 200, body } = answers[venue]!
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '30' }).end(JSON.stringify(body))
     })
@@ -83,18 +85,18 @@ describe('order books from the venues', () => {
 
   const openHost = async (changes: object): Promise<PluginHost> => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const venues = { coinbase: 'BTC-USD', binance: 'BTCUSDT' }
+    const venues = { coinbase: 'BTC-USD', binance: 'BTCUSDT', bitstamp: 'btcusd' }
     const symbols = [{ ...catalog.settings.symbols[0]!, venues }]
-    const settings = { symbols, venues: { coinbase: { url }, binance: { url } }, ...changes }
+    const settings = { symbols, venues: { coinbase: { url }, binance: { url }, bitstamp: { url } }, ...changes }
     return openPluginHost([{ plugin: market, settings }], { dataMode: 'online', now: () => new Date(clock * 1000) })
   }
   const book = async (asOf = clock) =>
     (await host.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
   const quotes = async (from: number) => (await host.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
 
-  it('come from the first venue, as numbers', async () => {
+  it('come from the first venue that another one confirms, as numbers', async () => {
     await host.run('depth')
-    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2'])
+    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2', '/api/v3/depth?symbol=BTCUSDT&limit=1000'])
     expect(await book()).to.deep.equal({
       venue: 'coinbase',
       time: START,
@@ -112,6 +114,7 @@ describe('order books from the venues', () => {
     expect(await book(START - 1)).to.equal(null)
     clock += 15
     answers['coinbase'] = { body: { bids: [['101', '1']], asks: [['101.5', '1']] } }
+    answers['binance'] = { body: { bids: [['101', '1']], asks: [['101.2', '1']] } }
     await host.run('depth')
     expect((await book())?.bids[0]).to.deep.equal([101, 1])
     expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
@@ -120,6 +123,8 @@ describe('order books from the venues', () => {
   it('leave their best prices as quotes for an hour', async () => {
     for (const at of [0, 15, 30, 3615]) {
       clock = START + at
+      answers['coinbase'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
+      answers['binance'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
       await host.run('depth')
     }
     expect([...(await quotes(START))!.time]).to.deep.equal([START + 30, START + 3615])
@@ -130,7 +135,7 @@ describe('order books from the venues', () => {
     answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
     await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
-    answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.5', '1']] } }
+    answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.1', '1']] } }
     clock += 29
     await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
@@ -141,6 +146,7 @@ describe('order books from the venues', () => {
 
   it('are rejected if they are crossed, one-sided or malformed', async () => {
     delete answers['binance']
+    answers['bitstamp'] = { status: 404, body: {} }
     for (const body of [
       { bids: [['5', '1']], asks: [['4', '1']] },
       { bids: [], asks: [['4', '1']] },

@@ -2,48 +2,69 @@ import { expect } from 'chai'
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
-import { closeAt, openVenue, type FakeVenue } from './fake-venue.ts'
+import { closeAt, type Fault, type FakeVenue, openVenue } from './fake-venue.ts'
 
 const START = Date.UTC(2026, 1, 1) / 1000
 const HOUR = 3600
+const NAMES = ['coinbase', 'bitstamp', 'bitfinex', 'kraken'] as const
+type Name = (typeof NAMES)[number]
+const BIT = { coinbase: 1, kraken: 4, bitstamp: 8, bitfinex: 16 }
 
 describe('the collector of market bars', () => {
-  let coinbase: FakeVenue
-  let binance: FakeVenue
+  let venues: Record<Name, FakeVenue>
   let host: PluginHost
   let clock: number
   let db: OpenDatabase
+  let live: readonly Name[]
 
-  const settings = (): Record<string, unknown> => ({
-    history_start: '2026-02-01T00:00:00Z',
-    symbols: [
-      {
-        symbol: 'BTC-USD',
-        name: 'Bitcoin',
-        aliases: [],
-        session: '24x7',
-        price: 1,
-        volatility: 1,
-        turnover: 1,
-        tick: 0.01,
-        venues: { coinbase: 'BTC-USD', binance: 'BTCUSDT' },
-      },
-    ],
-    venues: { coinbase: { url: coinbase.url, per_second: 1000 }, binance: { url: binance.url, per_second: 1000 } },
+  const symbolOf = (base: string) => ({
+    symbol: `${base}-USD`,
+    name: base,
+    aliases: [],
+    session: '24x7',
+    price: 1,
+    volatility: 1,
+    turnover: 1,
+    tick: 0.01,
+    venues: { coinbase: `${base}-USD`, bitstamp: `${base}usd`, bitfinex: `t${base}USD`, kraken: `${base}USD` },
+    live,
+    backfill: live.filter((name) => name !== 'kraken'),
   })
-  const openHost = (): Promise<PluginHost> =>
-    openPluginHost([{ plugin: market, settings: settings() }], {
-      dataMode: 'online',
-      now: () => new Date(clock * 1000),
-      db,
-    })
-  const bars = (from: number, to: number, asOf = clock) =>
-    host.call('getBars', { symbol: 'btc-usd', from, to, interval: 60 }, { asOf: new Date(asOf * 1000) })
+  const openHost = (symbols: readonly string[] = ['BTC']): Promise<PluginHost> =>
+    openPluginHost(
+      [
+        {
+          plugin: market,
+          settings: {
+            history_start: '2026-02-01T00:00:00Z',
+            request_seconds: 0.5,
+            symbols: symbols.map(symbolOf),
+            venues: Object.fromEntries(NAMES.map((name) => [name, { url: venues[name].url, per_second: 1000 }])),
+          },
+        },
+      ],
+      { dataMode: 'online', now: () => new Date(clock * 1000), db },
+    )
+  const bars = (from: number, to: number, asOf = clock, query: object = {}) =>
+    host.call('getBars', { symbol: 'btc-usd', from, to, interval: 60, ...query }, { asOf: new Date(asOf * 1000) })
+  const first = (from: number, to: number) => bars(from, to, clock, { first: true })
+  const status = () => host.call('getMarketStatus', { symbol: 'BTC-USD' })
   const facts = () => host.registrations[0]!.facts!()
+  /** Polls as the gateway would until `to`, every twenty seconds. */
+  const pollUntil = async (to: number): Promise<void> => {
+    for (; clock < to; clock = Math.min(to, clock + 20)) {
+      await host.run('poll')
+      await host.run('backfill')
+    }
+    await host.run('poll')
+  }
+  const startsOf = (venue: FakeVenue): string[] =>
+    venue.requests.map((request) => new URL(request, 'http://v').searchParams.get('start')!.slice(0, 16))
 
   beforeEach(async () => {
-    coinbase = await openVenue()
-    binance = await openVenue()
+    const opened = await Promise.all(NAMES.map(openVenue))
+    venues = Object.fromEntries(NAMES.map((name, i) => [name, opened[i]!])) as Record<Name, FakeVenue>
+    live = NAMES
     clock = START + 20 * HOUR + 12
     db = openDatabase({ file: ':memory:' })
     host = await openHost()
@@ -51,114 +72,271 @@ describe('the collector of market bars', () => {
   afterEach(async () => {
     await host.stop()
     await db.destroy()
-    await coinbase.close()
-    await binance.close()
+    await Promise.all(NAMES.map((name) => venues[name].close()))
   })
 
-  it('back-fills from the newest window to the oldest, in windows of 300 minutes', async () => {
+  it('back-fills from the newest window to the oldest, and polls what is left', async () => {
     await host.run('backfill')
-    const starts = coinbase.requests.map((request) => new URL(request, 'http://v').searchParams.get('start'))
-    expect(starts).to.deep.equal([
-      '2026-02-01T15:00:00.000Z',
-      '2026-02-01T10:00:00.000Z',
-      '2026-02-01T05:00:00.000Z',
-      '2026-02-01T00:00:00.000Z',
+    expect(startsOf(venues.coinbase)).to.deep.equal([
+      '2026-02-01T09:20',
+      '2026-02-01T14:20',
+      '2026-01-31T23:40',
+      '2026-02-01T04:40',
     ])
-    const { count, close, time, open } = await bars(START, START + 20 * HOUR)
-    expect(count).to.equal(1200)
+    const seconds = venues.bitstamp.requests.map((request) =>
+      Number(new URL(request, 'http://v').searchParams.get('start')),
+    )
+    expect(seconds).to.deep.equal([START + (9 * 60 + 20) * 60, START - 20 * 60])
+    await host.run('poll')
+    const { count, close, time, open, venue } = await bars(START, START + 20 * HOUR)
+    expect([venue, count]).to.deep.equal(['median', 1200])
     expect([...close]).to.deep.equal([...time].map(closeAt))
     expect(open[1]).to.equal(close[0])
   })
 
   it('continues an interrupted back-fill without fetching a window twice', async () => {
     const controller = new AbortController()
-    coinbase.onRequest = () => coinbase.requests.length === 2 && controller.abort()
+    venues.coinbase.onRequest = () => venues.coinbase.requests.length === 3 && controller.abort()
     await host.run('backfill', controller.signal).catch(() => undefined)
-    coinbase.onRequest = () => {}
-    const before = coinbase.requests.length
-    expect(before).to.be.below(4)
+    venues.coinbase.onRequest = () => {}
     host = await openHost()
     await host.run('backfill')
+    await host.run('poll')
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
-    expect(new Set(coinbase.requests).size).to.be.at.least(4)
-    expect(coinbase.requests.length).to.be.at.most(5)
+    expect(startsOf(venues.coinbase).filter((start) => start === '2026-02-01T09:20')).to.have.length(1)
   })
 
-  it('waits as long as Retry-After says, then continues', async () => {
-    coinbase.faults.push({ status: 429, headers: { 'retry-after': '30' } })
-    await host.run('backfill')
-    expect(coinbase.requests).to.have.length(1)
-    clock += 29
-    await host.run('backfill')
-    expect(coinbase.requests).to.have.length(1)
-    clock += 1
-    await host.run('backfill')
-    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
-  })
-
-  it('stops asking a venue that refuses service, and reads the second one instead', async () => {
-    coinbase.faults.push({ status: 451 })
-    await host.run('backfill')
+  it('publishes what two venues agree on while one asks to wait, and obeys its Retry-After', async () => {
+    venues.coinbase.faults.push({ status: 429, headers: { 'retry-after': '300' } })
     await host.run('backfill')
     await host.run('poll')
-    expect(coinbase.requests).to.have.length(1)
-    const { venue, count } = await bars(START + 4 * HOUR, START + 16 * HOUR)
-    expect(venue).to.equal('binance')
-    expect(count).to.equal(720)
-    expect(await facts()).to.deep.include({ venues_refusing: ['coinbase'] })
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+    await pollUntil(clock + 290)
+    expect(venues.coinbase.requests).to.have.length(1)
+    await pollUntil(clock + 60)
+    expect(venues.coinbase.requests.length).to.be.above(1)
+    expect((await facts())['venues_failing']).to.deep.equal([])
+  })
+
+  it('remembers over a restart that a venue refuses service, and asks it again after ever longer pauses', async () => {
+    venues.coinbase.broken.set('/', { status: 451 })
+    await host.run('poll')
+    host = await openHost()
+    await pollUntil(clock + 590)
+    expect(venues.coinbase.requests).to.have.length(1)
+    expect((await facts())['venues_failing']).to.deep.equal(['coinbase BTC-USD 451'])
+    await pollUntil(clock + 30)
+    expect(venues.coinbase.requests).to.have.length(2)
+    await pollUntil(clock + 1200)
+    expect(venues.coinbase.requests).to.have.length(2)
+    expect((await bars(START + 20 * HOUR, clock)).count).to.equal(Math.floor((clock - START - 20 * HOUR) / 60))
+  })
+
+  const HTML = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Down for maintenance</html>' }
+  for (const [failure, fault] of [
+    ['an empty list', { status: 200, body: '[]' }],
+    ['a page of HTML', HTML],
+    ['403', { status: 403 }],
+    ['500', { status: 500 }],
+    ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
+    ['a slow drip', { status: 200, drips: true }],
+  ] as const satisfies readonly (readonly [string, Fault])[])
+    it(`publishes every minute while a venue answers ${failure}, and uses the venue again soon after`, async () => {
+      await host.run('backfill')
+      await host.run('poll')
+      const from = Math.floor(clock / 60) * 60
+      venues.coinbase.broken.set('/', fault)
+      await pollUntil(from + 5 * 60 + 25)
+      const during = await first(from, from + 300)
+      expect(during.count).to.equal(5)
+      expect(new Set(during.venues)).to.deep.equal(new Set([BIT.kraken + BIT.bitstamp + BIT.bitfinex]))
+      venues.coinbase.broken.clear()
+      await pollUntil(clock + 660)
+      expect([...(await first(clock - 120, clock)).venues!].at(-1)! & BIT.coinbase).to.equal(BIT.coinbase)
+    })
+
+  it('gets through a failure of any venue in the back-fill', async () => {
+    venues.bitstamp.broken.set('/', HTML)
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+    expect((await status()).ready).to.equal(true)
+  })
+
+  it('sets a null candle aside and publishes the minute without it', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    const minute = Math.floor(clock / 60) * 60
+    venues.coinbase.change = (time, bar) => (time === minute ? { ...bar, open: null, close: null } : bar)
+    await pollUntil(minute + 120 + 25)
+    const { close, venues: masks } = await first(minute, minute + 60)
+    expect(close[0]).to.equal(closeAt(minute))
+    expect(masks![0]! & BIT.coinbase).to.equal(0)
+    expect(await facts()).to.deep.include({ rejected_rows: 1, gaps: 0 })
+    const [row] = (await db('market_rejected_rows')) as { venue: string; reason: string; t_open: number }[]
+    expect(row).to.include({ venue: 'coinbase', reason: 'not_a_number', t_open: minute })
+  })
+
+  it('back-fills and polls one symbol while a venue has delisted another', async () => {
+    host = await openHost(['DOGE', 'BTC'])
+    for (const [name, text] of [
+      ['coinbase', 'DOGE'],
+      ['bitstamp', 'DOGE'],
+      ['bitfinex', 'DOGE'],
+      ['kraken', 'DOGE'],
+    ] as const)
+      venues[name].broken.set(text, { status: 404 })
+    await pollUntil(clock + 120)
+    expect((await bars(START, clock)).count).to.equal(Math.floor((clock - START) / 60))
+    expect((await status()).venues!.map(({ failures }) => failures)).to.deep.equal([0, 0, 0, 0])
+    const asked = venues.coinbase.asked('DOGE')
+    await pollUntil(clock + 400)
+    expect(venues.coinbase.asked('DOGE')).to.equal(asked)
+  })
+
+  it('moves no minute for a venue that states 1.05 times the price for an hour, and marks the hour', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    venues.coinbase.change = (time, bar) =>
+      time < from || time >= from + HOUR
+        ? bar
+        : {
+            open: bar.open! * 1.05,
+            high: bar.high * 1.05,
+            low: bar.low * 1.05,
+            close: bar.close! * 1.05,
+            volume: bar.volume,
+          }
+    await pollUntil(from + HOUR + 125)
+    const { count, close, high, low, time, venues: masks } = await first(from, from + HOUR)
+    expect(count).to.equal(60)
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+    expect([...high]).to.deep.equal([...time].map((at) => Math.max(closeAt(at), closeAt(at - 60))))
+    expect([...low]).to.deep.equal([...time].map((at) => Math.min(closeAt(at), closeAt(at - 60))))
+    expect(new Set(masks)).to.deep.equal(new Set([BIT.kraken + BIT.bitstamp + BIT.bitfinex + BIT.coinbase * 2 ** 16]))
+    expect(await facts()).to.deep.include({ venue_differences: 60 })
+    const after = await first(from + HOUR, from + HOUR + 60)
+    expect(after.venues![0]! & BIT.coinbase).to.equal(BIT.coinbase)
+  })
+
+  it('counts no wick that one venue alone had', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    const minute = Math.floor(clock / 60) * 60
+    venues.coinbase.change = (time, bar) =>
+      time === minute ? { ...bar, high: bar.high * 1.08, low: bar.low * 0.9 } : bar
+    await pollUntil(minute + 85)
+    const { high, low } = await first(minute, minute + 60)
+    expect([high[0], low[0]]).to.deep.equal([
+      Math.max(closeAt(minute), closeAt(minute - 60)),
+      Math.min(closeAt(minute), closeAt(minute - 60)),
+    ])
+  })
+
+  it('holds a minute on which two venues disagree, gives it up, and stores what comes later as a correction', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const minute = Math.floor(clock / 60) * 60
+    venues.coinbase.change = (time, bar) =>
+      time === minute ? { ...bar, close: bar.close! * 1.05, high: bar.high * 1.06 } : bar
+    await pollUntil(minute + 60 + 25)
+    expect((await bars(minute, minute + 60)).count).to.equal(0)
+    expect((await status()).settled).to.equal(minute)
+    await pollUntil(minute + 180)
+    expect((await bars(minute, minute + 180)).count).to.equal(1)
+    expect((await status()).settled).to.equal(minute)
+    await pollUntil(minute + 60 + 260)
+    expect((await status()).settled).to.be.above(minute + 180)
+    venues.coinbase.change = (_, bar) => bar
+    await pollUntil(minute + 60 + 2200)
+    const { close, state } = await bars(minute, minute + 60)
+    expect([close[0], state[0]]).to.deep.equal([closeAt(minute), 2])
+    expect((await first(minute, minute + 60)).count).to.equal(0)
+    expect((await bars(minute, minute + 60, minute + 400)).count).to.equal(0)
+  })
+
+  it('publishes a held minute as it is once the venues agree on it', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const minute = Math.floor(clock / 60) * 60
+    venues.coinbase.closes.set(minute, closeAt(minute) * 1.05)
+    await pollUntil(minute + 60 + 25)
+    venues.coinbase.closes.clear()
+    await pollUntil(minute + 60 + 110)
+    expect((await first(minute, minute + 60)).close[0]).to.equal(closeAt(minute))
+    expect((await status()).settled).to.be.above(minute)
   })
 
   it('polls the minutes that closed since the last one, and never the open minute', async () => {
+    await host.run('backfill')
     await host.run('poll')
     clock += 120
     await host.run('poll')
     const { time } = await bars(START + 20 * HOUR - 600, clock + 600)
     expect(time.at(-1)).to.equal(START + 20 * HOUR + 60)
-    const last = new URL(coinbase.requests.at(-1)!, 'http://v').searchParams
+    const last = new URL(venues.coinbase.requests.at(-1)!, 'http://v').searchParams
     expect(Date.parse(last.get('end')!) / 1000 + 60).to.equal(START + 20 * HOUR + 120)
-    const count = coinbase.requests.length
+    const count = venues.coinbase.requests.length
     await host.run('poll')
-    expect(coinbase.requests).to.have.length(count)
+    expect(venues.coinbase.requests).to.have.length(count)
   })
 
-  it('asks for a missing minute again after 1, 5 and 30 minutes and a day, then fills it', async () => {
-    const missingMinute = START + 2 * HOUR
-    coinbase.missing.add(missingMinute)
+  it('waits for a venue that is late, but not for longer than twenty seconds after the close', async () => {
     await host.run('backfill')
-    const requestsForHole = (): number =>
-      coinbase.requests.filter((request) => decodeURIComponent(request).includes('T02:00:00.000Z&end=2026-02-01T02:00'))
-        .length
-    const retries: number[] = []
-    for (const wait of [60, 300, 1800, 86_400]) {
-      clock += wait - 1
-      await host.run('backfill')
-      const before = requestsForHole()
-      clock += 1
-      await host.run('backfill')
-      retries.push(requestsForHole() - before)
-    }
-    expect(retries).to.deep.equal([1, 1, 1, 1])
-    const { close, volume, state } = await bars(missingMinute, missingMinute + 60)
-    expect([close[0], volume[0], state[0]]).to.deep.equal([closeAt(missingMinute - 60), 0, 1])
-    expect((await bars(missingMinute, missingMinute + 60, clock - 60)).count).to.equal(0)
+    await host.run('poll')
+    const minute = Math.floor(clock / 60) * 60
+    venues.kraken.missing.add(minute)
+    clock = minute + 60 + 5
+    await host.run('poll')
+    expect((await bars(minute, minute + 60)).count).to.equal(0)
+    clock = minute + 60 + 20
+    await host.run('poll')
+    expect((await first(minute, minute + 60)).venues![0]! & BIT.kraken).to.equal(0)
   })
 
-  it('hides a bar that arrives late from answers for an earlier time', async () => {
-    const missingMinute = START + 2 * HOUR
-    coinbase.missing.add(missingMinute)
+  it('fills a minute in which nothing traded anywhere with the close before', async () => {
+    const quiet = START + 2 * HOUR
+    for (const name of NAMES) venues[name].missing.add(quiet)
     await host.run('backfill')
-    coinbase.missing.clear()
-    const before = clock
-    clock += 60
+    const { close, volume, state } = await bars(quiet, quiet + 60)
+    expect([close[0], volume[0], state[0]]).to.deep.equal([closeAt(quiet - 60), 0, 1])
+  })
+
+  it('fetches what was missed in a pause of five hours, known from then on', async () => {
     await host.run('backfill')
-    expect((await bars(missingMinute, missingMinute + 60)).count).to.equal(1)
-    expect((await bars(missingMinute, missingMinute + 60, before)).count).to.equal(0)
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    for (const name of NAMES) venues[name].broken.set('/', { status: 503 })
+    await pollUntil(clock + 600)
+    clock += 5 * HOUR
+    for (const name of NAMES) venues[name].broken.clear()
+    await pollUntil(clock + 180)
+    const { count, close, time } = await first(from, clock)
+    expect(count).to.equal(Math.floor((clock - from) / 60))
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+    expect((await bars(from, clock, from + HOUR)).count).to.equal(0)
+  })
+
+  it('fetches what was missed in a pause of days, newest first', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    clock += 50 * HOUR
+    await pollUntil(clock + 40)
+    expect((await bars(START, clock)).count).to.equal(Math.floor((clock - START) / 60))
+    expect((await status()).settled).to.equal(Math.floor((clock - 3) / 60) * 60)
   })
 
   it('corrects a bad print once the next minute proves it, and leaves it in answers for an earlier time', async () => {
     await host.run('backfill')
+    await host.run('poll')
     const spike = START + 20 * HOUR
-    coinbase.closes.set(spike, closeAt(spike) * 1.05)
+    for (const name of NAMES) venues[name].closes.set(spike, closeAt(spike) * 1.05)
     clock = spike + 65
     await host.run('poll')
     const seen = clock
@@ -168,24 +346,32 @@ describe('the collector of market bars', () => {
     const { close, state } = await bars(spike, spike + 60)
     expect([close[0], state[0]]).to.deep.equal([closeAt(spike - 60), 2])
     expect((await bars(spike, spike + 60, seen)).close[0]).to.equal(closeAt(spike) * 1.05)
-    clock += 600
-    await host.run('poll')
-    expect((await bars(spike, spike + 60)).close[0]).to.equal(closeAt(spike - 60))
-  })
-
-  it('records closes of two venues that differ by more than one percent', async () => {
-    await host.run('backfill')
-    await host.run('poll')
-    binance.closes.set(START + 20 * HOUR - 600, closeAt(START + 20 * HOUR - 600) * 1.02)
-    await host.run('compare')
-    expect(await facts()).to.deep.include({ venue_differences: 1 })
+    expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
   })
 
   it('reports the history as complete only when every window was fetched', async () => {
-    expect((await host.call('getMarketStatus', { symbol: 'BTC-USD' })).ready).to.equal(false)
+    expect((await status()).ready).to.equal(false)
     await host.run('backfill')
-    const { ready, series } = await host.call('getMarketStatus', { symbol: 'BTC-USD' })
+    await host.run('poll')
+    const { ready, series, settled, live_since } = await status()
     expect(ready).to.equal(true)
-    expect(series[0]).to.deep.include({ venue: 'coinbase', first: START, last: START + 20 * HOUR - 60 })
+    expect(series).to.have.length(1)
+    expect(series[0]).to.deep.include({ venue: 'median', first: START, last: START + 20 * HOUR - 60 })
+    expect([settled, live_since]).to.deep.equal([START + 20 * HOUR, START + 20 * HOUR])
+  })
+
+  it('refuses settings that leave a symbol with one venue, or with one that is not quoted in dollars', async () => {
+    const open = (change: object) =>
+      openPluginHost([{ plugin: market, settings: { symbols: [{ ...symbolOf('BTC'), ...change }] } }], {
+        dataMode: 'online',
+        now: () => new Date(clock * 1000),
+        db,
+      }).catch((error: unknown) => String(error))
+    expect(await open({ live: ['coinbase'] })).to.match(/live has 1 venues.*name more/)
+    expect(await open({ backfill: ['coinbase', 'kraken'] })).to.match(/backfill has 1 venues/)
+    const tether = { venues: { coinbase: 'BTC-USD', bitstamp: 'btcusd', binance: 'BTCUSDT' } }
+    expect(await open({ ...tether, live: ['coinbase', 'binance'], backfill: undefined })).to.match(
+      /not quoted in dollars/,
+    )
   })
 })

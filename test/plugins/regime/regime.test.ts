@@ -1,4 +1,4 @@
-import { InvalidInput, type OutputOf, Unavailable } from 'tollgate/plugin'
+import { InvalidInput, NotHeld, type OutputOf, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
@@ -108,10 +108,29 @@ for (const [name, options] of [
     it('returns the latest minutes without a start, and none of the future', async () => {
       const { snapshots, count } = await history({ limit: 10 })
       expect([count, snapshots.at(-1)!.as_of]).to.deep.equal([10, '2025-09-03T10:00:00Z'])
-      expect((await history({ start: '2030-01-01', end: '2031-01-01' })).count).to.equal(0)
     })
 
-    it('refuses a start after the end and an invalid timestamp, and names the field', async () => {
+    it('refuses a window outside what is held, and names the nearest one that holds something', async () => {
+      const nearestTo = async (query: object) => {
+        const error = await refusal('getRegimeHistory', { limit: 10, ...query })
+        expect(error).to.be.instanceOf(NotHeld)
+        const { nearest } = (error as NotHeld).fields as { nearest: { start: string; end: string } }
+        const { count } = await history(nearest)
+        expect(count, 'the nearest window holds something').to.be.greaterThan(0)
+        return nearest
+      }
+      expect(await nearestTo({ start: '2030-01-01T00:00:00Z', end: '2030-01-01T01:00:00Z' })).to.deep.equal({
+        start: '2025-09-03T09:01:00.000Z',
+        end: '2025-09-03T10:01:00.000Z',
+      })
+      const { start } = await nearestTo({ start: '2020-01-01', end: '2020-01-02' })
+      expect((await history({ start: '2020-01-01', limit: 1 })).snapshots[0]?.as_of).to.equal(start.replace('.000', ''))
+    })
+
+    it('refuses a start at or after the end and an invalid timestamp, and names the field', async () => {
+      expect(await refusal('getRegimeHistory', { start: '2025-09-02', end: '2025-09-02', limit: 1 })).to.be.instanceOf(
+        InvalidInput,
+      )
       expect(await refusal('getRegimeHistory', { start: '2025-09-02', end: '2025-09-01', limit: 1 })).to.be.instanceOf(
         InvalidInput,
       )

@@ -1,7 +1,17 @@
 /** What a process remembers of the snapshots is what the database would answer, at every moment and whoever writes. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type Call, type Handlers, InvalidInput, JsonReply, type Plugin, Reply, Unavailable } from 'tollgate/plugin'
+import {
+  type Call,
+  type Handlers,
+  InvalidInput,
+  JsonReply,
+  NotHeld,
+  type Plugin,
+  Reply,
+  ServiceError,
+  Unavailable,
+} from 'tollgate/plugin'
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 import { formatSeconds, requireEpochSeconds } from '../../../plugins/lib/time/timestamps.ts'
 import regime from '../../../plugins/regime/index.ts'
@@ -80,7 +90,7 @@ async function sent(answer: Promise<unknown>): Promise<string> {
     if (value instanceof JsonReply) return value.bytes.toString('utf8')
     return JSON.stringify(value instanceof Reply ? value.body : value)
   } catch (error) {
-    if (error instanceof Unavailable || error instanceof InvalidInput) return `${error.code}: ${error.message}`
+    if (error instanceof ServiceError) return `${error.code}: ${error.message} ${JSON.stringify(error.fields)}`
     throw error
   }
 }
@@ -123,7 +133,11 @@ function storedAnswer(stored: Snapshots, { operation, query, asOf }: Question): 
   )
 }
 
-const WAITING = new Unavailable('0% of the history is computed. Nothing was charged; ask again in a few seconds.', 10)
+const WAITING = new Unavailable(
+  '0% of the history is computed. Nothing was charged; ask again in a few seconds.',
+  10,
+  0,
+)
 
 const itemOf = (snapshot: Pick<Snapshot, 'as_of' | 'volatile' | 'confidence' | 'position_scalar'>) => ({
   as_of: formatSeconds(snapshot.as_of),
@@ -158,13 +172,14 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
   const limit = query.limit!
   const until = query.end === undefined ? at + 1 : requireEpochSeconds(query.end, 'end')
   const from = query.start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(query.start, 'start')
-  if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
+  if (from >= until) throw new InvalidInput('must be before end', ['query', 'start'])
   const missing = await stored.missing()
   const columns = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
   const found = await stored.between(columns, { from, to: until, asOf: at, limit: limit + 1 })
   const next = found[limit]?.as_of ?? null
   if (missing && from < missing.to && (next === null ? until : next + 1) > missing.from) throw WAITING
   const page = found.slice(0, limit)
+  if (page.length === 0) throw await nothingHeld(stored, from, until, at)
   return {
     symbol: SYMBOL,
     start: formatSeconds(from),
@@ -174,6 +189,23 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
     data_mode: 'sample',
     snapshots: page.map(itemOf),
   }
+}
+
+/** The refusal of a window without snapshots. */
+async function nothingHeld(stored: Snapshots, from: number, until: number, at: number): Promise<Error> {
+  const columns = ['as_of'] as const
+  const known = await stored.between(columns, { from: 0, to: Number.MAX_SAFE_INTEGER, asOf: at, limit: 1_000_000 })
+  const [first, last] = [known.at(0)?.as_of, known.at(-1)?.as_of]
+  if (first === undefined || last === undefined) return WAITING
+  if (from > last && from <= at)
+    return new Unavailable(`The newest snapshot is of ${formatSeconds(last)}: the bars are late. Nothing was charged.`)
+  const before = known.findLast(({ as_of }) => as_of < from)
+  const end = before ? before.as_of + 60 : Math.min(first + until - from, last + 60)
+  const held = `${formatSeconds(first)} to ${formatSeconds(last)}`
+  return new NotHeld(`There are no snapshots in this window. They reach from ${held}. Nothing was charged.`, {
+    start: new Date(Math.max(first, end - (until - from)) * 1000),
+    end: new Date(end * 1000),
+  })
 }
 
 /** Moments are often at the edge of an hour, within a hole, or near the newest snapshots. */

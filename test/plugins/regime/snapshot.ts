@@ -13,5 +13,9 @@ export function snapshotAt(time: number): Snapshot {
     since: 0,
     bars_used: 1,
     known_at: time,
+    origin: null,
+    computed_at: null,
+    venues: null,
+    spread_bps: null,
   }
 }

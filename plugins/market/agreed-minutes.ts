@@ -1,0 +1,143 @@
+/** Turns what venues answered for a stretch of minutes into the bars that are published, and the holes that stay. */
+import { agreeOnBar, type Agreement, type BarReport, type PriceBar } from '../lib/quant/agreeing-bars.ts'
+import { type BarSources, CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
+import type { QualityNote } from './bar-store.ts'
+import type { VenueName } from './venues/bar-venues.ts'
+
+/** What one venue answered for the minutes that open in [from, to), epoch seconds. */
+export interface VenueAnswer {
+  readonly venue: VenueName
+  readonly from: number
+  readonly to: number
+  readonly bars: Columns
+  /** Opens of rows that were set aside: the venue says something of these minutes, but nothing that counts. */
+  readonly rejected: ReadonlySet<number>
+}
+
+export interface MinuteRules {
+  /** Minutes to decide, those that open in [from, to), epoch seconds. */
+  readonly from: number
+  readonly to: number
+  /** Largest difference of two venues that agree (log ratio). */
+  readonly tolerance: number
+  /** The close before `from`; null if it is not known. */
+  readonly before: number | null
+  /** Epoch seconds. */
+  readonly now: number
+  /** The bit of each venue in the columns of sources. */
+  readonly bitOf: (venue: VenueName) => number
+  /** Venues that are still expected to answer. A minute waits for them until its deadline. */
+  readonly awaited?: readonly VenueName[]
+}
+
+export interface Hole {
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+}
+
+export interface AgreedMinutes {
+  readonly bars: Columns
+  readonly sources: BarSources
+  /** Minutes that two venues answered for without agreeing, and those between decided ones that fewer answered for. */
+  readonly holes: readonly Hole[]
+  /** Everything before this is decided, epoch seconds. */
+  readonly decidedTo: number
+  /** Minutes in which a venue traded at other prices than the others. */
+  readonly notes: readonly QualityNote[]
+}
+
+/** A minute is published this long after its close by the venues that have answered by then. */
+export const DEADLINE_SECONDS = 20
+/** This long after its close a minute that a venue does not list had no trade there. */
+const QUIET_AFTER_SECONDS = 90
+/** Venues that dissent are counted from this bit on. */
+export const DISSENT_SHIFT = 16
+
+/**
+ * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
+ * agreement is a hole; at the end of the stretch, one that fewer than two venues answered for stays undecided.
+ */
+export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRules): AgreedMinutes {
+  const cursors = answers.map((answer) => new AnswerCursor(answer, rules.now))
+  const decisions: { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[] = []
+  let { before } = rules
+  let decided = 0
+  for (let time = rules.from; time < rules.to; time += 60) {
+    const reports = cursors.flatMap((cursor) => cursor.report(time) ?? [])
+    const agreement = agreeOnBar(reports, { tolerance: rules.tolerance, before })
+    const isDue = rules.now >= time + 60 + DEADLINE_SECONDS
+    const isAwaited = rules.awaited?.some((venue) => !reports.some((report) => report.venue === venue)) ?? false
+    if (!isDue && (isAwaited || agreement.outcome !== 'agreed')) break
+    decisions.push({ time, agreement, reports })
+    if (agreement.outcome === 'agreed') before = agreement.bar.close
+    if (agreement.outcome !== 'too_few') decided = decisions.length
+  }
+  return collect(decisions.slice(0, decided), rules)
+}
+
+type Reports = readonly BarReport<VenueName>[]
+
+function collect(
+  decisions: readonly { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[],
+  { from, bitOf }: MinuteRules,
+): AgreedMinutes {
+  const out = createColumns(decisions.length + 1)
+  const [venues, spreads]: [number[], number[]] = [[], []]
+  const holes: Hole[] = []
+  const notes: QualityNote[] = []
+  for (const { time, agreement, reports } of decisions) {
+    if (agreement.outcome === 'agreed') {
+      const { open, high, low, close, volume } = agreement.bar
+      out.add(time, open, high, low, close, volume, agreement.isQuiet ? FILLED : CLOSED)
+      venues.push(maskOf(agreement.venues, bitOf) + maskOf(agreement.dissenting, bitOf) * 2 ** DISSENT_SHIFT)
+      spreads.push(agreement.spreadBps)
+    } else if (holes.at(-1)?.to === time) holes[holes.length - 1] = { from: holes.at(-1)!.from, to: time + 60 }
+    else holes.push({ from: time, to: time + 60 })
+    if (agreement.outcome !== 'too_few' && agreement.dissenting.length > 0)
+      notes.push({ t_open: time, kind: 'venue_difference', detail: closesOf(reports) })
+  }
+  const sources = { venues: Uint32Array.from(venues), spread_bps: Float32Array.from(spreads) }
+  const last = decisions.at(-1)
+  return { bars: out.end(), sources, holes, decidedTo: last ? last.time + 60 : from, notes }
+}
+
+function maskOf(venues: readonly VenueName[], bitOf: (venue: VenueName) => number): number {
+  return venues.reduce((mask, venue) => mask + 2 ** bitOf(venue), 0)
+}
+
+function closesOf(reports: Reports): string {
+  return reports.flatMap(({ venue, bar }) => (bar ? [`${venue} ${bar.close}`] : [])).join(', ')
+}
+
+/** Reads an answer minute by minute, in order of time. */
+class AnswerCursor {
+  readonly #answer: VenueAnswer
+  readonly #now: number
+  #next = 0
+  #last: number | null = null
+
+  constructor(answer: VenueAnswer, now: number) {
+    this.#answer = answer
+    this.#now = now
+  }
+
+  /** What the venue says of the minute; null if nothing. */
+  report(time: number): BarReport<VenueName> | null {
+    const { venue, from, to, bars, rejected } = this.#answer
+    while (this.#next < bars.count && bars.time[this.#next]! < time) {
+      this.#last = bars.close[this.#next]!
+      this.#next += 1
+    }
+    if (time < from || time >= to || rejected.has(time)) return null
+    const last = this.#last
+    if (this.#next < bars.count && bars.time[this.#next] === time) return { venue, bar: barAt(bars, this.#next), last }
+    const isListedLater = bars.count > 0 && bars.time[bars.count - 1]! > time
+    const isPast = bars.count > 0 && this.#now >= time + 60 + QUIET_AFTER_SECONDS
+    return isListedLater || isPast ? { venue, bar: null, last } : null
+  }
+}
+
+function barAt({ open, high, low, close, volume }: Columns, i: number): PriceBar {
+  return { open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
+}

@@ -1,0 +1,277 @@
+/** The regime of a market that is collected from scripted venues. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type OutputOf, Unavailable } from 'tollgate/plugin'
+import { expect } from 'chai'
+import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../../gateway/stores/database.ts'
+import market from '../../../plugins/market/index.ts'
+import regime from '../../../plugins/regime/index.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
+import { openCollectedMarket, START } from './collected-market.ts'
+
+const HOUR = 3600
+type Item = OutputOf<'getRegimeHistory'>['snapshots'][number]
+
+/** A collector and a classifier over scripted venues, on a clock that a test moves. */
+class Collection {
+  readonly kit: VenueKit
+  readonly db: OpenDatabase
+  host: PluginHost
+
+  private constructor(kit: VenueKit, db: OpenDatabase, host: PluginHost) {
+    this.kit = kit
+    this.db = db
+    this.host = host
+  }
+
+  static async open(kit: VenueKit, options: DatabaseOptions = { file: ':memory:' }): Promise<Collection> {
+    const db = openDatabase(options)
+    return new Collection(kit, db, await Collection.#host(kit, db))
+  }
+
+  static #host({ spotUrls, clock }: VenueKit, db: OpenDatabase): Promise<PluginHost> {
+    return openCollectedMarket({ urls: spotUrls, db, now: () => clock.now() })
+  }
+
+  /** Goes on with what is stored, as after a crash: nothing was told to stop. */
+  async restart(): Promise<void> {
+    this.host = await Collection.#host(this.kit, this.db)
+  }
+
+  async work(): Promise<void> {
+    await this.host.run('poll')
+    await this.host.run('backfill')
+    await this.host.run('classify')
+  }
+
+  /** Works every `step` seconds until some seconds have passed. */
+  async pass(seconds: number, step = 20): Promise<void> {
+    for (let passed = 0; passed < seconds; passed += step) {
+      this.kit.clock.advance(step)
+      await this.work()
+    }
+  }
+
+  history(query: object = {}): Promise<OutputOf<'getRegimeHistory'>> {
+    return this.host.call('getRegimeHistory', { limit: 10_000, ...query })
+  }
+
+  async close(): Promise<void> {
+    await this.host.stop()
+    await this.db.destroy()
+  }
+}
+
+/** What a buyer gets, but for how it came about. */
+const sold = ({ as_of, symbol, regime: label, confidence, position_scalar }: Item) =>
+  JSON.stringify({ as_of, symbol, regime: label, confidence, position_scalar })
+
+describe('the regime of collected bars', function () {
+  this.timeout(120_000)
+  let kit: VenueKit
+  let open: Collection[]
+  const collect = async (options?: DatabaseOptions): Promise<Collection> => {
+    const collection = await Collection.open(kit, options)
+    open.push(collection)
+    return collection
+  }
+  beforeEach(async () => {
+    kit = await openVenueKit({ start: START })
+    open = []
+  })
+  afterEach(async () => {
+    for (const collection of open) await collection.close()
+    await kit.close()
+  })
+
+  it('is the same, byte for byte, minute by minute and in one run over the stored bars', async () => {
+    const one = await collect()
+    await one.work()
+    await one.pass(600)
+    // Two against two: held, and agreed on a minute later.
+    const stop = ['coinbase', 'kraken'].map((venue) => kit.faults.start('price_factor', { venue }))
+    await one.pass(60)
+    for (const end of stop) end()
+    await one.pass(300)
+    // A spike at every venue is a bad print, which the next minute corrects.
+    const spiking = kit.faults.start('price_factor', { factor: 1.03 })
+    await one.pass(60)
+    spiking()
+    await one.pass(1200)
+    expect(await one.db('market_bars').where('state', 2).first('t_open')).not.to.equal(undefined)
+    const live = await one.history()
+    for (const table of ['regime_snapshots', 'regime_checkpoints', 'regime_series', 'regime_held'])
+      await one.db(table).delete()
+    await one.restart()
+    await one.host.run('classify')
+    const batch = await one.history()
+    expect(batch.snapshots.map(sold)).to.deep.equal(live.snapshots.map(sold))
+    expect(batch.count).to.be.above(1.9 * 1440)
+    expect(new Set(live.snapshots.map(({ origin }) => origin))).to.deep.equal(new Set(['backfill', 'live', 'catchup']))
+  })
+
+  it('has no hole after kill -9 and an outage of five hours in the middle of the back-fill', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'regime-'))
+    try {
+      const undisturbed = await collect()
+      const file = join(folder, 'data.sqlite')
+      await killAfter(9, file)
+      const disturbed = await collect({ file })
+      const windows = (status: string) => disturbed.db('market_windows').where('status', status).first('t_from')
+      expect(await windows('done')).not.to.equal(undefined)
+      expect(await windows('open')).not.to.equal(undefined)
+      await undisturbed.work()
+      await undisturbed.pass(5 * HOUR, 300)
+      const outage = kit.faults.start('unavailable')
+      await disturbed.work()
+      outage()
+      await disturbed.restart()
+      await disturbed.pass(600)
+      await undisturbed.work()
+      const [whole, after] = [await undisturbed.history(), await disturbed.history()]
+      expect(after.snapshots.map(sold)).to.deep.equal(whole.snapshots.map(sold))
+      const first = Date.parse(after.snapshots[0]!.as_of) / 1000
+      expect(after.snapshots.map(({ as_of }) => Date.parse(as_of) / 1000)).to.deep.equal(
+        Array.from({ length: after.count }, (_, minute) => first + minute * 60),
+      )
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  /** Back-fills in a process of its own, and kills it after so many requests. */
+  async function killAfter(requests: number, file: string): Promise<void> {
+    const script = join(import.meta.dirname, 'collecting-process.ts')
+    const child = spawn(process.execPath, ['--import', 'tsx/esm', script, file, JSON.stringify(kit.spotUrls)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let seen = 0
+    child.stdout.on('data', (data: Buffer) => {
+      seen += data.toString().split('\n').length - 1
+      if (seen >= requests) child.kill('SIGKILL')
+    })
+    const [, signal] = (await once(child, 'close')) as [number | null, string | null]
+    expect(signal).to.equal('SIGKILL')
+  }
+
+  it('is not moved by a venue at 1.05 times the price, and names it for the whole hour', async () => {
+    const honest = await collect()
+    await honest.work()
+    const from = Math.ceil(kit.clock.now() / 60_000) * 60
+    await honest.pass(HOUR + 180, 60)
+    const truth = new Map((await honest.history({ start: from })).snapshots.map((item) => [item.as_of, item]))
+    // The same hour again, seen with the liar.
+    await kit.close()
+    kit = await openVenueKit({ start: START })
+    const lied = await collect()
+    await lied.work()
+    const stop = kit.faults.start('price_factor', { venue: 'coinbase' })
+    await lied.pass(HOUR + 60, 60)
+    stop()
+    await lied.pass(120, 60)
+    const { snapshots } = await lied.history({ start: from, provenance: true })
+    const hour = snapshots.filter(({ as_of }) => Date.parse(as_of) / 1000 <= from + HOUR)
+    expect(hour.length).to.equal(61)
+    for (const item of hour) {
+      expect(item.disagreeing, item.as_of).to.deep.equal(['coinbase'])
+      expect(item.venues).to.have.members(['kraken', 'bitstamp', 'bitfinex'])
+      const other = truth.get(item.as_of)!
+      expect(item.regime).to.equal(other.regime)
+      expect(item.position_scalar).to.be.closeTo(other.position_scalar, 0.05)
+    }
+  })
+
+  it('goes on when a venue states nulls today', async () => {
+    const one = await collect()
+    await one.work()
+    kit.faults.start('null_rows', { venue: 'coinbase' })
+    await one.pass(300)
+    await one.restart()
+    await one.pass(120)
+    expect((await one.host.call('getRegimeCurrent')).data_age_seconds).to.be.below(120)
+  })
+
+  it('repeats its label while venues disagree, says so, is not sold after five minutes, and keeps what was sold', async () => {
+    const one = await collect()
+    await one.work()
+    await one.pass(300)
+    const before = await one.host.call('getRegimeCurrent')
+    expect(before).to.include({ origin: 'live', warm_up: true })
+    const stop = ['coinbase', 'kraken'].map((venue) => kit.faults.start('price_factor', { venue }))
+    await one.pass(120)
+    const heldAt = new Date(kit.clock.now())
+    const held = await one.host.call('getRegimeCurrent')
+    expect(held).to.include({ origin: 'held', regime: before.regime, position_scalar: before.position_scalar })
+    expect(held.venues).to.deep.equal([])
+    expect(held.data_age_seconds).to.be.within(100, 200)
+    expect(held.as_of > before.as_of).to.equal(true)
+    expect((await one.history({ start: held.as_of })).snapshots[0]).to.include({ origin: 'held' })
+    // The fault ends before the minutes are given up.
+    for (const end of stop) end()
+    await one.pass(300)
+    expect(await one.host.call('getRegimeCurrent')).to.include({ origin: 'live' })
+    const [now] = (await one.history({ start: held.as_of, limit: 1 })).snapshots
+    expect(now).to.include({ as_of: held.as_of, origin: 'catchup' })
+    const ever = await one.history({ start: held.as_of, origin: 'held', provenance: true })
+    expect(ever.snapshots[0]).to.include({ as_of: held.as_of, position_scalar: held.position_scalar })
+    expect(ever.snapshots[0]!.superseded_at).to.be.a('string')
+    const { data_age_seconds: _, ...then } = await one.host.call('getRegimeCurrent', {}, { asOf: heldAt })
+    const { data_age_seconds: __, ...sale } = held
+    expect(then).to.deep.equal(sale)
+    // For good: what is older than five minutes is not sold.
+    for (const venue of ['coinbase', 'kraken']) kit.faults.start('unavailable', { venue })
+    kit.faults.start('unavailable', { venue: 'bitstamp' })
+    await one.pass(420)
+    const refusal = await one.host.call('getRegimeCurrent').catch((error: unknown) => error)
+    expect(refusal).to.be.instanceOf(Unavailable)
+  })
+
+  it('grades what was computed live apart from what was not, and finds either in the history', async () => {
+    const one = await collect()
+    await one.work()
+    await one.pass(2 * HOUR, 60)
+    const whole = await one.history()
+    const [live, past] = [await one.history({ origin: 'live' }), await one.history({ origin: 'backfill' })]
+    expect([live.count + past.count, past.count > 1.9 * 1440]).to.deep.equal([whole.count, true])
+    expect([...past.snapshots, ...live.snapshots]).to.deep.equal(whole.snapshots)
+    const page = await one.history({ origin: 'live', start: live.snapshots[0]!.as_of, limit: 10 })
+    expect([page.count, page.next_start]).to.deep.equal([10, live.snapshots[10]!.as_of])
+    const facts = (await one.host.registrations[1]!.facts!()) as {
+      live_snapshots: number
+      graded: string
+      backfilled: { snapshots: number }
+    }
+    expect(facts.graded).to.equal('live')
+    expect([facts.live_snapshots, facts.backfilled.snapshots]).to.deep.equal([live.count, past.count])
+    const { tables } = await one.host.call('getRegimeMethod')
+    expect(tables!.at(-1)!.rows.map((row) => row.slice(0, 2))).to.deep.equal([
+      ['live', live.count],
+      ['later', past.count],
+    ])
+  })
+})
+
+describe('the regime of a sample', () => {
+  it('has no origin, and refuses to search for one', async () => {
+    const symbol = { symbol: 'BTC-USD', name: 'Bitcoin', aliases: [], session: '24x7', price: 98_000 }
+    const host = await openPluginHost(
+      [
+        {
+          plugin: market,
+          settings: { symbols: [{ ...symbol, volatility: 0.5, turnover: 2e9, tick: 0.01 }] },
+        },
+        { plugin: regime, settings: { symbol: 'BTC-USD', since: '2025-08-06T12:00:00Z' } },
+      ],
+      { now: () => new Date('2025-08-06T14:00:20Z') },
+    )
+    await host.run('classify')
+    expect(await host.call('getRegimeCurrent')).not.to.have.any.keys('origin', 'computed_at', 'venues', 'warm_up')
+    const refusal = await host.call('getRegimeHistory', { limit: 5, origin: 'live' }).catch((error: unknown) => error)
+    expect(String(refusal)).to.match(/recorded online only/)
+    await host.stop()
+  })
+})
