@@ -4,9 +4,12 @@ import { definePlugin, type Job, type Database, type Logger } from 'tollgate/plu
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { LOG_DAYS } from './answers/feed-health.ts'
 import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
+import { feedFreshness } from './answers/feed-freshness.ts'
 import { createHandlers } from './answers/operations.ts'
 import { createRecentFigures } from './answers/recent-figures.ts'
 import { createFetcher, type Fetcher } from './ingest/fetch.ts'
+import { historyJobs } from './ingest/history-loads.ts'
+import { createHostTurns } from './ingest/host-turns.ts'
 import { pollJobs } from './ingest/polling.ts'
 import { createWriter, type Writer } from './ingest/event-writer.ts'
 import { openReplay, type Replay } from './replay/replay-feed.ts'
@@ -36,6 +39,10 @@ const settings = {
             minimum: 1,
             description: 'Seconds between two polls instead of the default.',
           },
+          history: {
+            type: 'boolean',
+            description: 'False if the older items of the source are not to be fetched.',
+          },
         },
       },
     },
@@ -62,6 +69,7 @@ export default definePlugin({
     const writer: Writer = {
       write: (...args) => written.write(...args).finally(() => figures.expire()),
       add: (...args) => written.add(...args).finally(() => figures.expire()),
+      writeListing: (...args) => written.writeListing(...args).finally(() => figures.expire()),
     }
     const stopping = new AbortController()
     const jobs: Job[] = [{ name: 'prune', everySeconds: 86_400, run: () => prunePolls(db, now()) }]
@@ -82,7 +90,8 @@ export default definePlugin({
       jobs.push({ name: 'replay', everySeconds: 1, run: ({ signal }) => opened.step(signal) })
     } else {
       fetcher = createFetcher()
-      jobs.push(...pollJobs({ db, writer, fetcher, sources, log, now }))
+      const parts = { db, writer, fetcher, turns: createHostTurns(), sources, log, now }
+      jobs.push(...pollJobs(parts), ...historyJobs(parts))
     }
     return {
       handlers: createHandlers({
@@ -103,6 +112,17 @@ export default definePlugin({
         },
       }),
       jobs,
+      /**
+       * The feed is as fresh as its last successful poll: nothing may have happened since. A delayed caller sees an earlier
+       * moment, which was watched then or back-filled since.
+       */
+      async freshness(_, asOf) {
+        if (dataMode !== 'online') {
+          const isReady = (await figures.ofEvents(asOf.getTime())).newest !== null
+          return { newest: isReady ? asOf : null, sources: null, coverage: isReady ? 1 : 0 }
+        }
+        return feedFreshness(figures, sources, asOf, now())
+      },
       // These facts are free, so they are a day old: the time of the newest event is what the live feed sells.
       async facts() {
         const asOf = now() - DAY

@@ -27,7 +27,7 @@ export interface RangeLimits {
 
 /**
  * The time range of a query. `to` defaults to just after `asOf`, `from` to the usual length before `to`. Throws
- * InvalidInput if the range is reversed or too long.
+ * InvalidInput if the range is empty, reversed or too long.
  */
 export function timeRange(
   { from, to }: { readonly from?: string | number | undefined; readonly to?: string | number | undefined },
@@ -35,7 +35,7 @@ export function timeRange(
 ): TimeRange {
   const end = to === undefined ? asOf + 1 : requireEpochMilliseconds(to, 'to')
   const start = from === undefined ? Math.max(0, end - usual) : requireEpochMilliseconds(from, 'from')
-  if (start > end) throw new InvalidInput('is after to; swap them', ['query', 'from'])
+  if (start >= end) throw new InvalidInput('must be before to', ['query', 'from'])
   if (longest !== null && end - start > longest + 1)
     throw new InvalidInput(`is more than ${longest / HOUR} hours before to; ask in parts`, ['query', 'from'])
   return { from: start, to: end }

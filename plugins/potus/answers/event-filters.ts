@@ -13,6 +13,8 @@ export interface FilterQuery {
   readonly entity?: string
   readonly q?: string
   readonly min_relevance?: number
+  readonly unique?: boolean
+  readonly origin?: 'live' | 'backfill'
 }
 
 export interface Filter {
@@ -26,7 +28,7 @@ export interface Filter {
 
 /** Reads the filters of a query. Throws InvalidInput for a kind, topic or source that does not exist. */
 export function parseFilter(
-  { kinds, topics, source, entity, q, min_relevance: least = 0 }: FilterQuery,
+  { kinds, topics, source, entity, q, min_relevance: least = 0, unique = false, origin }: FilterQuery,
   sources: Iterable<string>,
 ): Filter {
   const wantedKinds = listOf('kinds', kinds, KINDS)
@@ -35,10 +37,17 @@ export function parseFilter(
   const words = (q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const [only] = wantedTopics.length === 1 ? wantedTopics : []
   return {
-    isOpen: wantedKinds.length + words.length === 0 && wantedTopics.length < 2 && least === 0,
+    isOpen:
+      wantedKinds.length + words.length === 0 &&
+      wantedTopics.length < 2 &&
+      least === 0 &&
+      !unique &&
+      origin === undefined,
     term: entity ?? (only === undefined ? undefined : `topic:${only}`),
     source,
-    matches({ row, topics: own, entities, relevance }) {
+    matches({ row, leads, topics: own, entities, relevance }) {
+      if (unique && !leads) return false
+      if (origin !== undefined && row.ingest !== origin) return false
       if (wantedKinds.length > 0 && !wantedKinds.some((kind) => row.kind === kind || row.kind.startsWith(`${kind}.`)))
         return false
       if (wantedTopics.length > 0 && !wantedTopics.some((topic) => own.includes(topic))) return false

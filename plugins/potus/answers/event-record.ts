@@ -90,6 +90,7 @@ export function eventRecord(
     first_seen_at: formatMilliseconds(row.first_seen_at),
     available_at: formatMilliseconds(row.available_at),
     latency_ms: row.latency_ms,
+    origin: row.ingest,
     relevance,
     topics,
     entities,

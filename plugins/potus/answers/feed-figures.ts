@@ -2,6 +2,7 @@
 import type { Database } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { EventReader } from '../store/event-reader.ts'
+import { type HistoryRow, readHistories } from '../store/histories.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import { readSourceFigures, type SourceFigures } from './feed-health.ts'
 
@@ -48,6 +49,8 @@ export interface FeedFigures {
   /** The figures of each source, in order. As long as all of them are the same, so may the array be. */
   ofSources(sources: readonly Source[], asOf: number): Promise<readonly SourceFigures[]>
   ofEvents(asOf: number): Promise<EventFigures>
+  /** How far the older items of the sources have been fetched by now. */
+  ofHistories(): Promise<readonly HistoryRow[]>
   /** The value of `compute`, which may be one that was computed before if nothing that it is made of has changed since. */
   remember<Value>(derived: Derived, compute: () => Promise<Value>): Promise<Value>
 }
@@ -76,6 +79,7 @@ export function createStoredFigures(db: Database, reader: EventReader): FeedFigu
         lastSeq: await reader.lastSeq(asOf),
       }
     },
+    ofHistories: () => readHistories(db),
     remember: (_, compute) => compute(),
   }
 }

@@ -195,7 +195,7 @@ export async function newestOf(db: Database, source: string, asOf: number): Prom
  *
  * @example quantile([1000, 2000, 3000, 4000], 0.5) // 2
  */
-function quantile(sorted: readonly number[], share: number): number | null {
+export function quantile(sorted: readonly number[], share: number): number | null {
   if (sorted.length === 0) return null
   const rank = Math.max(1, Math.ceil(share * sorted.length))
   return Math.round((sorted[rank - 1] as number) / 100) / 10

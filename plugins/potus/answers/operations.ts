@@ -1,5 +1,5 @@
 /** Handlers of the feed's operations. Each answers with what was known at `asOf` and nothing newer. */
-import { type Call, type Database, type Handlers, Reply } from 'tollgate/plugin'
+import { type Call, type Database, type Handlers, NotHeld, Reply } from 'tollgate/plugin'
 import type {
   PotusArchiveQuery,
   PotusEntitiesQuery,
@@ -13,7 +13,9 @@ import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/gazetteer.ts'
 import { LEXICON_VERSION, TOPICS } from '../entities/topics.ts'
 import { feedMethod } from '../potus-methodology.ts'
 import { KINDS, SOURCES_VERSION } from '../sources/source.ts'
-import { DAY, formatOrNull, timeRange } from '../time-range.ts'
+import type { EventReader } from '../store/event-reader.ts'
+import type { HistoryRow } from '../store/histories.ts'
+import { DAY, formatOrNull, type TimeRange, timeRange } from '../time-range.ts'
 import { envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { countEntities } from './entity-counts.ts'
 import { filterHash, readCursor, writeCursor } from './event-cursor.ts'
@@ -32,6 +34,7 @@ import {
 import type { SourceFigures } from './feed-health.ts'
 import { HealthRows, type RowsText } from './health-rows.ts'
 import { createLiveHandler } from './live-feed.ts'
+import { servingLatencies } from './serving-latencies.ts'
 
 /** The handlers of the product, by the operation ids of the catalog. */
 export function createHandlers(parts: FeedParts): Handlers<'potus'> {
@@ -56,11 +59,16 @@ async function productIndex(parts: FeedParts, call: Call) {
   const operations = [...call.catalog.operations.values()].filter(
     (operation) => operation.product === product && !operation.internal && operation.price !== null,
   )
-  const { events, newest, byKind } = await figures.remember({ name: 'index', asOf, reach: MONTH + 1 }, async () => ({
-    events: await reader.countAll(asOf),
-    newest: await reader.newest(asOf),
-    byKind: await countByKind(db, asOf),
-  }))
+  const { events, backfilled, newest, byKind, latencies } = await figures.remember(
+    { name: 'index', asOf, reach: MONTH + 1 },
+    async () => ({
+      events: await reader.countAll(asOf),
+      backfilled: await countBackfilled(db, asOf),
+      newest: await reader.newest(asOf),
+      byKind: await countByKind(db, asOf),
+      latencies: await servingLatencies(db, sources, asOf),
+    }),
+  )
   return {
     ...envelope(parts, call),
     routes: operations.map(({ displayRoute, summary, priceText, maxFreshnessSeconds }) => ({
@@ -83,16 +91,43 @@ async function productIndex(parts: FeedParts, call: Call) {
     gazetteer_sources: [...GAZETTEER_SOURCES],
     counts: {
       events,
+      backfilled,
       events_30d: byKind.reduce((sum, { n }) => sum + n, 0),
       by_kind_30d: Object.fromEntries(
         byKind.map(({ kind, n }) => [kind, n] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
     },
     newest_available_at: formatOrNull(newest),
+    latencies,
+    histories: (await figures.ofHistories()).map(historyShown),
+  }
+}
+
+function historyShown(row: HistoryRow) {
+  return {
+    source: row.source,
+    state: row.state,
+    stored: row.fresh,
+    oldest: formatOrNull(row.oldest),
+    share: row.share === null ? null : Math.round(row.share * 1000) / 1000,
+    pages: row.pages,
+    started_at: formatMilliseconds(row.started_at),
+    updated_at: formatMilliseconds(row.updated_at),
+    finished_at: formatOrNull(row.finished_at),
+    error: row.detail,
   }
 }
 
 const MONTH = 30 * DAY
+
+async function countBackfilled(db: Database, asOf: number): Promise<number> {
+  const row = (await db('potus_events')
+    .where({ ingest: 'backfill' })
+    .where('available_at', '<=', asOf)
+    .count('* as n')
+    .first()) as { n: number }
+  return row.n
+}
 
 /** Events of the last 30 days by kind. */
 async function countByKind(db: Database, asOf: number): Promise<readonly { kind: string; n: number }[]> {
@@ -143,12 +178,38 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
   )
   const scan = { asOf, order, from: range.from, to: range.to, after } as const
   const page = await readPage(reader, context, filter, scan, limit, call.signal)
+  if (
+    page.events.length === 0 &&
+    after === null &&
+    filter.isOpen &&
+    filter.term === undefined &&
+    filter.source === undefined
+  )
+    throw await nothingHeld(reader, range, asOf)
   return {
     ...envelope(parts, call),
     count: page.events.length,
     items: page.events.map((event) => eventRecord(event, context)),
     next_cursor: page.next === null ? null : writeCursor(order, page.next, hash),
   }
+}
+
+/** Why a range of the archive holds nothing: it begins with the first event and ends a day ago. */
+async function nothingHeld(reader: EventReader, { from, to }: TimeRange, asOf: number): Promise<Error> {
+  const end = async (order: 'asc' | 'desc'): Promise<number | null> => {
+    const [row] = await reader.scan({ asOf, order, from: 0, to: asOf + 1, after: null, limit: 1 })
+    return row?.available_at ?? null
+  }
+  const [first, last] = [await end('asc'), await end('desc')]
+  if (first === null || last === null)
+    return new NotHeld(
+      'The archive is empty so far. GET /v1/potus shows what is being loaded. Nothing was charged.',
+      null,
+    )
+  const held = `it holds events from ${formatMilliseconds(first)} to ${formatMilliseconds(last)}`
+  const range = `from ${formatMilliseconds(from)} to ${formatMilliseconds(to)}`
+  const nearest = { start: new Date(first), end: new Date(last + 1) }
+  return new NotHeld(`The archive has nothing ${range}; ${held}. Nothing was charged.`, nearest)
 }
 
 /** One event, with minute bars around it if the catalog has bars. */

@@ -9,6 +9,7 @@ import { ChangeCheck } from '../../lib/change-check.ts'
 import { type Counters, readCounters } from '../store/change-counters.ts'
 import type { Source } from '../sources/source.ts'
 import type { EventReader } from '../store/event-reader.ts'
+import { type HistoryRow, readHistories } from '../store/histories.ts'
 import { type Held, HeldValues, overlapOf, type Span } from '../store/held-values.ts'
 import { countUntil, SortedTimes } from '../store/sorted-times.ts'
 import type { Outcome } from '../store/tables.ts'
@@ -112,6 +113,11 @@ class MemoryFigures implements RecentFigures {
   async ofEvents(asOf: number): Promise<EventFigures> {
     const recent = await this.#at(asOf)
     return recent ? recent.ofEvents(asOf) : this.#stored.ofEvents(asOf)
+  }
+
+  async ofHistories(): Promise<readonly HistoryRow[]> {
+    await this.#check.run()
+    return this.#recent?.histories ?? this.#stored.ofHistories()
   }
 
   async remember<Value>(derived: Derived, compute: () => Promise<Value>): Promise<Value> {
@@ -223,6 +229,7 @@ class RecentRows {
   /** The earliest moment that can be answered. */
   readonly from: number
   counters: Counters
+  histories: readonly HistoryRow[] = []
   /** Ids of the newest rows. */
   lastVersion = 0
   #lastPoll = 0
@@ -243,6 +250,7 @@ class RecentRows {
   async load({ db, reader, sources }: RecentFiguresOptions): Promise<void> {
     // Figures of the last 24 hours reach back this far.
     const before = this.from - DAY
+    this.histories = await readHistories(db)
     this.#lastPoll = await lastPollId(db)
     this.lastVersion = await lastVersionId(db)
     for (const source of sources) await this.#loadEarlier(db, source, before)
@@ -275,10 +283,11 @@ class RecentRows {
 
   /** Adds what was written since. Ids rise in the order in which rows become visible. */
   async update(db: Database, counters: Counters): Promise<void> {
-    const polls =
-      counters.polls === this.counters.polls && counters.turn === this.counters.turn
-        ? []
-        : await db<PollEntry>('potus_polls').where('id', '>', this.#lastPoll).orderBy('id').select(POLL)
+    const isPolled = counters.polls !== this.counters.polls || counters.turn !== this.counters.turn
+    if (isPolled) this.histories = await readHistories(db)
+    const polls = !isPolled
+      ? []
+      : await db<PollEntry>('potus_polls').where('id', '>', this.#lastPoll).orderBy('id').select(POLL)
     const versions = (
       counters.turn === this.counters.turn
         ? []

@@ -26,7 +26,7 @@ export interface Candidate {
 }
 
 /** Texts further apart than this are not compared. */
-const SIMILAR_MS = 7 * 86_400_000
+export const SIMILAR_MS = 7 * 86_400_000
 /** How long a record can be joined: the Federal Register may publish a document weeks after it was signed. */
 export const REMEMBERED_MS = 30 * 86_400_000
 const SIGNED_MS = 3 * 86_400_000
@@ -112,9 +112,10 @@ export function candidateOf(
   }
 }
 
-/** The earliest record that is the same news, or null. `among` is in order of appearance. */
-export function findDuplicate(one: Candidate, among: readonly Candidate[]): Candidate | null {
-  return among.find((other) => one.at - other.at <= REMEMBERED_MS && isSame(one, other)) ?? null
+/** The first record that is the same news, or null. `among` is in order of appearance, or around the time of an older item. */
+export function findDuplicate(one: Candidate, among: Iterable<Candidate>): Candidate | null {
+  for (const other of among) if (Math.abs(one.at - other.at) <= REMEMBERED_MS && isSame(one, other)) return other
+  return null
 }
 
 function isSame(one: Candidate, other: Candidate): boolean {
@@ -122,7 +123,7 @@ function isSame(one: Candidate, other: Candidate): boolean {
   if (isOnePost(one, other)) return true
   if (one.signedOn !== null && other.signedOn !== null && one.publisher !== other.publisher)
     return one.title !== '' && one.title === other.title && timeBetween(one.signedOn, other.signedOn) <= SIGNED_MS
-  if (one.at - other.at > SIMILAR_MS) return false
+  if (Math.abs(one.at - other.at) > SIMILAR_MS) return false
   const [a, b] = [one.shingles, other.shingles]
   if (Math.min(a.size, b.size) < SIMILAR * Math.max(a.size, b.size)) return false
   return jaccard(a, b) >= SIMILAR

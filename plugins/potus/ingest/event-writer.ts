@@ -5,29 +5,22 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Database } from 'tollgate/plugin'
-import { FeedError, type Item, type Source } from '../sources/source.ts'
+import { FeedError, type Item } from '../sources/source.ts'
 import { withoutNoise } from '../sources/feed-body.ts'
 import { parseBody, type ParsedBody } from '../sources/parsers.ts'
 import { insertPolls } from '../store/change-counters.ts'
-import type { Outcome, PollRow } from '../store/tables.ts'
-import { confirmPending } from './revisions.ts'
-import { createWriterState, FULL_RANGE, type SequenceRange, type WriterState } from './writer-state.ts'
+import { writeListing } from './listings.ts'
 import { storeItems, type Timing, type WriteResult } from './new-events.ts'
-
-/** One request to a source, and what came back. */
-export interface Poll {
-  readonly source: Source
-  /** When the bytes had arrived. */
-  readonly at: number
-  readonly url: string
-  /** Null if there was no answer. */
-  readonly status: number | null
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | null
-  /** Why there is no body. */
-  readonly failure?: string
-}
+import {
+  type FeedRow,
+  type Poll,
+  pollRow,
+  storeValidators,
+  writeFailure,
+  type WriterParts,
+  writeUnchanged,
+} from './poll-records.ts'
+import { createWriterState, FULL_RANGE, type SequenceRange } from './writer-state.ts'
 
 export interface WriteOptions {
   readonly timing?: Partial<Timing>
@@ -43,12 +36,13 @@ export interface WriteOptions {
 export interface Writer {
   /** Stores a poll and the events that are new in it. Polls of all sources are written one after another. */
   write(poll: Poll, options?: WriteOptions): Promise<WriteResult>
-  /** Stores items that were recorded one by one, without a poll. */
+  /** Stores the poll of a source whose list is streamed. The body is gzip. Other polls are written between its parts. */
+  writeListing(poll: Poll): Promise<WriteResult>
+  /** Stores items that come without the whole list of their source: recorded one by one, or older ones. */
   add(poll: Poll, items: readonly Item[], options?: WriteOptions): Promise<WriteResult>
 }
 
 const doNothing = async (): Promise<void> => {}
-const NO_CHANGES = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
 
 /** Creates a writer. Items that are dated later than `now` wait until their time comes. */
 export function createWriter(db: Database, now: () => number, publisherOf: (source: string) => string): Writer {
@@ -56,7 +50,7 @@ export function createWriter(db: Database, now: () => number, publisherOf: (sour
   let last: Promise<unknown> = Promise.resolve()
 
   /** Runs writes one after another. After a failure the writer's state may be wrong, so it is read again. */
-  function queue(write: () => Promise<WriteResult>): Promise<WriteResult> {
+  function queue<Result>(write: () => Promise<Result>): Promise<Result> {
     const run = last.then(write).catch((error: unknown) => {
       store.state.reset()
       throw error
@@ -67,14 +61,9 @@ export function createWriter(db: Database, now: () => number, publisherOf: (sour
 
   return {
     write: (poll, options = {}) => queue(() => writePoll(store, poll, options)),
+    writeListing: (poll) => writeListing({ ...store, queue, writePoll: () => writePoll(store, poll, {}) }, poll),
     add: (poll, items, options = {}) => queue(() => addItems(store, poll, items, options)),
   }
-}
-
-interface WriterParts {
-  readonly db: Database
-  readonly now: () => number
-  readonly state: WriterState
 }
 
 async function writePoll(
@@ -125,40 +114,9 @@ async function writePoll(
   })
 }
 
-/** Stores a poll that repeats the last body. It confirms stubs and absences that wait for confirmation. */
-async function writeUnchanged(
-  { db, state }: WriterParts,
-  poll: Poll,
-  row: PollOutcome,
-  { range, now, inTransaction }: Required<Pick<WriteOptions, 'range' | 'inTransaction'>> & { readonly now: number },
-): Promise<WriteResult> {
-  const confirmed = await db.transaction(async (tx) => {
-    await state.lockForWriting(tx)
-    await inTransaction(tx)
-    await insertPolls(tx, [pollRow(poll, row)])
-    if (row.sha256) await storeValidators(tx, poll, row.sha256)
-    return confirmPending(tx, poll.source, { poll, now, state, range })
-  })
-  return { ...NO_CHANGES, outcome: row.outcome, ...confirmed }
-}
-
-/** Stores a poll that failed or was quarantined. */
-async function writeFailure(
-  db: Database,
-  poll: Poll,
-  row: PollOutcome,
-  inTransaction: (tx: Database) => Promise<void>,
-): Promise<WriteResult> {
-  await db.transaction(async (tx) => {
-    await insertPolls(tx, [pollRow(poll, row)])
-    await inTransaction(tx)
-  })
-  return { ...NO_CHANGES, outcome: row.outcome }
-}
-
 async function addItems(
   { db, state }: WriterParts,
-  { source, at, url }: Poll,
+  { source, at, url, body }: Poll,
   items: readonly Item[],
   { timing = {}, range = FULL_RANGE, shift = 0, round = 0, inTransaction = doNothing }: WriteOptions,
 ): Promise<WriteResult> {
@@ -166,9 +124,14 @@ async function addItems(
   const options = {
     source,
     items: items.map((item) => shiftItem(item, shift, round)),
-    isWhole: true,
+    isWhole: false,
     timing: { now, ingest: 'live', measured: true, ...timing } as const,
-    raw: { sha256: '', at: now, url, parser: source.parser },
+    raw: {
+      sha256: body === null ? '' : createHash('sha256').update(body).digest('hex'),
+      at: now,
+      url,
+      parser: source.parser,
+    },
     state,
     range,
   }
@@ -191,28 +154,4 @@ function shiftItem(item: Item, shift = 0, round = 0): Item {
     occurredAt: occurredAt === null ? null : occurredAt + shift,
     signedOn: signedOn === null ? null : new Date(Date.parse(signedOn) + shift).toISOString().slice(0, 10),
   }
-}
-
-interface FeedRow {
-  readonly sha256: string | null
-  readonly parser: string | null
-}
-
-type PollOutcome = Partial<PollRow> & { readonly outcome: Outcome }
-
-function pollRow(poll: Poll, row: PollOutcome): PollRow {
-  const headers = Object.keys(poll.headers).length > 0 ? JSON.stringify(poll.headers) : null
-  const { at, url, status } = poll
-  const plain = { detail: null, sha256: null, items: 0, fresh: 0, body: null }
-  return { source: poll.source.id, at, url, status, headers, parser: poll.source.parser, ...plain, ...row }
-}
-
-/** Stores the validators only if every item was stored. Otherwise the next poll must get the whole body again. */
-async function storeValidators(tx: Database, { source, headers }: Poll, sha256: string | null): Promise<void> {
-  const validators =
-    sha256 === null
-      ? { etag: null, last_modified: null }
-      : { etag: headers['etag'] ?? null, last_modified: headers['last-modified'] ?? null }
-  const row = { source: source.id, ...validators, sha256, parser: source.parser }
-  await tx('potus_feeds').insert(row).onConflict('source').merge()
 }

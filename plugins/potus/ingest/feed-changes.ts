@@ -34,8 +34,8 @@ export interface FeedChanges {
   readonly repeated: readonly KnownVersion[]
   /** Retracted events that are in the feed again. */
   readonly returned: readonly KnownVersion[]
-  /** Events newer than the feed's oldest item that are not in the feed. */
-  readonly missing: readonly number[]
+  /** Events newer than the feed's oldest item that are not in the feed; null if the feed was not read as a whole. */
+  readonly missing: readonly number[] | null
   readonly counts: readonly { readonly seq: number; readonly counts: Counts }[]
 }
 
@@ -100,7 +100,7 @@ export async function compareWithStore(
     else if (isStub(current.text, item.text)) change.held.push({ current, item, hash })
     else change.revised.push({ current, item, hash })
   }
-  const missing = source.retracts && options.complete ? await findMissing(db, source, items, options) : []
+  const missing = source.retracts && options.complete ? await findMissing(db, source, items, options) : null
   return { ...change, missing }
 }
 

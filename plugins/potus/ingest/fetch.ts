@@ -1,4 +1,9 @@
-/** One conditional request to a source, limited in time and size. Follows redirects on the same host only. */
+/**
+ * One conditional request to a source, compressed if the source can, and limited in time and size. Follows redirects on the
+ * same host only.
+ */
+import { pipeline, type Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createGzip, createInflate } from 'node:zlib'
 import { Agent, request } from 'undici'
 import type { Source } from '../sources/source.ts'
 
@@ -12,7 +17,7 @@ export interface Fetched {
   /** Null if there was no answer. */
   readonly status: number | null
   readonly headers: Readonly<Record<string, string>>
-  /** Only for a status of 200. */
+  /** Only for a status of 200. For a source whose listing is streamed, the body as gzip. */
   readonly body: Buffer | null
   /** Why there is no body. */
   readonly failure?: string
@@ -21,6 +26,8 @@ export interface Fetched {
 const USER_AGENT = 'tollgate/0.1'
 const HEADERS_MS = 5_000
 const BODY_MS = 15_000
+/** A long list may take so long as a whole. */
+const LISTING_MS = 180_000
 const MAX_REDIRECTS = 3
 /** Response headers that are stored with the poll. */
 const KEPT = ['etag', 'last-modified', 'content-type', 'date', 'age', 'retry-after']
@@ -38,10 +45,14 @@ export function createFetcher(): Fetcher {
     async fetch(source, validators, at, signal) {
       const url = new URL(source.url)
       if (source.cacheBuster !== null) url.searchParams.set(source.cacheBuster, String(at))
-      const within = AbortSignal.any([signal, AbortSignal.timeout(HEADERS_MS + BODY_MS)])
+      const within = AbortSignal.any([
+        signal,
+        AbortSignal.timeout(HEADERS_MS + (source.streamed ? LISTING_MS : BODY_MS)),
+      ])
       const headers = requestHeaders(source, validators)
       try {
-        return await ask(url.href, { agent, headers, maxBytes: source.maxBytes, signal: within }, MAX_REDIRECTS)
+        const parts = { agent, headers, maxBytes: source.maxBytes, signal: within, packed: source.streamed }
+        return await ask(url.href, parts, MAX_REDIRECTS)
       } catch (error) {
         signal.throwIfAborted()
         const { code, message, name } = error as Error & { code?: string }
@@ -60,6 +71,7 @@ function requestHeaders(source: Source, { etag, lastModified }: Validators): Rec
       source.format === 'json'
         ? 'application/json'
         : 'application/rss+xml, application/atom+xml, application/xml, text/xml',
+    'accept-encoding': 'gzip',
     ...(source.noCache ? { 'cache-control': 'no-cache' } : {}),
     ...(etag === null ? {} : { 'if-none-match': etag }),
     ...(lastModified === null ? {} : { 'if-modified-since': lastModified }),
@@ -71,11 +83,21 @@ interface RequestParts {
   readonly headers: Readonly<Record<string, string>>
   readonly maxBytes: number
   readonly signal: AbortSignal
+  /** Returns the body as gzip, whatever its encoding was. */
+  readonly packed: boolean
+}
+
+/** Decoders by content encoding. Sources may send one that was not asked for. */
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
 }
 
 /** Sends the request and follows up to `redirects` redirects on the same host. */
 async function ask(url: string, parts: RequestParts, redirects: number): Promise<Fetched> {
-  const { agent, signal, maxBytes } = parts
+  const { agent, signal, maxBytes, packed } = parts
   const { statusCode, headers, body } = await request(url, { dispatcher: agent, signal, headers: { ...parts.headers } })
   const kept = Object.fromEntries(
     KEPT.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
@@ -94,15 +116,37 @@ async function ask(url: string, parts: RequestParts, redirects: number): Promise
     await body.dump()
     return statusCode === 304 ? answer : { ...answer, failure: `The source answered ${statusCode}.` }
   }
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) {
-      body.destroy()
-      return { ...answer, failure: `The body is longer than ${maxBytes} bytes.` }
-    }
-    chunks.push(chunk)
+  const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
+  const decoder = DECODERS[encoding]
+  if (!decoder && encoding !== 'identity') {
+    await body.dump()
+    return { ...answer, failure: `The source sent the encoding ${encoding}, which cannot be read.` }
   }
-  return { ...answer, body: Buffer.concat(chunks) }
+  const decoded = decoder ? pipeline(body, decoder(), ignore) : body
+  try {
+    const within = limited(decoded as AsyncIterable<Buffer>, maxBytes)
+    const chunks: Buffer[] = []
+    for await (const chunk of packed ? pipeline(within, createGzip({ level: 1 }), ignore) : within)
+      chunks.push(chunk as Buffer)
+    return { ...answer, body: Buffer.concat(chunks) }
+  } catch (error) {
+    body.destroy()
+    if (error instanceof TooLong) return { ...answer, failure: `The body is longer than ${maxBytes} bytes.` }
+    throw error
+  }
 }
+
+class TooLong extends Error {}
+
+/** Passes the bytes on. Throws TooLong once there are more than `maxBytes`, decoded. */
+async function* limited(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > maxBytes) throw new TooLong()
+    yield chunk
+  }
+}
+
+/** Errors of a pipeline reach whoever reads its end. */
+const ignore = (): void => {}

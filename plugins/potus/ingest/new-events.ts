@@ -25,6 +25,8 @@ export interface Timing {
   readonly ingest: 'live' | 'backfill'
   /** False if a recording does not say when an item was first fetched. Such an item has no latency. */
   readonly measured: boolean
+  /** True for items of long ago, which are compared with what was published around them. */
+  readonly isPast?: boolean
 }
 
 export interface WriteResult {
@@ -132,7 +134,8 @@ async function insertEvents(
   const versions: VersionRow[] = []
   const mentions: MentionRow[] = []
   const engagement: object[] = []
-  const recent = await state.recent(db, range, timing.now)
+  const past = timing.isPast ? await state.nearby(db, range, items) : null
+  const others = past ?? (await state.recent(db, range, timing.now))
   let seq = await state.lastSeq(db, range)
   let appeared = await state.lastAppearance(db, range)
   let joined = 0
@@ -144,10 +147,10 @@ async function insertEvents(
     if (timing.ingest === 'live') appeared = availableAt
     const id = eventId(source.id, item.key)
     const own = candidateOf(item, source, availableAt, seq, `clu_${id.slice(4, 14)}`)
-    const duplicate = findDuplicate(own, recent)
+    const duplicate = findDuplicate(own, others)
     if (duplicate) joined += 1
     const cluster = duplicate?.cluster ?? own.cluster
-    state.add({ ...own, cluster })
+    ;(past ?? state).add({ ...own, cluster })
     const isTimed = timing.ingest === 'live' && timing.measured && item.precision !== 'day'
     events.push({
       seq,

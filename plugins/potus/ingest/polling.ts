@@ -2,17 +2,18 @@
  * Polls the sources: one request per host at a time, with growing pauses after failures and a long pause after five in a
  * row. The schedule polls more often around the times at which a source publishes, and less often at night.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Cron } from 'croner'
 import type { Job, Database, Logger } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetcher, Validators } from './fetch.ts'
+import type { HostTurns } from './host-turns.ts'
 
 export interface PollerParts {
   readonly db: Database
-  readonly writer: Pick<Writer, 'write'>
+  readonly writer: Pick<Writer, 'write' | 'writeListing'>
   readonly fetcher: Fetcher
+  readonly turns: HostTurns
   readonly sources: readonly Source[]
   readonly log: Logger
   readonly now: () => number
@@ -25,32 +26,14 @@ interface SourceState {
   notBefore: number
 }
 
-/** Pause between two requests to one host. */
-const HOST_PAUSE_MS = 1_000
 /** After this many failures in a row a source pauses for at least LONG_PAUSE_MS. */
 const MAX_FAILURES = 5
 const LONG_PAUSE_MS = 15 * 60_000
 const MAX_PAUSE_MS = 3_600_000
 
 /** One job per enabled source, so that none waits for another. */
-export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts): Job[] {
-  const hosts = new Map<string, Promise<unknown>>()
+export function pollJobs({ db, writer, fetcher, turns, sources, log, now }: PollerParts): Job[] {
   const states = new Map<string, SourceState>()
-
-  /** Runs one second after the last request to the host has ended. */
-  function afterLastRequest<Result>(host: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    const before = hosts.get(host)
-    const run = (async () => {
-      if (before) {
-        await before.catch(() => {})
-        await sleep(HOST_PAUSE_MS, undefined, { signal })
-      }
-      return work()
-    })()
-    hosts.set(host, run)
-    void run.catch(() => {}).finally(() => hosts.get(host) === run && hosts.delete(host))
-    return run
-  }
 
   async function validatorsOf(source: Source): Promise<Validators> {
     const row = (await db('potus_feeds').where({ source: source.id }).first()) as
@@ -62,24 +45,24 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
   async function poll(source: Source, signal: AbortSignal): Promise<void> {
     const state = states.get(source.id) ?? { failures: 0, notBefore: 0 }
     states.set(source.id, state)
-    if (now() < state.notBefore) return
-    await afterLastRequest(new URL(source.url).host, signal, async () => {
-      const begun = now()
-      const fetched = await fetcher.fetch(source, await validatorsOf(source), begun, signal)
-      const at = now()
-      const written = await writer.write({ source, at, ...fetched })
-      const isGood = written.outcome !== 'failed' && written.outcome !== 'quarantined'
-      state.failures = isGood ? 0 : state.failures + 1
-      state.notBefore = isGood
-        ? begun + pollSecondsAt(source, at) * 1000 - TOLERANCE_MS
-        : at + pauseAfterFailure(source, state.failures, fetched.headers, at)
-      if (!isGood)
-        log.warn(
-          { source: source.id, failures: state.failures, detail: fetched.failure },
-          'the poll of a source failed',
-        )
-      if (written.fresh > 0) log.info({ source: source.id, fresh: written.fresh }, 'stored new items')
-    })
+    // The next poll is due by the time at which this one was. If its wait for the host counted, a source that shares one
+    // would miss every second run of its job.
+    const due = now()
+    if (due < state.notBefore) return
+    const fetched = await turns.take(source.url, signal, async () =>
+      fetcher.fetch(source, await validatorsOf(source), now(), signal),
+    )
+    const at = now()
+    const poll = { source, at, ...fetched }
+    const written = await (source.streamed ? writer.writeListing(poll) : writer.write(poll))
+    const isGood = written.outcome !== 'failed' && written.outcome !== 'quarantined'
+    state.failures = isGood ? 0 : state.failures + 1
+    state.notBefore = isGood
+      ? due + pollSecondsAt(source, at) * 1000 - TOLERANCE_MS
+      : at + pauseAfterFailure(source, state.failures, fetched.headers, at)
+    if (!isGood)
+      log.warn({ source: source.id, failures: state.failures, detail: fetched.failure }, 'the poll of a source failed')
+    if (written.fresh > 0) log.info({ source: source.id, fresh: written.fresh }, 'stored new items')
   }
 
   return sources

@@ -47,7 +47,7 @@ export async function applyChanges(db: Database, application: ChangeContext): Pr
     await restate(db, application, current.seq, current.revision > 1 ? 'corrected' : 'active')
   const settled = [...change.revised.map(({ current }) => current), ...change.repeated].map(({ seq }) => seq)
   if (settled.length > 0) await db('potus_held').whereIn('seq', settled).delete()
-  await countMissing(db, application, change.missing)
+  if (change.missing) await countMissing(db, application, change.missing)
   const counted = change.counts.map(({ seq, counts }) => ({ seq, observed_at: application.raw.at, ...counts }))
   for (const row of counted) await db('potus_engagement').insert(row).onConflict('seq').merge()
   return { revised: change.revised.length, held: change.held.length, repeated: change.repeated.length }
@@ -70,7 +70,7 @@ export async function confirmPending(
   const missing = (await db('potus_missing').where({ source: source.id }).select('seq')) as { seq: number }[]
   if (rows.length === 0 && missing.length === 0) return {}
   const raw = { sha256: rows[0]?.content_hash ?? '', at: poll.at, url: poll.url, parser: source.parser }
-  const none = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing: [] }
+  const none = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing: null }
   const application = {
     source,
     change: none,
@@ -171,7 +171,8 @@ async function countMissing(db: Database, application: ChangeContext, missing: r
   const { source } = application
   const before = (await db('potus_missing').where({ source: source.id })) as { seq: number; polls: number }[]
   const polls = new Map(before.map((row) => [row.seq, row.polls]))
-  const back = before.filter(({ seq }) => !missing.includes(seq)).map(({ seq }) => seq)
+  const gone = new Set(missing)
+  const back = before.filter(({ seq }) => !gone.has(seq)).map(({ seq }) => seq)
   if (back.length > 0) await db('potus_missing').whereIn('seq', back).delete()
   for (const seq of missing) {
     const count = (polls.get(seq) ?? 0) + 1

@@ -1,8 +1,9 @@
 /** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
 import type { Database } from 'tollgate/plugin'
-import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clusters.ts'
+import type { Item } from '../sources/source.ts'
+import { type Candidate, candidateOf, REMEMBERED_MS } from './clusters.ts'
+import { type ComparedRow, COMPARED_COLUMNS, NearbyRecords } from './nearby-records.ts'
 import { raiseCounter, TURN } from '../store/change-counters.ts'
-import type { EventRow } from '../store/tables.ts'
 
 /** A range of sequence numbers. Each day of the sample has its own, so that days can be written in any order. */
 export interface SequenceRange {
@@ -16,6 +17,8 @@ export interface WriterState {
   /** Records of the last 30 days in order of appearance, including what other processes have written since. */
   recent(db: Database, range: SequenceRange, at: number): Promise<readonly Candidate[]>
   add(candidate: Candidate): void
+  /** Records around the times of older items, to compare them with. Added ones are among the next. */
+  nearby(db: Database, range: SequenceRange, items: readonly Item[]): Promise<NearbyRecords>
   /** The highest sequence number in a range, or the number before its first if the range is empty. */
   lastSeq(db: Database, range: SequenceRange): Promise<number>
   /** When the newest live record of a range became available; 0 if there is none. Call it while holding the lock. */
@@ -32,8 +35,6 @@ export interface WriterState {
   reset(): void
 }
 
-type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
-
 /** Creates an empty state. It reads what it needs from the database and keeps it. */
 export function createWriterState(publisherOf: (source: string) => string): WriterState {
   return new StoredWriterState(publisherOf)
@@ -44,6 +45,7 @@ class StoredWriterState implements WriterState {
   /** First number of the range that the state belongs to; -1 for none. */
   #first = -1
   #candidates: Candidate[] = []
+  #nearby: NearbyRecords | null = null
   #chains = new Map<string, string | null>()
   /** Number of the last lock that this process held. */
   #lastLock = NaN
@@ -62,19 +64,7 @@ class StoredWriterState implements WriterState {
       .where('e.seq', '<=', range.last)
       .where('e.available_at', '>=', at - REMEMBERED_MS)
       .orderBy('e.seq')
-      .select(
-        'e.seq',
-        'e.cluster',
-        'e.source',
-        'e.available_at',
-        'e.published_at as publishedAt',
-        'e.occurred_at as occurredAt',
-        'e.post',
-        'e.signed_on as signedOn',
-        'v.kind',
-        'v.title',
-        'v.text',
-      )) as Row[]
+      .select(...COMPARED_COLUMNS)) as ComparedRow[]
     for (const { seq, cluster, source, available_at: at, ...compared } of rows)
       this.#candidates.push(
         candidateOf(compared, { id: source, publisher: this.#publisherOf(source) }, at, seq, cluster),
@@ -86,6 +76,13 @@ class StoredWriterState implements WriterState {
 
   add(candidate: Candidate): void {
     this.#candidates.push(candidate)
+  }
+
+  async nearby(db: Database, range: SequenceRange, items: readonly Item[]): Promise<NearbyRecords> {
+    this.#enter(range)
+    this.#nearby ??= new NearbyRecords(this.#publisherOf, range)
+    await this.#nearby.load(db, items)
+    return this.#nearby
   }
 
   async lastSeq(db: Database, { first: from, last: to }: SequenceRange): Promise<number> {
@@ -132,6 +129,7 @@ class StoredWriterState implements WriterState {
   reset(): void {
     this.#first = -1
     this.#candidates = []
+    this.#nearby = null
     this.#chains = new Map()
   }
 

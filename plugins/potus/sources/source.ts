@@ -29,6 +29,10 @@ export interface Source {
   /** True if the feed lists everything recent, so that a missing item was taken back. */
   readonly retracts: boolean
   readonly maxBytes: number
+  /** True if the body is a long list, which is read in pieces and not kept. */
+  readonly streamed: boolean
+  /** How older items are fetched once; null if the source has none. */
+  readonly history: History | null
   readonly userAgent: string | null
   /** Query parameter that is varied to bypass a shared cache. */
   readonly cacheBuster: string | null
@@ -42,11 +46,27 @@ export interface Source {
   readonly nightSeconds: number
 }
 
+/**
+ * How the older items of a source are fetched. `pages`: the page numbers of a WordPress feed, until one is missing. `days`:
+ * a search by date of publication, so many days at a time, back to the day `from`.
+ */
+export type History =
+  | { readonly by: 'pages'; readonly pauseSeconds: number }
+  | {
+      readonly by: 'days'
+      readonly from: string
+      readonly days: number
+      readonly perPage: number
+      readonly pauseSeconds: number
+    }
+
 /** What an operator may change of a source. */
 export interface SourceSettings {
   readonly enabled?: boolean
   readonly url?: string
   readonly poll_seconds?: number
+  /** False if older items are not to be fetched. */
+  readonly history?: boolean
 }
 
 interface Entry {
@@ -71,17 +91,25 @@ export function readSources(changes: Readonly<Record<string, SourceSettings>> = 
 }
 
 function sourceOf(entry: Entry, changes: SourceSettings = {}): Source {
-  const camel = Object.entries(entry).map(([name, value]) => [
-    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    value,
-  ])
-  const source = Object.fromEntries(camel) as Source
+  const source = camelCase(entry) as unknown as Source
   return {
     ...source,
+    history: changes.history === false ? null : source.history,
     enabled: changes.enabled ?? source.enabled,
     url: changes.url ?? source.url,
     pollSeconds: changes.poll_seconds ?? source.pollSeconds,
   }
+}
+
+/** The entry with the names of our code, those of objects in it too. */
+function camelCase(entry: Entry): Entry {
+  const isEntry = (value: unknown): value is Entry =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  const camel = Object.entries(entry).map(([name, value]) => [
+    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    isEntry(value) ? camelCase(value) : value,
+  ])
+  return Object.fromEntries(camel) as Entry
 }
 
 export const KINDS = [

@@ -8,7 +8,7 @@ import type { PollRow } from './tables.ts'
 /** Raised by every transaction that adds events or versions, before it adds them. */
 export const TURN = 'turn'
 /** Raised by every transaction that adds polls, before it adds them. */
-const POLLS = 'polls'
+export const POLLS = 'polls'
 /** Raised when rows are deleted. */
 const REMOVALS = 'removals'
 /** They only ever rise, also when everything else in the store is deleted. */

@@ -135,6 +135,24 @@ export const migrations: readonly Migration[] = [
     await db.schema.alterTable('potus_versions', (table) => void table.index(['known_at']))
     await db.schema.alterTable('potus_polls', (table) => void table.index(['source', 'outcome', 'at']))
   },
+  async (db) => {
+    await db.schema.alterTable('potus_events', (table) => void table.index(['post']))
+    // How far the older items of a source have been fetched.
+    await db.schema.createTable('potus_histories', (table) => {
+      table.text('source').primary()
+      table.text('state').notNullable()
+      table.text('position').notNullable()
+      table.integer('pages').notNullable()
+      table.integer('items').notNullable()
+      table.integer('fresh').notNullable()
+      table.bigInteger('oldest')
+      table.double('share')
+      table.bigInteger('started_at').notNullable()
+      table.bigInteger('updated_at').notNullable()
+      table.bigInteger('finished_at')
+      table.text('detail')
+    })
+  },
 ]
 
 /** Name of the note that keeps the number of events. */

@@ -42,7 +42,7 @@ export function fullCatalog(change: (name: string, document: Json) => void = () 
       ([, { price, retired }]) => price !== undefined && price !== 'free' && !retired,
     )
     if (priced.length === 0) continue
-    const operations = priced.map(([id, { handler: _, ...operation }]) => [id, operation])
+    const operations = priced.map(([id, { handler: _, fresh: __, ...operation }]) => [id, operation])
     const { plugin: _, uses: __, settings: ___, ...rest } = document
     const upstream = { url: 'http://127.0.0.1:9/nowhere' }
     writeFileSync(join(folder, name), JSON.stringify({ ...rest, upstream, operations: Object.fromEntries(operations) }))

@@ -54,6 +54,7 @@ export interface TestFeed {
   ): Promise<WriteResult>
   readonly write: Writer['write']
   readonly add: Writer['add']
+  readonly writeListing: Writer['writeListing']
   /** Calls an operation and checks the answer against its schema. */
   ask<Answer = Record<string, never>>(operation: string, options?: AskOptions): Promise<Answer>
   /** Calls an operation and returns the JSON that a caller receives. */
@@ -139,6 +140,7 @@ export async function openTestFeed({
     sources,
     write: writer.write,
     add: writer.add,
+    writeListing: writer.writeListing,
     poll(id: string, body: Buffer | string | null, fields: object = {}) {
       const source = sources.get(id) as Source
       const bytes = body === null ? null : Buffer.from(body)

@@ -24,15 +24,35 @@ export interface StreamOptions {
   readonly after?: string | undefined
 }
 
+/** How long to wait after 503. The feed is not served until the sample has written what was due. */
+const PAUSE_MS = 200
+
+/** Asks with a token, again and again while the data are not fresh. */
+async function askWhenFresh(address: string, token: string): Promise<unknown> {
+  for (;;) {
+    const response = await ask(address, { headers: { 'x-service-token': token } })
+    const answer: unknown = await json(response)
+    if (response.status !== 503) return answer
+    await sleep(PAUSE_MS)
+  }
+}
+
 export async function follow({ url, token, query = '', after }: StreamOptions): Promise<Follower> {
   const controller = new AbortController()
   const last = after === undefined ? {} : { 'last-event-id': after }
   const headers = { accept: 'text/event-stream', 'x-service-token': token, ...last }
   // Opens a connection of its own, because fetch may queue a request behind a response that never ends.
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const options = { headers, agent: false, signal: controller.signal }
-    get(`${url}/v1/potus/live${query}`, options, resolve).on('error', reject)
-  })
+  const open = (): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const options = { headers, agent: false, signal: controller.signal }
+      get(`${url}/v1/potus/live${query}`, options, resolve).on('error', reject)
+    })
+  let response = await open()
+  while (response.statusCode === 503) {
+    response.resume()
+    await sleep(PAUSE_MS)
+    response = await open()
+  }
   const ids: string[] = []
   let wake = (): void => {}
   let hasEnded = false
@@ -73,9 +93,10 @@ export async function listEvents({ url, token }: StreamOptions, since: string): 
   const seqs: string[] = []
   let next = Number(since)
   for (let hasMore = true; hasMore;) {
-    const page = (await json(
-      await ask(`${url}/v1/potus/live?limit=100&since_seq=${next}`, { headers: { 'x-service-token': token } }),
-    )) as { items: { seq: number }[]; next_since_seq: number }
+    const page = (await askWhenFresh(`${url}/v1/potus/live?limit=100&since_seq=${next}`, token)) as {
+      items: { seq: number }[]
+      next_since_seq: number
+    }
     seqs.push(...page.items.map(({ seq }) => String(seq)).reverse())
     hasMore = page.items.length > 0
     next = page.next_since_seq
@@ -85,9 +106,9 @@ export async function listEvents({ url, token }: StreamOptions, since: string): 
 
 /** The sequence number of the newest live event. */
 export async function newestEvent({ url, token }: StreamOptions): Promise<string> {
-  const { next_since_seq: seq } = (await json(
-    await ask(`${url}/v1/potus/live?limit=1`, { headers: { 'x-service-token': token } }),
-  )) as { next_since_seq: number }
+  const { next_since_seq: seq } = (await askWhenFresh(`${url}/v1/potus/live?limit=1`, token)) as {
+    next_since_seq: number
+  }
   return String(seq)
 }
 
@@ -95,12 +116,13 @@ export async function newestEvent({ url, token }: StreamOptions): Promise<string
 export async function untilSampleWritten({ url, token }: StreamOptions): Promise<void> {
   let due: number | null = null
   for (;;) {
-    const { as_of: asOf, feeds } = (await json(
-      await ask(`${url}/v1/potus/feeds`, { headers: { 'x-service-token': token } }),
-    )) as { as_of: string; feeds: { last_attempt: string | null }[] }
+    const { as_of: asOf, feeds } = (await askWhenFresh(`${url}/v1/potus/feeds`, token)) as {
+      as_of: string
+      feeds: { last_attempt: string | null }[]
+    }
     due ??= Math.floor(Date.parse(asOf) / 60_000) * 60_000
     const last = Math.max(...feeds.map(({ last_attempt: at }) => (at === null ? 0 : Date.parse(at))))
     if (last >= due) return
-    await sleep(200)
+    await sleep(PAUSE_MS)
   }
 }

@@ -1,9 +1,11 @@
 /** The poller against local servers that behave as good and bad sources do. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fetch.ts'
+import { createHostTurns } from '../../../../plugins/potus/ingest/host-turns.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
 import { readSources } from '../../../../plugins/potus/sources/source.ts'
 import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
@@ -50,6 +52,7 @@ describe('the poller', () => {
       db: feed.db,
       writer: feed,
       fetcher,
+      turns: createHostTurns(),
       sources,
       log: pino({ level: 'silent' }),
       now: () => feed.time,
@@ -205,5 +208,49 @@ describe('the poller', () => {
     const { run } = await open({ 'wh.news': source.url, 'wh.actions': source.url, 'wh.briefings': source.url })
     await run()
     expect([source.seen.length, peak]).to.deep.equal([3, 1])
+  })
+
+  it('keeps the pace of sources that share a host', async () => {
+    const source = await serve(xml(rssOf(release)))
+    const { run } = await open({ 'wh.news': source.url, 'truth.mirror': source.url })
+    // The clock moves while the second request waits for the first.
+    source.setBehaviour((request, response) => {
+      feed.time += 900
+      xml(rssOf(release))(request, response)
+    })
+    for (let n = 0; n < 4; n += 1) {
+      feed.time = START + n * MINUTE
+      await run()
+    }
+    expect(source.seen).to.have.length(8)
+  })
+
+  it('reads compressed bodies, and refuses one that is too long once it is unpacked', async () => {
+    const packed = (body: string, encoding: string): Behaviour => {
+      const bytes = encoding === 'br' ? brotliCompressSync(body) : gzipSync(body)
+      return (_, response) => void response.writeHead(200, { 'content-encoding': encoding }).end(bytes)
+    }
+    const good = await serve(packed(rssOf(release), 'gzip'))
+    const other = await serve(packed(rssOf(release), 'br'))
+    const bomb = await serve(packed(`<rss>${' '.repeat(9 * 1024 * 1024)}</rss>`, 'gzip'))
+    const damaged = await serve(
+      (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('plain'),
+    )
+    const strange = await serve(
+      (_, response) => void response.writeHead(200, { 'content-encoding': 'zip' }).end('plain'),
+    )
+    const { run, healthOf } = await open({
+      'wh.news': good.url,
+      'wh.eo': other.url,
+      'wh.actions': bomb.url,
+      'wh.briefings': damaged.url,
+      'wh.releases': strange.url,
+    })
+    await run()
+    expect(good.seen[0]?.headers['accept-encoding']).to.equal('gzip')
+    for (const id of ['wh.news', 'wh.eo']) expect(await healthOf(id)).to.include({ status: 'ok', items_24h: 1 })
+    expect((await healthOf('wh.actions'))['last_failure']).to.match(/longer than 8388608 bytes/)
+    expect((await healthOf('wh.briefings'))['last_failure']).to.match(/header check/)
+    expect((await healthOf('wh.releases'))['last_failure']).to.match(/the encoding zip/)
   })
 })

@@ -70,6 +70,7 @@ describe('a recording that is opened again', () => {
         return writes > 2 ? Promise.reject(new Error('stopped')) : feed.write(poll, options)
       },
       add: (poll, items, options) => feed.add(poll, items, options),
+      writeListing: (poll) => feed.writeListing(poll),
     }
     expect(await play(stopping).catch(({ message }: Error) => message)).to.equal('stopped')
     expect(await play()).to.deep.equal({ events: 3, polls: 3 })

@@ -17,13 +17,16 @@ const RECORDED = [
   'https://www.trumpstruth.org/feed',
   'https://ix.cnn.io/data/truth-social/truth_archive.json',
 ]
-/** Addresses of which no payload was ever recorded. */
-const NEVER_SEEN = [
+/** Addresses of which no payload was ever recorded, and that are read all the same: official feeds in a common format. */
+const READ_UNSEEN = [
   'https://www.federalreserve.gov/feeds/press_all.xml',
-  'https://www.federalreserve.gov/feeds/press_monetary.xml',
   'https://www.federalreserve.gov/feeds/speeches.xml',
-  'https://www.federalreserve.gov/json/calendar.json',
   'https://www.state.gov/rss-feed/press-releases/feed/',
+]
+/** Other addresses of which no payload was ever recorded. */
+const NEVER_SEEN = [
+  'https://www.federalreserve.gov/feeds/press_monetary.xml',
+  'https://www.federalreserve.gov/json/calendar.json',
   'https://public.govdelivery.com/accounts/USTREAS/feed.rss',
   'https://www.war.gov/DesktopModules/ArticleCS/RSS.ashx',
   'https://www.justice.gov/news/rss',
@@ -43,7 +46,7 @@ describe('the list of sources', () => {
   const at = (url: string): Source | undefined => sources.find((source) => plain(source.url) === url)
 
   it('has a parser and a switch for every source', () => {
-    for (const url of [...RECORDED, ...NEVER_SEEN, ...REFUSED]) {
+    for (const url of [...RECORDED, ...READ_UNSEEN, ...NEVER_SEEN, ...REFUSED]) {
       const source = at(url)
       expect(source, url).to.not.equal(undefined)
       const { id, enabled } = source as Source
@@ -56,14 +59,19 @@ describe('the list of sources', () => {
     expect(new Set(sources.map(({ url }) => url))).to.have.length(sources.length)
   })
 
-  it('disables sources that were never verified, and marks them', () => {
+  it('marks sources that were never verified, and of these enables only the Fed and the State Department', () => {
     for (const url of [...NEVER_SEEN, ...REFUSED]) expect(at(url), url).to.include({ enabled: false, verified: false })
+    for (const url of READ_UNSEEN) expect(at(url), url).to.include({ enabled: true, verified: false })
     for (const url of RECORDED) expect(at(url), url).to.include({ verified: true })
     expect(sources.filter(({ enabled }) => enabled).map(({ id }) => id)).to.deep.equal([
       'wh.news',
       'fr.pi',
       'fr.docs',
       'truth.mirror',
+      'truth.archive',
+      'fed.press',
+      'fed.speeches',
+      'state.press',
     ])
   })
 

@@ -1,0 +1,31 @@
+/** One request per host at a time, with a pause between two, whichever sources and jobs ask. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Runs the work of a host one after another. */
+export interface HostTurns {
+  /** Runs `work` one second after the last request to the host of the address has ended. */
+  take<Result>(url: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+}
+
+/** Pause between two requests to one host. */
+const HOST_PAUSE_MS = 1_000
+
+export function createHostTurns(pauseMs: number = HOST_PAUSE_MS): HostTurns {
+  const hosts = new Map<string, Promise<unknown>>()
+  return {
+    take(url, signal, work) {
+      const { host } = new URL(url)
+      const before = hosts.get(host)
+      const run = (async () => {
+        if (before) {
+          await before.catch(() => {})
+          await sleep(pauseMs, undefined, { signal })
+        }
+        return work()
+      })()
+      hosts.set(host, run)
+      void run.catch(() => {}).finally(() => hosts.get(host) === run && hosts.delete(host))
+      return run
+    },
+  }
+}
