@@ -19,6 +19,18 @@ export function symbolOf(base: string): string {
   return NAMES[single] ?? single
 }
 
+/**
+ * How many coins one unit of a contract is: 1000 for 1000PEPEUSDT, kPEPE and SHIB1000, otherwise 1.
+ *
+ * @example lotOf('1000PEPEUSDT') // 1000
+ */
+export function lotOf(instrument: string): number {
+  if (/^1M(?=[A-Z])/.test(instrument)) return 1_000_000
+  if (/^k(?=[A-Z]{2})/.test(instrument)) return 1000
+  const [lot] = /^10{3,6}(?=[A-Z])/.exec(instrument) ?? /(?<=^[A-Z]{2,8})10{3,6}(?=$|[A-Z_-])/.exec(instrument) ?? []
+  return lot === undefined ? 1 : Number(lot)
+}
+
 /** Splits a name such as BTCUSDT into base and quote; null if the quote is unknown. */
 export function splitPair(instrument: string): { base: string; quote: string } | null {
   const quote = QUOTES.find((quote) => instrument.endsWith(quote) && instrument.length > quote.length)

@@ -14,8 +14,9 @@ export const methodology: Method = {
     'Each of eight venues is polled once a minute through its public API. Rates are fractions per interval, positive when longs pay shorts, and keep the digits the venue wrote.',
     'The interval is never assumed. If the venue states it, we use that (venue). If its answer has no such field but its rules fix the interval, we use the rules (published). For recorded settlements, we use the newest gaps that agree (inferred). A contract without any of these is left out and counted.',
     'Kraken states a rate as an amount of money per contract. For a linear contract we divide it by the mark price; an inverse contract is left out unless Kraken also states the relative rate. BitMEX writes the interval as a date. Hyperliquid and dYdX pay at the next full hour after the request.',
-    'A rate is quarantined if it is above 5% in eight hours, has an impossible interval, or is next paid later than one interval from now. Quarantined rates are listed but used nowhere. If a venue cannot be read, its last rates are used for an hour; then it is listed as unavailable with the age of its last answer.',
-    'A spread is the difference between the annual rates of one symbol at two venues at the same time: long at the lowest, short at the highest. Each venue enters with one contract, linear before inverse.',
+    'A rate is quarantined if it is beyond the bounds that its own venue states or publishes, above 25% at one settlement where there are none, has an impossible interval, or is next paid later than one interval from now. Extreme rates within these bounds are sold: a squeezed contract may pay 2% an hour for days, and at_bound says when the market would pay more than the venue allows. Quarantined rates are listed but used nowhere. If a venue cannot be read, its last rates are used for an hour; then it is listed as unavailable with the age of its last answer.',
+    'A spread is the difference between the annual rates of one symbol at two venues at the same time: long at the lowest, short at the highest. Each venue enters with one contract, linear before inverse. Contracts whose price for one coin is more than 5% away from the median are left out: two coins may have one name. Each spread says what is traded in 24 hours in its thinner contract.',
+    'Settled rates are read from the history that each venue publishes, for the symbols of the catalog: the last 90 days once, then each new settlement. Their interval is the time since the settlement before.',
   ],
   formulas: [
     { name: 'Over n hours', formula: 'rate × n / interval' },
@@ -27,7 +28,8 @@ export const methodology: Method = {
   limits: [
     'A predicted rate changes until it is paid.',
     'A spread is not a profit: it excludes fees, slippage, margin and the risk of the venue.',
-    'OKX reports no prices with its rates.',
+    'OKX reports no mark prices with its rates; its last prices stand in for them. Gate reports no volume with its rates.',
+    'BitMEX and Kraken state no bounds with their rates.',
   ],
   sources: [
     'Public APIs of Binance USD-M Futures, Bybit V5, OKX v5, Hyperliquid, dYdX v4 Indexer, Kraken Futures, Gate v4, BitMEX.',

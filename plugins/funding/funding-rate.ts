@@ -1,6 +1,4 @@
 /** Funding rates as the venues report them, and the checks that every rate must pass. */
-import { rateOver } from './rate-arithmetic.ts'
-
 export type VenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
 
 export interface FundingRate {
@@ -27,6 +25,15 @@ export interface FundingRate {
   readonly nextFunding: number | null
   readonly markPrice: number | null
   readonly indexPrice: number | null
+  /** The lowest and the highest rate that the venue allows, fractions per interval; missing if it states none. */
+  readonly floor?: string | null
+  readonly cap?: string | null
+  /** Where these come from: fields of the venue's answer, or its published rules. */
+  readonly boundsSource?: 'venue' | 'published' | null
+  /** What was traded in 24 hours, in dollars; missing if the venue does not say. */
+  readonly volumeUsd?: number | null
+  /** The value of all open contracts, in dollars. */
+  readonly openInterestUsd?: number | null
   /** When the venue reported or settled the rate; epoch seconds. */
   readonly observed: number
 }
@@ -67,8 +74,13 @@ export interface RateSource {
   at(asOf: number): Promise<readonly VenueState[]>
 }
 
-/** A rate above 5% in eight hours is an error of the feed: the venues cap their rates below that. */
-const HIGHEST_8H = 0.05
+/**
+ * A venue that states no bounds can still not charge a quarter of a position at once: such a number is no rate. The rates
+ * worth most are far beyond the usual ones (a squeezed contract pays 2% an hour for days), so there is no tighter limit.
+ */
+const MOST_AT_ONCE = 0.25
+/** Rates are rounded by venues, so a rate at its bound may be beyond it by this share. */
+const ROUNDING = 1e-6
 const LONGEST_HOURS = 24
 /** The clocks of venues may differ from ours by this much. */
 const SLACK_SECONDS = 300
@@ -77,11 +89,29 @@ const SLACK_SECONDS = 300
 export function impossible(rate: FundingRate): string | null {
   const { intervalHours, nextFunding, observed } = rate
   if (!(intervalHours > 0 && intervalHours <= LONGEST_HOURS)) return `an interval of ${intervalHours} hours`
-  const eight = rateOver(Number(rate.rate), intervalHours, 8)
-  if (!(Math.abs(eight) <= HIGHEST_8H)) return `${(eight * 100).toPrecision(3)}% in eight hours`
+  const value = Number(rate.rate)
+  const percent = `${Number((value * 100).toPrecision(4))}%`
+  if (!(Math.abs(value) <= MOST_AT_ONCE)) return `${percent} at one settlement`
+  // A settled rate is what was paid, whatever the bounds are by now.
+  if (rate.kind === 'predicted' && isBeyond(rate, value))
+    return `${percent}, beyond the venue's own bounds of ${rate.floor ?? 'none'} and ${rate.cap ?? 'none'}`
   if (nextFunding !== null && nextFunding > observed + intervalHours * 3600 + SLACK_SECONDS)
     return `the next funding is further away than the interval of ${intervalHours} hours`
   return null
+}
+
+/** True if a rate is beyond the bounds of its venue. */
+function isBeyond({ floor = null, cap = null }: FundingRate, value: number): boolean {
+  const slack = ROUNDING * Math.abs(value)
+  return (cap !== null && value > Number(cap) + slack) || (floor !== null && value < Number(floor) - slack)
+}
+
+/** True if a rate is as low or as high as its venue allows. It then says less than the market would pay. */
+export function isAtBound({ rate, floor = null, cap = null }: FundingRate): boolean {
+  const value = Number(rate)
+  const isNear = (bound: string | null): boolean =>
+    bound !== null && Number(bound) !== 0 && Math.abs(value - Number(bound)) <= ROUNDING * Math.abs(Number(bound))
+  return isNear(floor) || isNear(cap)
 }
 
 /** Separates plausible rates from impossible ones. Of an instrument that is listed twice the first rate counts. */

@@ -6,6 +6,14 @@ export interface Settings {
   readonly venues?: Readonly<Partial<Record<VenueName, { readonly enabled?: boolean; readonly url?: string }>>>
   /** How many hours of answers are kept in online mode. */
   readonly keep_hours: number
+  /** Symbols whose settled rates are kept. */
+  readonly history_symbols?: readonly string[]
+  /** How many days of settled rates are fetched at first. */
+  readonly history_days: number
+  /** How many days of settled rates are kept. */
+  readonly keep_settled_days: number
+  /** Milliseconds between two requests for settled rates to one venue. */
+  readonly history_pause_ms?: number
 }
 
 const VENUE = {
@@ -28,5 +36,32 @@ export const settingsSchema = {
       properties: Object.fromEntries(Object.keys(VENUES).map((name) => [name, VENUE])),
     },
     keep_hours: { type: 'integer', minimum: 1, maximum: 168, default: 6 },
+    history_symbols: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[A-Z0-9]{1,20}$' },
+      description: 'Symbols whose settled rates are kept.',
+      default: ['BTC', 'ETH', 'SOL', 'XRP', 'DOGE', 'ADA', 'LTC', 'LINK', 'AVAX', 'BNB'],
+    },
+    history_days: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 365,
+      default: 90,
+      description: 'Days of settled rates to fetch at first.',
+    },
+    keep_settled_days: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 3650,
+      default: 730,
+      description: 'Days for which settled rates are kept.',
+    },
+    history_pause_ms: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 60_000,
+      default: 1000,
+      description: 'Milliseconds between two requests for settled rates to one venue.',
+    },
   },
 }

@@ -1,12 +1,16 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
-import { type Call, definePlugin } from 'tollgate/plugin'
-import { dataSettings } from '../lib/feeds/data-settings.ts'
-import type { FundingQuery } from '../../schemas/types.d.ts'
-import { answerFundingRates } from './rates-answer.ts'
+import { type Call, definePlugin, type Job, type PluginContext } from 'tollgate/plugin'
+import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
+import type { FundingHistoryQuery, FundingQuery } from '../../schemas/types.d.ts'
+import type { RateSource } from './funding-rate.ts'
+import { answerFundingHistory } from './history-answer.ts'
+import { answerFundingRates, symbolsIn } from './rates-answer.ts'
 import { methodology } from './funding-methodology.ts'
 import { openOnlineRates } from './online-rates.ts'
 import { openReplayedRates } from './replayed-rates.ts'
-import { openSampleRates } from './sample-rates.ts'
+import { openSampleRates, openSampleSettlements } from './sample-rates.ts'
+import { settlementJobs } from './settlement-loads.ts'
+import { createSettlementSource, type SettlementSource } from './settlement-store.ts'
 import { settingsSchema, type Settings } from './funding-settings.ts'
 import { createRateStore, migrations } from './rate-store.ts'
 
@@ -17,15 +21,41 @@ export default definePlugin({
   async setup(context) {
     const { dataMode } = dataSettings(context)
     const settings = context.settings as unknown as Settings
-    const online = dataMode === 'online' ? openOnlineRates(context, settings, createRateStore(context.db)) : null
-    const source = online ?? (dataMode === 'replay' ? await openReplayedRates(context) : openSampleRates())
+    const { source, settled, jobs } = await openRates(context, settings, dataMode)
     return {
       handlers: {
         getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
           answerFundingRates(source, { query: input.query, asOf, dataMode }),
+        getPerpFundingHistory: ({ input, asOf }: Call<{ query: FundingHistoryQuery }>) =>
+          answerFundingHistory({ settled, current: source, dataMode }, input.query, asOf),
         getPerpFundingMethod: () => methodology,
       },
-      jobs: online?.jobs ?? [],
+      jobs,
+      /**
+       * Current rates are as fresh as the newest answer of a venue. What was settled does not age, so it is as fresh as what
+       * the caller may see.
+       */
+      async freshness({ operation, query }, asOf) {
+        if (operation === 'getPerpFundingHistory') {
+          const contracts = await settled.contracts(symbolsIn(String(query['symbol'])))
+          return {
+            newest: contracts.length === 0 ? null : asOf,
+            sources: null,
+            coverage: contracts.length === 0 ? 0 : 1,
+          }
+        }
+        const states = (await source.at(asOf.getTime() / 1000)).filter(({ enabled }) => enabled)
+        const read = states.filter(({ poll, error }) => poll !== null && poll.rates.length > 0 && error === null)
+        const newest = Math.max(
+          -Infinity,
+          ...states.map(({ poll, fetched }) => (poll ? (fetched ?? -Infinity) : -Infinity)),
+        )
+        return {
+          newest: Number.isFinite(newest) ? new Date(newest * 1000) : null,
+          sources: dataMode === 'online' ? read.length : null,
+          coverage: states.length === 0 ? 0 : read.length / states.length,
+        }
+      },
       async facts() {
         const states = await source.at(context.now().getTime() / 1000)
         return {
@@ -36,3 +66,25 @@ export default definePlugin({
     }
   },
 })
+
+interface Rates {
+  readonly source: RateSource
+  readonly settled: SettlementSource
+  readonly jobs: readonly Job[]
+}
+
+/** Where the rates of a data mode come from, and what keeps them up to date. */
+async function openRates(context: PluginContext, settings: Settings, dataMode: DataMode): Promise<Rates> {
+  if (dataMode === 'sample') {
+    const settled = openSampleSettlements(() => context.now().getTime() / 1000)
+    return { source: openSampleRates(), settled, jobs: [] }
+  }
+  if (dataMode === 'replay') {
+    const source = await openReplayedRates(context)
+    return { source, settled: source.settled, jobs: [] }
+  }
+  const store = createRateStore(context.db)
+  const source = openOnlineRates(context, settings, store)
+  const jobs = [...source.jobs, ...settlementJobs(context, settings, store, source.pauses)]
+  return { source, settled: createSettlementSource(context.db), jobs }
+}

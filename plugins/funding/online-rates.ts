@@ -1,6 +1,6 @@
 /** Polls every venue once a minute and keeps each answer with the time it was known. */
 import type { Job, PluginContext } from 'tollgate/plugin'
-import { createPauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
+import { createPauses, type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
 import { quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { RateStore } from './rate-store.ts'
@@ -26,7 +26,7 @@ export function openOnlineRates(
   context: PluginContext,
   settings: Settings,
   store: RateStore,
-): RateSource & { readonly jobs: readonly Job[] } {
+): RateSource & { readonly jobs: readonly Job[]; readonly pauses: Pauses<VenueName> } {
   const { log } = context
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()
@@ -37,7 +37,7 @@ export function openOnlineRates(
   async function payload(venue: Venue, name: string, signal: AbortSignal): Promise<unknown> {
     const request = venue.requests[name]!
     const key = `${venue.name}/${name}`
-    const { everySeconds = 0, fits = () => true } = request
+    const { everySeconds = 0, keepSeconds = everySeconds * OLDEST_PERIODS, fits = () => true } = request
     const before = kept.get(key)
     if (before && now() - before.at < everySeconds) return before.payload
     const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
@@ -45,12 +45,16 @@ export function openOnlineRates(
       const { path, body } = request
       const found = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
       if (!fits(found)) throw new PayloadError(`${request.path} answered something else than it should`)
-      if (everySeconds > 0) kept.set(key, { payload: found, at: now() })
+      if (keepSeconds > 0) kept.set(key, { payload: found, at: now() })
       return found
     } catch (error) {
-      if (!before || now() - before.at > everySeconds * OLDEST_PERIODS) throw error
-      log.warn({ venue: venue.name, err: error }, 'could not refresh the funding intervals; using the last ones')
-      return before.payload
+      if (signal.aborted) throw error
+      const isUsable = before !== undefined && now() - before.at <= keepSeconds
+      if (!isUsable && !request.optional) throw error
+      log.warn({ venue: venue.name, err: error, path: request.path }, 'could not refresh a list; using the last one')
+      // A list that can be missing is asked for again when its time comes.
+      if (request.optional) kept.set(key, { payload: isUsable ? before.payload : request.absent, at: now() })
+      return isUsable ? before.payload : request.absent
     }
   }
 
@@ -77,6 +81,7 @@ export function openOnlineRates(
   }
 
   return {
+    pauses,
     at: (asOf) =>
       Promise.all(
         Object.values(VENUES).map(async ({ name }) => ({
@@ -98,7 +103,8 @@ export function openOnlineRates(
   }
 }
 
-function pauseAfter(error: unknown): number {
+/** Seconds that a venue is not asked after an error. */
+export function pauseAfter(error: unknown): number {
   if (!(error instanceof RequestError)) return PAUSE_SECONDS
   if (REFUSALS.includes(error.status)) return REFUSED_SECONDS
   return Math.min(REFUSED_SECONDS, error.retryAfterSeconds ?? PAUSE_SECONDS)

@@ -34,3 +34,9 @@ export function secondsOf(milliseconds: unknown): number | null {
   const decimal = decimalOf(milliseconds)
   return decimal !== null && Number(decimal) > 0 ? Math.floor(Number(decimal) / 1000) : null
 }
+
+/** An amount times its price in dollars, to the cent; null if either is missing or not positive. */
+export function dollars(amount: unknown, price: unknown): number | null {
+  const [count, each] = [priceOf(amount), priceOf(price)]
+  return count === null || each === null ? null : Math.round(count * each * 100) / 100
+}

@@ -3,8 +3,9 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Poll, VenueName } from './funding-rate.ts'
+import { settlementMigration } from './settlement-store.ts'
 
-/** The table `funding_polls`. */
+/** The table `funding_polls`, and those of settled rates. */
 export const migrations: readonly Migration[] = [
   (db) =>
     db.schema.createTable('funding_polls', (table) => {
@@ -17,6 +18,7 @@ export const migrations: readonly Migration[] = [
       table.binary('poll')
       table.index(['venue', 'known_at'])
     }),
+  settlementMigration,
 ]
 
 interface Row {

@@ -1,10 +1,10 @@
 /** Builds the answer of the product: current rates, spreads between venues, and the state of each venue. */
 import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
-import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
+import type { FundingQuery, FundingRateItem, FundingRates, FundingSpread, FundingVenue } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
-import type { VenueName, RateSource, VenueState } from './funding-rate.ts'
+import { isAtBound, type VenueName, type RateSource, type VenueState } from './funding-rate.ts'
 import { spreadsOf, type VenueRate } from './spreads.ts'
 import { symbolOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
@@ -14,7 +14,7 @@ const CURRENT_SECONDS = 3600
 const MOST_QUARANTINED = 50
 
 /** True while a rate is current. A settled rate is current until an hour after the next settlement is due. */
-function isCurrent({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
+export function isCurrent({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
   return asOf - observed <= CURRENT_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
 }
 
@@ -54,19 +54,9 @@ export async function answerFundingRates(
 }
 
 /** The filters of a query. */
-function filterOf({ symbol, venue, min_abs_apr = 0 }: FundingQuery) {
-  const list = (text: string | undefined): string[] =>
-    (text ?? '')
-      .split(',')
-      .map((word) => word.trim())
-      .filter(Boolean)
-  const symbols = new Set(list(symbol).map(symbolOf))
-  const venues = new Set(list(venue).map((name) => name.toLowerCase()))
-  for (const name of venues)
-    if (!(name in VENUES)) {
-      const msg = `is not a venue here: ${Object.keys(VENUES).join(', ')}`
-      throw new InvalidInput([{ loc: ['query', 'venue'], msg, type: 'enum', input: name }])
-    }
+function filterOf({ symbol, venue, min_abs_apr = 0, min_volume_usd = 0 }: FundingQuery) {
+  const symbols = new Set(symbolsIn(symbol))
+  const venues = new Set(venuesIn(venue))
   const ofSymbol = (name: string): boolean => symbols.size === 0 || symbols.has(name)
   const ofVenue = (name: string): boolean => venues.size === 0 || venues.has(name)
   return {
@@ -74,10 +64,32 @@ function filterOf({ symbol, venue, min_abs_apr = 0 }: FundingQuery) {
       ofSymbol(rate.symbol) &&
       ofVenue(rate.venue) &&
       Math.abs(aprOf(Number(rate.rate), rate.intervalHours)) >= min_abs_apr,
-    spread: (spread: { symbol: string; long_venue: string; short_venue: string }) =>
-      ofSymbol(spread.symbol) && (ofVenue(spread.long_venue) || ofVenue(spread.short_venue)),
+    spread: (spread: FundingSpread) =>
+      ofSymbol(spread.symbol) &&
+      (ofVenue(spread.long_venue) || ofVenue(spread.short_venue)) &&
+      (min_volume_usd === 0 || (spread.volume_24h_usd ?? 0) >= min_volume_usd),
     excluded: ofVenue,
   }
+}
+
+const wordsIn = (text: string | undefined): string[] =>
+  (text ?? '')
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean)
+
+/** The symbols of a query by their common names. */
+export const symbolsIn = (text: string | undefined): string[] => wordsIn(text).map(symbolOf)
+
+/** The venues of a query. Throws InvalidInput for one that is not read. */
+export function venuesIn(text: string | undefined): string[] {
+  const venues = wordsIn(text).map((name) => name.toLowerCase())
+  for (const name of venues)
+    if (!(name in VENUES)) {
+      const msg = `is not a venue here: ${Object.keys(VENUES).join(', ')}`
+      throw new InvalidInput([{ loc: ['query', 'venue'], msg, type: 'enum', input: name }])
+    }
+  return venues
 }
 
 type Sort = FundingQuery['sort']
@@ -108,7 +120,8 @@ function nextAfter({ nextFunding, intervalHours }: VenueRate, asOf: number): num
   return nextFunding + (Math.floor((asOf - nextFunding) / interval) + 1) * interval
 }
 
-function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
+/** A rate as the API shows it. */
+export function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
   const { intervalHours: hours, predictedRate } = reported
   const next = nextAfter(reported, asOf)
   const rate = Number(reported.rate)
@@ -133,10 +146,18 @@ function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
     next_funding: next === null ? null : formatSeconds(next),
     mark_price: reported.markPrice,
     index_price: reported.indexPrice,
+    rate_floor: boundOf(reported.floor),
+    rate_cap: boundOf(reported.cap),
+    bounds_source: (reported.floor ?? reported.cap ?? null) === null ? null : (reported.boundsSource ?? null),
+    at_bound: isAtBound(reported),
+    volume_24h_usd: reported.volumeUsd ?? null,
+    open_interest_usd: reported.openInterestUsd ?? null,
     observed_at: formatSeconds(reported.observed),
     age_seconds: Math.floor(asOf - reported.observed),
   }
 }
+
+const boundOf = (bound: string | null | undefined): number | null => (typeof bound === 'string' ? Number(bound) : null)
 
 /** The state of every venue, read or not, with the quarantined rates. */
 function healthOf(

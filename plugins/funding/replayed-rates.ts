@@ -1,7 +1,10 @@
 /** Replays recorded rates with their times moved: a pure function of the recordings and `asOf`. */
 import type { PluginContext } from 'tollgate/plugin'
 import { dataSettings, loopShift, type ReplayShift } from '../lib/feeds/data-settings.ts'
+import { splitPair, symbolOf } from './contract-names.ts'
+import { type ContractSettlements, createHeldSettlements } from './held-settlements.ts'
 import { settledAt, type History } from './recorded-settlements.ts'
+import type { SettlementSource } from './settlement-store.ts'
 import {
   quarantine,
   type FundingRate,
@@ -34,7 +37,9 @@ function historyLoop(history: History): { readonly start: number; readonly perio
  * Reads the recordings of REPLAY_DIR and replays them. A venue without a recording at a time has no poll and says so. A file
  * that cannot be read is logged and skipped.
  */
-export async function openReplayedRates(context: PluginContext): Promise<RateSource> {
+export async function openReplayedRates(
+  context: PluginContext,
+): Promise<RateSource & { readonly settled: SettlementSource }> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
   const { polls, settled, unread } = await readFundingRecordings(replayDir)
@@ -54,7 +59,39 @@ export async function openReplayedRates(context: PluginContext): Promise<RateSou
     return { venue, enabled: true, poll, fetched: last.at + last.shift, error: null, shiftSeconds: last.shift }
   }
 
-  return { at: async (asOf) => (Object.keys(VENUES) as VenueName[]).map((venue) => stateOf(venue, asOf)) }
+  return {
+    at: async (asOf) => (Object.keys(VENUES) as VenueName[]).map((venue) => stateOf(venue, asOf)),
+    settled: createHeldSettlements((symbols) =>
+      settled ? recordedSettlements(settled, symbols, context.now().getTime() / 1000, replayShift) : [],
+    ),
+  }
+}
+
+/** The recorded settlements of Binance until now, with their times moved. */
+function recordedSettlements(
+  history: History,
+  symbols: readonly string[],
+  now: number,
+  replayShift: ReplayShift,
+): ContractSettlements[] {
+  const shift = loopShift(replayShift, historyLoop(history), now)
+  return [...history].flatMap(([instrument, recorded]) => {
+    const symbol = symbolOf(splitPair(instrument)?.base ?? instrument)
+    if (!symbols.includes(symbol)) return []
+    const settlements = recorded
+      .map(({ time, rate }) => ({
+        venue: 'binance' as const,
+        instrument,
+        symbol,
+        time: Math.round(time + shift),
+        rate,
+      }))
+      .filter(({ time }) => time <= now)
+    const [first, last] = [settlements[0], settlements.at(-1)]
+    if (!first || !last) return []
+    const contract = { venue: 'binance' as const, instrument, symbol, held_from: first.time, reached: last.time }
+    return [{ contract: { ...contract, updated_at: last.time, error: null }, settlements }]
+  })
 }
 
 /** A recording and how far its times are moved. */

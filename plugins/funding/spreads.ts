@@ -1,9 +1,13 @@
-/** Finds the largest difference of annual rates between two venues for each symbol. */
+/**
+ * Finds the largest difference of annual rates between two venues for each symbol. Two contracts with one name may be on two
+ * coins, so their prices must agree; and a difference in a contract that nobody trades is worth nothing, so each spread says
+ * what is traded.
+ */
 import type { FundingSpread } from '../../schemas/types.d.ts'
 import { median } from '../lib/quant/rolling-median.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
-import { isDollar } from './contract-names.ts'
+import { isDollar, lotOf } from './contract-names.ts'
 
 export interface VenueRate extends FundingRate {
   readonly venue: VenueName
@@ -13,14 +17,41 @@ export interface VenueRate extends FundingRate {
 
 const CONTRACTS = ['linear', 'quanto', 'inverse']
 const QUOTES = ['USDT', 'USD', 'USDC']
+/** Prices of one coin differ by less from their median. Different coins with one name differ by far more. */
+const SAME_COIN = 0.05
 
 /** Chooses the contract that represents a venue: linear before inverse, then by the most traded quote. */
-function preference({ contract, quote }: FundingRate): number {
+export function preference({ contract, quote }: Pick<FundingRate, 'contract' | 'quote'>): number {
   const place = QUOTES.indexOf(quote)
   return CONTRACTS.indexOf(contract) * 10 + (place < 0 ? QUOTES.length : place)
 }
 
 const apr = ({ rate, intervalHours }: FundingRate): number => aprOf(Number(rate), intervalHours)
+
+/** Price of one coin: the mark price, or else the index price, of a contract; null if the venue reports neither. */
+function coinPrice({ markPrice, indexPrice, instrument }: FundingRate): number | null {
+  const price = markPrice ?? indexPrice
+  return price === null ? null : Number((price / lotOf(instrument)).toPrecision(10))
+}
+
+/** True if two prices are of one coin. */
+function agrees(price: number, other: number): boolean {
+  return Math.max(price, other) / Math.min(price, other) - 1 <= SAME_COIN
+}
+
+/**
+ * The contracts whose prices agree with the median of all. Those without a price are kept: nothing speaks against them. Of
+ * two prices that differ, nobody can tell which is right, so neither is kept.
+ */
+function ofOneCoin(rates: readonly VenueRate[]): VenueRate[] {
+  const prices = rates.map(coinPrice).filter((price) => price !== null)
+  if (prices.length < 2) return [...rates]
+  const middle = median(prices)
+  return rates.filter((rate) => {
+    const price = coinPrice(rate)
+    return price === null || agrees(price, middle)
+  })
+}
 
 /**
  * One spread for each symbol with rates of at least two venues at the same time: long at the lowest annual rate, short
@@ -38,10 +69,15 @@ export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
   }
   const spreads: FundingSpread[] = []
   for (const venues of groups.values()) {
-    if (venues.size < 2) continue
-    const sorted = [...venues.values()].toSorted((a, b) => apr(a) - apr(b) || a.venue.localeCompare(b.venue))
+    const all = [...venues.values()]
+    const same = ofOneCoin(all)
+    if (same.length < 2) continue
+    const sorted = same.toSorted((a, b) => apr(a) - apr(b) || a.venue.localeCompare(b.venue))
     const [long, short] = [sorted[0]!, sorted.at(-1)!]
     const spread = Number((apr(short) - apr(long)).toPrecision(12))
+    const [longPrice, shortPrice] = [coinPrice(long), coinPrice(short)]
+    const gap = longPrice === null || shortPrice === null ? null : (shortPrice / longPrice - 1) * 1e4
+    const volumes = [long.volumeUsd ?? null, short.volumeUsd ?? null]
     spreads.push({
       symbol: long.symbol,
       long_venue: long.venue,
@@ -55,6 +91,12 @@ export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
       venues: sorted.length,
       median_rate_8h: median(sorted.map(({ rate, intervalHours }) => rateOver(Number(rate), intervalHours, 8))),
       apart_seconds: Math.round(Math.abs(long.observed - short.observed)),
+      prices_checked: gap !== null,
+      price_gap_bps: gap === null ? null : Math.round(gap * 100) / 100,
+      volume_24h_usd: volumes.every((volume) => volume !== null) ? Math.min(...volumes) : null,
+      price_mismatches: all
+        .filter((rate) => !same.includes(rate))
+        .map((rate) => ({ venue: rate.venue, instrument: rate.instrument, price: coinPrice(rate)! })),
     })
   }
   return spreads.toSorted((a, b) => b.spread_apr - a.spread_apr || a.symbol.localeCompare(b.symbol))

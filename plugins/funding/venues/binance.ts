@@ -1,7 +1,7 @@
 import { splitPair, symbolOf } from '../contract-names.ts'
 import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
-import { isRow } from '../../lib/feeds/payloads.ts'
+import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** Interval of contracts missing in the list of adjusted intervals: Binance publishes eight hours for them. */
 const UNADJUSTED_HOURS = 8
@@ -10,10 +10,11 @@ const have = (payload: unknown, field: string): boolean =>
   Array.isArray(payload) && payload.some((row) => isRow(row) && field in row)
 
 /**
- * Binance USD-M futures: one request for all rates (weight 10), and once an hour the list of adjusted intervals. Without
- * that list no interval is known and the poll fails. Dated contracts have an empty rate and are skipped.
+ * Binance USD-M futures: one request for all rates (weight 10), and one for the list of adjusted intervals and bounds, which
+ * is read with every poll: a contract that hits its cap moves to hourly settlements at once. Without that list no
+ * interval is known and the poll fails. Dated contracts have an empty rate and are skipped.
  *
- * Source: Binance USDⓈ-M Futures API, "Mark Price" and "Get Funding Rate Info".
+ * Source: Binance USDⓈ-M Futures API, "Mark Price", "Get Funding Rate Info", "24hr Ticker" and "Get Funding Rate History".
  */
 export const binance: Venue = {
   name: 'binance',
@@ -22,13 +23,22 @@ export const binance: Venue = {
     rates: { path: '/fapi/v1/premiumIndex', answeredBy: (payload) => have(payload, 'lastFundingRate') },
     intervals: {
       path: '/fapi/v1/fundingInfo',
-      everySeconds: 3600,
+      keepSeconds: 600,
       fits: Array.isArray,
       answeredBy: (payload) => have(payload, 'fundingIntervalHours'),
     },
+    volumes: {
+      path: '/fapi/v1/ticker/24hr',
+      everySeconds: 300,
+      optional: true,
+      absent: [],
+      fits: Array.isArray,
+      answeredBy: (payload) => have(payload, 'quoteVolume') && !have(payload, 'lastFundingRate'),
+    },
   },
-  parse({ rates, intervals }, at) {
-    const adjusted = new Map(rowsOf(intervals).map((row) => [row['symbol'], decimalOf(row['fundingIntervalHours'])]))
+  parse({ rates, intervals, volumes }, at) {
+    const adjusted = new Map(rowsOf(intervals).map((row) => [row['symbol'], row]))
+    const traded = new Map(rowsOf(volumes ?? []).map((row) => [row['symbol'], priceOf(row['quoteVolume'])]))
     const parsed = createParsed(at)
     for (const row of rowsOf(rates)) {
       const instrument = textOf(row['symbol'])
@@ -36,7 +46,9 @@ export const binance: Venue = {
       const isOver = row['nextFundingTime'] === 0 || row['nextFundingTime'] === '0'
       if (instrument.includes('_') || instrument === '' || isOver) continue
       const pair = splitPair(instrument) ?? { base: instrument, quote: '' }
-      const hours = adjusted.get(instrument)
+      const own = adjusted.get(instrument)
+      const next = secondsOf(row['nextFundingTime'])
+      const hours = own === undefined ? UNADJUSTED_HOURS : hoursOf(own)
       parsed.add({
         instrument,
         symbol: symbolOf(pair.base),
@@ -44,16 +56,37 @@ export const binance: Venue = {
         settle: pair.quote,
         contract: 'linear',
         rate: decimalOf(row['lastFundingRate']),
-        intervalHours: hours === undefined ? UNADJUSTED_HOURS : hours === null ? null : Number(hours),
-        intervalSource: hours === undefined ? 'published' : 'venue',
+        // A contract that hits its cap is moved to a shorter interval. Until the list says so, its next settlement does.
+        intervalHours: hours !== null && next !== null && next % (hours * 3600) !== 0 ? null : hours,
+        intervalSource: own === undefined ? 'published' : 'venue',
         kind: 'predicted',
         predictedRate: null,
-        nextFunding: secondsOf(row['nextFundingTime']),
+        nextFunding: next,
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indexPrice']),
+        floor: decimalOf(own?.['adjustedFundingRateFloor']),
+        cap: decimalOf(own?.['adjustedFundingRateCap']),
+        boundsSource: 'venue',
+        volumeUsd: traded.get(instrument) ?? null,
         observed: secondsOf(row['time']) ?? at,
       })
     }
     return parsed
   },
+  settled: {
+    windowSeconds: 1000 * 3600,
+    request: (instrument, from, to) => ({
+      path: `/fapi/v1/fundingRate?symbol=${instrument}&startTime=${from * 1000}&endTime=${to * 1000 + 999}&limit=1000`,
+    }),
+    parse: (payload) =>
+      settledRows(rowsOf(payload), (row) => ({
+        time: secondsOf(row['fundingTime']),
+        rate: decimalOf(row['fundingRate']),
+      })),
+  },
+}
+
+function hoursOf(row: Row): number | null {
+  const hours = decimalOf(row['fundingIntervalHours'])
+  return hours === null ? null : Number(hours)
 }

@@ -1,7 +1,7 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
 import { symbolOf } from '../contract-names.ts'
 import { decimalOf, priceOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */
 const PERPETUAL = new Set(['FFWCSX', 'FFWCSF'])
@@ -38,10 +38,22 @@ export const bitmex: Venue = {
         nextFunding: next === null ? null : Math.floor(next),
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indicativeSettlePrice']),
+        volumeUsd: priceOf(row['foreignNotional24h']),
         // Its own timestamp is that of the last trade.
         observed: at,
       })
     }
     return parsed
+  },
+  settled: {
+    windowSeconds: 499 * 3600,
+    request: (instrument, from, to) => ({
+      path: `/api/v1/funding?symbol=${instrument}&count=500&startTime=${new Date(from * 1000).toISOString()}&endTime=${new Date(to * 1000).toISOString()}`,
+    }),
+    parse: (payload) =>
+      settledRows(rowsOf(payload), (row) => ({
+        time: epochSeconds(row['timestamp']),
+        rate: decimalOf(row['fundingRate']),
+      })),
   },
 }

@@ -1,7 +1,8 @@
 import { splitPair, symbolOf } from '../contract-names.ts'
-import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
-import { isRow } from '../../lib/feeds/payloads.ts'
+import type { FundingRate } from '../funding-rate.ts'
+import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
+import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** Dated contracts: BTC-26DEC25, BTCUSDZ25. */
 const DATED = /-|[FGHJKMNQUVXZ]\d\d$/
@@ -14,7 +15,7 @@ const categoryOf = (payload: unknown): unknown =>
  * Bybit v5: one request for the linear and one for the inverse contracts. The interval is a field of each row, in hours.
  * A body with status 200 can still report a failure.
  *
- * Source: Bybit V5 API, "Get Tickers".
+ * Source: Bybit V5 API, "Get Tickers" and "Get Funding Rate History".
  */
 export const bybit: Venue = {
   name: 'bybit',
@@ -56,10 +57,33 @@ export const bybit: Venue = {
           nextFunding: secondsOf(row['nextFundingTime']),
           markPrice: priceOf(row['markPrice']),
           indexPrice: priceOf(row['indexPrice']),
+          ...boundsOf(row),
+          volumeUsd: dollars(row['turnover24h'], contract === 'inverse' ? row['markPrice'] : 1),
+          openInterestUsd: priceOf(row['openInterestValue']),
           observed: (isRow(payload) ? secondsOf(payload['time']) : null) ?? at,
         })
       }
     }
     return parsed
   },
+  settled: {
+    windowSeconds: 199 * 3600,
+    request: (instrument, from, to) => ({
+      path: `/v5/market/funding/history?category=${instrument.endsWith('USD') ? 'inverse' : 'linear'}&symbol=${instrument}&startTime=${from * 1000}&endTime=${to * 1000 + 999}&limit=200`,
+    }),
+    parse(payload) {
+      const { retCode = 0, retMsg } = isRow(payload) ? payload : {}
+      if (Number(retCode) !== 0) throw new PayloadError(`retCode ${String(retCode)}: ${textOf(retMsg)}`)
+      return settledRows(rowsOf(payload, 'result', 'list'), (row) => ({
+        time: secondsOf(row['fundingRateTimestamp']),
+        rate: decimalOf(row['fundingRate']),
+      }))
+    },
+  },
+}
+
+/** The bounds of a contract, which Bybit states as one number for both directions. */
+function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
+  const cap = decimalOf(row['fundingCap'])
+  return cap === null ? {} : { floor: `-${cap}`, cap, boundsSource: 'venue' }
 }

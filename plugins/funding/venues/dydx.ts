@@ -1,7 +1,9 @@
 import { symbolOf } from '../contract-names.ts'
-import { decimalOf, priceOf } from '../payload-numbers.ts'
-import { createParsed, nextHour, PayloadError, textOf, type Venue } from './funding-venue.ts'
-import { isRow } from '../../lib/feeds/payloads.ts'
+import { epochSeconds } from '../../lib/time/timestamps.ts'
+import type { FundingRate } from '../funding-rate.ts'
+import { decimalOf, dollars, priceOf } from '../payload-numbers.ts'
+import { createParsed, nextHour, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** dYdX v4 pays every hour on the hour. No field states it. */
 const HOURS = 1
@@ -39,9 +41,35 @@ export const dydx: Venue = {
         nextFunding: nextHour(at),
         markPrice: null,
         indexPrice: priceOf(row['oraclePrice']),
+        ...boundsOf(row),
+        volumeUsd: priceOf(row['volume24H']),
+        openInterestUsd: dollars(row['openInterest'], row['oraclePrice']),
         observed: at,
       })
     }
     return parsed
   },
+  settled: {
+    windowSeconds: 99 * 3600,
+    request: (instrument, _, to) => ({
+      path: `/v4/historicalFunding/${instrument}?limit=100&effectiveBeforeOrAt=${new Date(to * 1000 + 999).toISOString()}`,
+    }),
+    parse: (payload) =>
+      settledRows(rowsOf(payload, 'historicalFunding'), (row) => ({
+        time: epochSeconds(row['effectiveAt']),
+        rate: decimalOf(row['rate']),
+      })),
+  },
+}
+
+/**
+ * "The funding rate is clamped to 600% of the difference of initial and maintenance margin", for eight hours: dYdX chain
+ * documentation, "Funding". An hour has an eighth of it.
+ */
+function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
+  const [initial, maintenance] = [decimalOf(row['initialMarginFraction']), decimalOf(row['maintenanceMarginFraction'])]
+  const room = Number(initial) - Number(maintenance)
+  if (initial === null || maintenance === null || !(room > 0)) return {}
+  const cap = decimalOf(Number(((6 * room) / 8).toPrecision(12)))!
+  return { floor: `-${cap}`, cap, boundsSource: 'published' }
 }

@@ -8,6 +8,10 @@ export interface VenueRequest {
   readonly body?: object
   /** Refresh period of a payload that rarely changes. Without it every poll fetches the payload. */
   readonly everySeconds?: number
+  /** How long the last answer may stand in for one that failed, seconds; default: six refresh periods. */
+  readonly keepSeconds?: number
+  /** True if the rates can be read without it: it then counts as `absent`. */
+  readonly optional?: boolean
   /** Returns true for a usable answer; otherwise the last one is used. */
   readonly fits?: (payload: unknown) => boolean
   /** Replaces the answer in a recording that lacks it. Undefined if the answer is required. */
@@ -21,6 +25,23 @@ export interface Parsed {
   readonly untold: readonly Excluded[]
 }
 
+/** How the settled rates of a venue are asked for. */
+export interface SettledRequest {
+  /** Seconds that one answer covers, whatever the interval of the contract is. */
+  readonly windowSeconds: number
+  /** The request for the settlements of a contract in a window, epoch seconds, both ends included. */
+  request(instrument: string, from: number, to: number): { readonly path: string; readonly body?: object }
+  /** Reads the settlements of an answer. Throws PayloadError for a payload that differs from the documentation. */
+  parse(payload: unknown): readonly SettledRate[]
+}
+
+export interface SettledRate {
+  /** Epoch seconds, without the milliseconds by which a venue is late. */
+  readonly time: number
+  /** Fraction for the interval that ended then. */
+  readonly rate: string
+}
+
 /** Requests and parser of one venue. */
 export interface Venue {
   readonly name: VenueName
@@ -32,6 +53,18 @@ export interface Venue {
    * an interval is listed in `untold`. Throws PayloadError for a payload that differs from the venue's documentation.
    */
   parse(payloads: Readonly<Record<string, unknown>>, at: number): Parsed
+  readonly settled: SettledRequest
+}
+
+/** The settlements among the rows of an answer. Rows without a time or a rate are skipped. */
+export function settledRows(
+  rows: readonly Row[],
+  read: (row: Row) => { readonly time: number | null; readonly rate: string | null },
+): SettledRate[] {
+  return rows.flatMap((row) => {
+    const { time, rate } = read(row)
+    return time === null || rate === null ? [] : [{ time: Math.round(time), rate }]
+  })
 }
 
 /** The venue's answer differs from its documentation. */

@@ -1,6 +1,9 @@
 import { symbolOf } from '../contract-names.ts'
-import { decimalOf, priceOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
+import { epochSeconds } from '../../lib/time/timestamps.ts'
+import type { Row } from '../../lib/feeds/payloads.ts'
+import type { FundingRate } from '../funding-rate.ts'
+import { decimalOf, dollars, priceOf } from '../payload-numbers.ts'
+import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 
 /**
  * Gate: every USDT perpetual in one list, with intervals and times in seconds.
@@ -34,9 +37,28 @@ export const gate: Venue = {
         nextFunding: next !== null && Number(next) > 0 ? Math.floor(Number(next)) : null,
         markPrice: priceOf(row['mark_price']),
         indexPrice: priceOf(row['index_price']),
+        ...boundsOf(row),
+        openInterestUsd: dollars(row['position_size'], dollars(row['quanto_multiplier'], row['mark_price'])),
         observed: at,
       })
     }
     return parsed
   },
+  settled: {
+    windowSeconds: 999 * 3600,
+    request: (instrument, from, to) => ({
+      path: `/api/v4/futures/usdt/funding_rate?contract=${instrument}&from=${from}&to=${to}&limit=1000`,
+    }),
+    parse: (payload) =>
+      settledRows(rowsOf(payload), (row) => ({
+        time: epochSeconds(row['t']),
+        rate: decimalOf(row['r']),
+      })),
+  },
+}
+
+/** The limit of a contract as Gate states it; earlier answers have none. */
+function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
+  const limit = decimalOf(row['funding_rate_limit'])
+  return limit === null || Number(limit) <= 0 ? {} : { floor: `-${limit}`, cap: limit, boundsSource: 'venue' }
 }

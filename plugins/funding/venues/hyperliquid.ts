@@ -1,10 +1,21 @@
 import { symbolOf } from '../contract-names.ts'
-import { decimalOf, priceOf } from '../payload-numbers.ts'
-import { createParsed, requireList, nextHour, PayloadError, textOf, type Venue } from './funding-venue.ts'
+import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
+import {
+  createParsed,
+  nextHour,
+  PayloadError,
+  requireList,
+  rowsOf,
+  settledRows,
+  textOf,
+  type Venue,
+} from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** Hyperliquid pays every hour on the hour. No field states it. */
 const HOURS = 1
+/** "The funding rate is capped at 4%/hour": Hyperliquid documentation, "Funding". */
+const CAP = '0.04'
 
 /**
  * Hyperliquid: the first list has names, the second has figures in the same order. Lists of different length are an
@@ -42,9 +53,23 @@ export const hyperliquid: Venue = {
         nextFunding: nextHour(at),
         markPrice: priceOf(row['markPx']),
         indexPrice: priceOf(row['oraclePx']),
+        floor: `-${CAP}`,
+        cap: CAP,
+        boundsSource: 'published',
+        volumeUsd: priceOf(row['dayNtlVlm']),
+        openInterestUsd: dollars(row['openInterest'], row['markPx']),
         observed: at,
       })
     })
     return parsed
+  },
+  settled: {
+    windowSeconds: 499 * 3600,
+    request: (coin, from, to) => ({
+      path: '/info',
+      body: { type: 'fundingHistory', coin, startTime: from * 1000, endTime: to * 1000 + 999 },
+    }),
+    parse: (payload) =>
+      settledRows(rowsOf(payload), (row) => ({ time: secondsOf(row['time']), rate: decimalOf(row['fundingRate']) })),
   },
 }

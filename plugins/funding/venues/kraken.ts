@@ -1,7 +1,7 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { symbolOf } from '../contract-names.ts'
-import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
+import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
+import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field states it. */
@@ -61,10 +61,24 @@ export const kraken: Venue = {
         nextFunding: secondsOf(row['next_funding_rate_time']),
         markPrice: mark,
         indexPrice: priceOf(row['indexPrice'] ?? row['index']),
+        volumeUsd: inverse ? priceOf(row['volumeQuote']) : dollars(row['vol24h'], mark),
+        openInterestUsd: inverse ? priceOf(row['openInterest']) : dollars(row['openInterest'], mark),
         observed: secondsOf(row['time']) ?? Math.floor(observed ?? at),
       })
     }
     return parsed
+  },
+  settled: {
+    // One answer has everything that the venue keeps.
+    windowSeconds: 10 * 366 * 86_400,
+    request: (instrument) => ({ path: `/derivatives/api/v4/historicalfundingrates?symbol=${instrument}` }),
+    parse(payload) {
+      if (isRow(payload) && payload['result'] === 'error') throw new PayloadError(textOf(payload['error']))
+      return settledRows(rowsOf(payload, 'rates'), (row) => ({
+        time: epochSeconds(row['timestamp']),
+        rate: decimalOf(row['relativeFundingRate']),
+      }))
+    },
   },
 }
 

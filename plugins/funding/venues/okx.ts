@@ -1,19 +1,33 @@
 import { symbolOf } from '../contract-names.ts'
-import { decimalOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
+import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
+import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /**
  * OKX v5: every swap in one request. The interval is the time between the next settlement and the one after it, or
- * between the last settlement and the next. The answer has no prices.
+ * between the last settlement and the next. The answer has no prices,
+ * which come from the tickers.
  *
- * Source: OKX API v5, "Get funding rate" with instId=ANY.
+ * Source: OKX API v5, "Get funding rate" with instId=ANY, "Get tickers" and "Get funding rate history".
  */
 export const okx: Venue = {
   name: 'okx',
   url: 'https://www.okx.com',
-  requests: { rates: { path: '/api/v5/public/funding-rate?instId=ANY' } },
-  parse({ rates }, at) {
+  requests: {
+    rates: {
+      path: '/api/v5/public/funding-rate?instId=ANY',
+      answeredBy: (payload) => haveField(payload, 'fundingRate'),
+    },
+    tickers: {
+      path: '/api/v5/market/tickers?instType=SWAP',
+      everySeconds: 60,
+      optional: true,
+      absent: { data: [] },
+      answeredBy: (payload) => haveField(payload, 'volCcy24h'),
+    },
+  },
+  parse({ rates, tickers }, at) {
+    const prices = new Map(rowsOf(tickers ?? { data: [] }, 'data').map((row) => [row['instId'], row]))
     const { code = 0, msg } = isRow(rates) ? rates : {}
     if (Number(code) !== 0) throw new PayloadError(`code ${String(code)}: ${textOf(msg)}`)
     const parsed = createParsed(at)
@@ -38,13 +52,38 @@ export const okx: Venue = {
         kind: 'predicted',
         predictedRate: decimalOf(row['nextFundingRate']),
         nextFunding: next,
-        markPrice: null,
+        // The last price stands in for the mark price, which this answer lacks.
+        markPrice: priceOf(prices.get(instrument)?.['last']),
         indexPrice: null,
+        floor: decimalOf(row['minFundingRate']),
+        cap: decimalOf(row['maxFundingRate']),
+        boundsSource: 'venue',
+        volumeUsd: dollars(prices.get(instrument)?.['volCcy24h'], prices.get(instrument)?.['last']),
         observed: secondsOf(row['ts']) ?? at,
       })
     }
     return parsed
   },
+  settled: {
+    windowSeconds: 99 * 3600,
+    request: (instrument, from, to) => ({
+      // `after` asks for rows before a time, and `before` for rows after one.
+      path: `/api/v5/public/funding-rate-history?instId=${instrument}&before=${from * 1000 - 1}&after=${to * 1000 + 1000}&limit=100`,
+    }),
+    parse(payload) {
+      const { code = 0, msg } = isRow(payload) ? payload : {}
+      if (Number(code) !== 0) throw new PayloadError(`code ${String(code)}: ${textOf(msg)}`)
+      return settledRows(rowsOf(payload, 'data'), (row) => ({
+        time: secondsOf(row['fundingTime']),
+        rate: decimalOf(row['realizedRate']) ?? decimalOf(row['fundingRate']),
+      }))
+    },
+  },
+}
+
+function haveField(payload: unknown, field: string): boolean {
+  const rows = isRow(payload) && Array.isArray(payload['data']) ? (payload['data'] as unknown[]) : []
+  return rows.some((row) => isRow(row) && field in row)
 }
 
 /** Hours between two times, to a thousandth; null if either is missing. */

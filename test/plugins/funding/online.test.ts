@@ -9,11 +9,12 @@ describe('the funding rate service in online mode', () => {
   })
   afterEach(() => service.close())
 
-  it('sends one or two requests per venue', async () => {
+  it('sends one to three requests per venue', async () => {
     await service.poll()
     expect(service.venues.requests.toSorted()).to.deep.equal([
       'binance GET /fapi/v1/fundingInfo',
       'binance GET /fapi/v1/premiumIndex',
+      'binance GET /fapi/v1/ticker/24hr',
       'bitmex GET /api/v1/instrument/active',
       'bybit GET /v5/market/tickers?category=inverse',
       'bybit GET /v5/market/tickers?category=linear',
@@ -21,6 +22,7 @@ describe('the funding rate service in online mode', () => {
       'gate GET /api/v4/futures/usdt/contracts',
       'hyperliquid POST /info',
       'kraken GET /derivatives/api/v3/tickers',
+      'okx GET /api/v5/market/tickers?instType=SWAP',
       'okx GET /api/v5/public/funding-rate?instId=ANY',
     ])
     const answer = await service.rates()
@@ -66,28 +68,28 @@ describe('the funding rate service in online mode', () => {
     expect((await service.rates()).unavailable).to.deep.equal([])
   })
 
-  it('fetches the intervals of Binance once an hour and uses them for at most six', async () => {
+  it('reads the intervals of Binance with every poll, and uses the last ones for at most ten minutes', async () => {
     await service.poll()
     const intervalRequests = () => service.venues.requests.filter((request) => request.includes('fundingInfo')).length
     service.clock += 60
     await service.poll()
-    expect(intervalRequests()).to.equal(1)
+    expect(intervalRequests()).to.equal(2)
     service.venues.payloads.set('binance/intervals', { code: -1003, msg: 'Too many requests' })
-    const ages = [3600, 3 * 3600, 3 * 3600]
+    const ages = [60, 400, 3700]
     const states: string[] = []
     for (const age of ages) {
       service.clock += age
       const now = (ANSWERS.binance['rates'] as object[]).map((row) => ({
         ...row,
         time: service.clock * 1000,
-        nextFundingTime: (service.clock + 3600) * 1000,
+        nextFundingTime: (Math.floor(service.clock / 28_800) + 1) * 28_800_000,
       }))
       service.venues.payloads.set('binance/rates', now)
       await service.poll()
       states.push((await service.venue('binance')).status)
     }
     expect(states).to.deep.equal(['ok', 'ok', 'unavailable'])
-    expect(intervalRequests()).to.equal(4)
+    expect(intervalRequests()).to.equal(5)
   })
 
   it('drops the rates of a venue whose own clock has stood still for an hour', async () => {
@@ -101,6 +103,23 @@ describe('the funding rate service in online mode', () => {
     await service.poll()
     expect(await service.venue('binance')).to.include({ status: 'unavailable', rates: 0 })
     expect((await service.rates()).unavailable.map(({ venue: name }) => name)).to.deep.equal(['binance'])
+  })
+
+  it('leaves a Binance contract out while its next settlement contradicts its interval', async () => {
+    // BTCUSDT is not in the list of adjusted intervals, so it would pay at 16:00, and it says 13:00.
+    const [first, ...rest] = ANSWERS.binance['rates'] as object[]
+    service.venues.payloads.set('binance/rates', [{ ...first, nextFundingTime: Date.UTC(2026, 10, 20, 13) }, ...rest])
+    await service.poll()
+    const { rates: found } = await service.rates({ venue: 'binance' })
+    expect(found.map(({ instrument }) => instrument)).to.not.include('BTCUSDT')
+    expect(await service.venue('binance')).to.include({ rates: 2, untold: 1 })
+  })
+
+  it('reads rates without the lists of volumes', async () => {
+    service.venues.payloads.set('binance/volumes', { code: -1003 })
+    await service.poll()
+    const { rates: found } = await service.rates({ venue: 'binance', symbol: 'BTC' })
+    expect(found[0]).to.include({ volume_24h_usd: null, rate_cap: null, bounds_source: null, at_bound: false })
   })
 
   it('follows a contract whose interval changes', async () => {

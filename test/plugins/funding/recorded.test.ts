@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { readHistory, settledAt } from '../../../plugins/funding/recorded-settlements.ts'
+import { quarantine } from '../../../plugins/funding/funding-rate.ts'
 import funding from '../../../plugins/funding/index.ts'
 import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
-import type { FundingRateItem, FundingRates } from '../../../schemas/types.d.ts'
+import type { FundingRateItem, FundingRates, FundingSettlement } from '../../../schemas/types.d.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
@@ -116,6 +117,28 @@ describe('recorded funding rates', () => {
       expect([kind, interval_source]).to.deep.equal(['settled', 'inferred'])
       expect(apr).to.be.closeTo((rate * 8760) / interval_hours, Math.abs(rate) * 1e-9)
     }
+  })
+
+  it('of a whole quarter are all kept, and served as they were settled', async () => {
+    const { settled } = await readFundingRecordings(folder)
+    const all = [...settled!].flatMap(([instrument, list]) => list.map((one) => ({ instrument, ...one })))
+    for (const time of new Set(all.map((one) => one.time))) {
+      const { rates } = settledAt(settled!, time)
+      expect(quarantine(rates).quarantined).to.deep.equal([])
+    }
+    const end = '2026-04-02T00:00:00Z'
+    const host = await openHost('none', end)
+    const found: FundingSettlement[] = []
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const query = { symbol: 'BTC,ETH,PEPE', start: '2026-01-01', limit: 1000, ...(cursor ? { cursor } : {}) }
+      const page = await host.call('getPerpFundingHistory', query)
+      found.push(...page.settlements)
+      cursor = page.next_cursor
+    }
+    const wanted = all.filter((one) => ['BTCUSDT', 'ETHUSDT', '1000PEPEUSDT'].includes(one.instrument))
+    expect(found).to.have.length(wanted.filter(({ time }) => time <= seconds(end)).length)
+    expect(found.map((one) => one.rate_decimal).toSorted()).to.deep.equal(wanted.map((one) => one.rate).toSorted())
+    expect(new Set(found.slice(10).map((one) => one.interval_hours))).to.deep.equal(new Set([8]))
   })
 
   it('are compared only if they were recorded at the same time', async () => {

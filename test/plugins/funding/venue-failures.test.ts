@@ -53,7 +53,7 @@ describe('the funding rate service, when venues fail or time passes,', () => {
     expect([requestsTo('okx'), requestsTo('binance')]).to.deep.equal([okx, binance])
     service.clock += 1
     await service.poll()
-    expect([requestsTo('okx'), requestsTo('binance')]).to.deep.equal([okx + 1, binance])
+    expect([requestsTo('okx'), requestsTo('binance')]).to.deep.equal([okx + 2, binance])
     service.clock += 3480
     await service.poll()
     expect(requestsTo('binance')).to.be.above(binance)
@@ -79,7 +79,7 @@ describe('the funding rate service, when venues fail or time passes,', () => {
     expect(found.map(({ venue: name }) => name)).to.not.include('gate')
     expect(spreads.flatMap((spread) => [spread.long_venue, spread.short_venue])).to.not.include('gate')
     expect(quarantined).to.deep.equal([
-      { venue: 'gate', instrument: 'BTC_USDT', rate_decimal: '0.9', reason: '90.0% in eight hours' },
+      { venue: 'gate', instrument: 'BTC_USDT', rate_decimal: '0.9', reason: '90% at one settlement' },
     ])
   })
 

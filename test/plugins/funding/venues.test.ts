@@ -212,11 +212,18 @@ describe('the quarantine', () => {
     expect(quarantine([plausible])).to.deep.equal({ rates: [plausible], quarantined: [] })
   })
 
-  it('holds rates above 5% in eight hours, whatever the interval', () => {
-    expect(reasonOf({ rate: '0.00625' })).to.equal(undefined)
-    expect(reasonOf({ rate: '0.0063' })).to.match(/5\.04% in eight hours/)
-    expect(reasonOf({ rate: '-0.0063' })).to.match(/-5\.04% in eight hours/)
-    expect(reasonOf({ rate: '0.04', intervalHours: 8, nextFunding: null })).to.equal(undefined)
+  it('lets the rates pass that are worth most, and holds those that no venue could charge', () => {
+    for (const rate of ['-0.02', '0.0375', '-0.25']) expect(reasonOf({ rate }), rate).to.equal(undefined)
+    expect(reasonOf({ rate: '0.9' })).to.equal('90% at one settlement')
+    expect(reasonOf({ rate: '-0.2501' })).to.equal('-25.01% at one settlement')
+  })
+
+  it('holds expected rates beyond the bounds that their venue states, and no settled rate', () => {
+    const bounds = { floor: '-0.02', cap: '0.02', boundsSource: 'venue' } as const
+    expect(reasonOf({ ...bounds, rate: '-0.02' })).to.equal(undefined)
+    expect(reasonOf({ ...bounds, rate: '0.02000001' })).to.equal(undefined)
+    expect(reasonOf({ ...bounds, rate: '0.021' })).to.equal("2.1%, beyond the venue's own bounds of -0.02 and 0.02")
+    expect(reasonOf({ ...bounds, rate: '-0.03', kind: 'settled' })).to.equal(undefined)
   })
 
   it('holds impossible intervals and times', () => {

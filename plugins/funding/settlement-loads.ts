@@ -1,0 +1,123 @@
+/**
+ * Reads the settled rates of the venues: first those of the last months, window by window, then each new one. A window is
+ * stored together with how far it reaches, so that a load that is interrupted goes on without a hole.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Job, PluginContext } from 'tollgate/plugin'
+import { type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
+import type { FundingRate, VenueName } from './funding-rate.ts'
+import type { Settings } from './funding-settings.ts'
+import { pauseAfter } from './online-rates.ts'
+import type { RateStore } from './rate-store.ts'
+import { type HeldContract, readContract, storeSettlements } from './settlement-store.ts'
+import { isDollar } from './contract-names.ts'
+import { preference } from './spreads.ts'
+import { VENUES } from './venues/funding-venues.ts'
+import { PayloadError, type Venue } from './venues/funding-venue.ts'
+
+const EVERY_SECONDS = 60
+const DAY = 86_400
+/** A venue may list a settlement this much later. Windows that end before are complete. */
+const LATE_SECONDS = 2 * 3600
+/** Requests to one venue in one run, so that the other contracts get their turn. */
+const MOST_REQUESTS = 30
+
+/** Creates the job. `pauses` are those of the polls: a venue that refuses them is not asked for its past. */
+export function settlementJobs(
+  context: PluginContext,
+  settings: Settings,
+  store: RateStore,
+  pauses: Pauses<VenueName>,
+): readonly Job[] {
+  const { db, log } = context
+  const now = (): number => Math.floor(context.now().getTime() / 1000)
+  const wanted = new Set(settings.history_symbols ?? [])
+  const pauseMs = settings.history_pause_ms ?? 0
+
+  /** One contract of each symbol: the one that stands for the venue in spreads. */
+  async function contractsOf(venue: Venue): Promise<readonly FundingRate[]> {
+    const { poll } = await store.last(venue.name, now())
+    const chosen = new Map<string, FundingRate>()
+    for (const rate of poll?.rates ?? []) {
+      const other = chosen.get(rate.symbol)
+      if (!wanted.has(rate.symbol) || !isDollar(rate.quote)) continue
+      if (!other || preference(rate) < preference(other)) chosen.set(rate.symbol, rate)
+    }
+    return [...chosen.values()]
+  }
+
+  /** True if a settlement may have come that is not stored. Any contract may have moved to hourly ones. */
+  const isDue = (known: HeldContract | null): boolean => known === null || now() >= known.reached + 3600
+
+  /** Reads one window of a contract. Returns true if there is more to read at once. */
+  async function readWindow(
+    venue: Venue,
+    { instrument, symbol }: FundingRate,
+    known: HeldContract | null,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const at = now()
+    const from = known?.reached ?? at - settings.history_days * DAY
+    const to = Math.min(at, from + venue.settled.windowSeconds)
+    const contract: HeldContract = {
+      venue: venue.name,
+      instrument,
+      symbol,
+      held_from: known?.held_from ?? from,
+      reached: from,
+      updated_at: at,
+      error: null,
+    }
+    try {
+      const { path, body } = venue.settled.request(instrument, from, to)
+      const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
+      const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
+      const found = venue.settled.parse(payload).filter(({ time }) => time >= from && time <= to)
+      const rows = found.map((row) => ({ venue: venue.name, instrument, symbol, ...row }))
+      const complete = Math.min(to, at - LATE_SECONDS)
+      const reached = Math.max(from, complete, ...found.map(({ time }) => time))
+      await storeSettlements(db, rows, { ...contract, reached })
+      return to < at
+    } catch (error) {
+      if (signal.aborted) throw error
+      const isOurs = error instanceof RequestError || error instanceof PayloadError
+      log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
+      pauses.pause(venue.name, pauseAfter(error))
+      const reason = isOurs ? error.message : 'answered something that cannot be read'
+      await storeSettlements(db, [], { ...contract, error: reason })
+      return false
+    }
+  }
+
+  async function readVenue(venue: Venue, signal: AbortSignal): Promise<void> {
+    let requests = 0
+    // One window of each contract after the other, so that all of them are held early.
+    for (let open = await contractsOf(venue); open.length > 0;) {
+      const more: FundingRate[] = []
+      for (const rate of open) {
+        if (signal.aborted || requests >= MOST_REQUESTS || pauses.isPaused(venue.name)) return
+        const known = await readContract(db, venue.name, rate.instrument)
+        if (!isDue(known)) continue
+        if (await readWindow(venue, rate, known, signal)) more.push(rate)
+        requests += 1
+        if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {})
+      }
+      open = more
+    }
+  }
+
+  const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
+  return [
+    {
+      name: 'settlements',
+      everySeconds: EVERY_SECONDS,
+      run: async ({ signal }) => {
+        const venues = Object.values(VENUES).filter(({ name }) => isEnabled(name))
+        await Promise.all(venues.map((venue) => readVenue(venue, signal)))
+        await db('funding_settlements')
+          .where('time', '<', now() - settings.keep_settled_days * DAY)
+          .delete()
+      },
+    },
+  ]
+}

@@ -1,0 +1,109 @@
+/** Settled funding rates: fetched once for the past, then one by one, and served beside the rates expected next. */
+import { expect } from 'chai'
+import { PERPETUAL_VENUES } from '../../venues/funding/funding-market.ts'
+import { failure } from './online-funding.ts'
+import { type KitFunding, openKitFunding } from './kit-funding.ts'
+
+const DAY = 86_400
+
+describe('settled funding rates', function () {
+  this.timeout(60_000)
+  let service: KitFunding
+  beforeEach(async () => {
+    service = await openKitFunding()
+    await service.run('poll')
+  })
+  afterEach(() => service.close())
+
+  const load = async (): Promise<void> => {
+    for (let n = 0; n < 6; n += 1) await service.run('settlements')
+  }
+  const seconds = (): number => Math.floor(service.kit.clock.now() / 1000)
+
+  it('are those that every venue paid, extremes included, with the interval of each', async () => {
+    await load()
+    const [from, to] = [seconds() - 3 * DAY, seconds()]
+    for (const symbol of ['BTC', 'ALT']) {
+      const { settlements, contracts, expected } = await service.history({ symbol, start: from, end: to, limit: 1000 })
+      expect(new Set(contracts.map(({ venue }) => venue))).to.deep.equal(new Set(PERPETUAL_VENUES))
+      expect(contracts.every(({ complete }) => complete)).to.equal(true)
+      for (const venue of PERPETUAL_VENUES) {
+        const paid = service.kit.funding.settled(venue, `${symbol}-USD`, from - 1, to - 1)
+        const found = settlements.filter((one) => one.venue === venue)
+        expect(
+          found.map(({ settled_at: at }) => Date.parse(at) / 1000),
+          `${venue} ${symbol}`,
+        ).to.deep.equal(paid.map(({ time }) => time))
+        for (const [n, { rate, interval_hours: hours }] of found.entries()) {
+          expect(rate).to.be.closeTo(paid[n]!.rate, 1e-6)
+          expect(hours).to.equal(service.kit.funding.hours(venue, `${symbol}-USD`))
+        }
+        expect(expected.some((rate) => rate.venue === venue && rate.kind === 'predicted')).to.equal(true)
+      }
+      if (symbol === 'ALT') expect(Math.min(...settlements.map(({ rate }) => rate))).to.be.below(-0.0195)
+    }
+  })
+
+  it('are read in pages that miss none and repeat none', async () => {
+    await load()
+    const all = await service.history({ symbol: 'BTC,ALT', start: seconds() - 2 * DAY, limit: 1000 })
+    const pages: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const query = { symbol: 'BTC,ALT', start: seconds() - 2 * DAY, limit: 37, ...(cursor ? { cursor } : {}) }
+      const page = await service.history(query)
+      pages.push(...page.settlements.map((one) => JSON.stringify(one)))
+      cursor = page.next_cursor
+    }
+    expect(pages).to.deep.equal(all.settlements.map((one) => JSON.stringify(one)))
+    expect(await failure(service.history({ symbol: 'BTC', cursor: 'x' }))).to.include({ status: 422 })
+  })
+
+  it('go on where the load was after a restart, and take up new settlements as they are paid', async () => {
+    await service.run('settlements')
+    await service.restart()
+    await load()
+    service.kit.clock.advance(9 * 3600)
+    await service.run('poll')
+    await service.run('settlements')
+    const { settlements } = await service.history({
+      symbol: 'BTC',
+      start: seconds() - 11 * DAY,
+      limit: 1000,
+      venue: 'dydx,gate',
+    })
+    for (const [venue, hours] of [
+      ['dydx', 1],
+      ['gate', 8],
+    ] as const) {
+      const times = settlements.filter((one) => one.venue === venue).map(({ settled_at: at }) => Date.parse(at) / 1000)
+      expect(times.at(-1)).to.be.above(seconds() - hours * 3600)
+      expect(new Set(times.slice(1).map((time, n) => time - times[n]!))).to.deep.equal(new Set([hours * 3600]))
+    }
+  })
+
+  it('are not sold for a window that holds none: 422, 404 with what is held, or 503 while they are loaded', async () => {
+    const ask = (query: object): Promise<Error> => failure(service.history({ symbol: 'BTC', ...query }))
+    expect(await ask({})).to.include({ status: 404 })
+    expect(await ask({ symbol: 'NOPE' })).to.include({ status: 404 })
+    expect(await ask({ start: seconds(), end: seconds() })).to.include({ status: 422 })
+    expect(await ask({ start: 'yesterday' })).to.include({ status: 422 })
+    await load()
+    const early = await ask({ start: seconds() - 40 * DAY, end: seconds() - 30 * DAY })
+    expect(early).to.include({ status: 404 })
+    expect(early.message).to.match(/held from 20\d\d-/)
+  })
+
+  it('say why a venue is not read, and keep what it had paid', async () => {
+    await load()
+    service.kit.faults.start('maintenance', { venue: 'gate' })
+    service.kit.clock.advance(9 * 3600)
+    await service.run('settlements')
+    const { contracts, settlements } = await service.history({
+      symbol: 'BTC',
+      venue: 'gate',
+      start: seconds() - 5 * DAY,
+    })
+    expect(settlements.length).to.be.above(10)
+    expect(contracts[0]!.error).to.be.a('string')
+  })
+})

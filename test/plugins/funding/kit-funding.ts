@@ -1,0 +1,48 @@
+/** Funding rates in online mode with the scripted venues, on a database of its own. */
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
+import funding from '../../../plugins/funding/index.ts'
+import type { FundingHistory, FundingRates } from '../../../schemas/types.d.ts'
+import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
+import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+
+export interface KitFunding {
+  readonly kit: VenueKit
+  readonly db: OpenDatabase
+  run(job: 'poll' | 'settlements'): Promise<void>
+  rates(query?: object): Promise<FundingRates>
+  history(query: object): Promise<FundingHistory>
+  /** Sets the plugin up again on the same database. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openKitFunding(settings: object = {}): Promise<KitFunding> {
+  const kit = await openVenueKit()
+  const db = openDatabase({ file: ':memory:' })
+  const open = (): Promise<PluginHost> => {
+    const venues = Object.fromEntries(Object.entries(kit.perpetualUrls).map(([name, url]) => [name, { url }]))
+    const all = { keep_hours: 6, history_days: 10, keep_settled_days: 30, history_pause_ms: 0, venues, ...settings }
+    return openPluginHost([{ plugin: funding, settings: { history_symbols: ['BTC', 'ALT'], ...all } }], {
+      dataMode: 'online',
+      now: () => new Date(kit.clock.now()),
+      db,
+    })
+  }
+  let host = await open()
+  return {
+    kit,
+    db,
+    run: (job) => host.run(job),
+    rates: (query = {}) => host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query }),
+    history: (query) => host.call('getPerpFundingHistory', { limit: 500, ...query }),
+    async restart() {
+      await host.stop()
+      host = await open()
+    },
+    async close() {
+      await host.stop()
+      await db.destroy()
+      await kit.close()
+    },
+  }
+}
