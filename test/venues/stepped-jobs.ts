@@ -1,0 +1,52 @@
+/** The jobs of products on the clock of the scripted venues: they run when a test moves it. */
+import type { JobTimers } from '../../gateway/editions/jobs.ts'
+import type { VenueClock } from './venue-clock.ts'
+
+export interface SteppedJobs extends JobTimers {
+  /**
+   * Moves the clock in steps. After each, it runs what is due and waits for it, but not longer than `patienceMs` of real
+   * time: a run that waits for a silent source goes on beside the next steps, as it would beside real time.
+   */
+  advance(seconds: number, stepSeconds?: number): Promise<void>
+  /** Runs what is due now. */
+  settle(): Promise<void>
+}
+
+interface Waiting {
+  readonly at: number
+  readonly run: () => Promise<void>
+}
+
+/** Creates the timers of a gateway whose clock of the data is this one. */
+export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): SteppedJobs {
+  const waiting = new Set<Waiting>()
+  const settle = async (): Promise<void> => {
+    // A run may plan another that is due at once.
+    for (let round = 0; round < 3; round += 1) {
+      const due = [...waiting].filter(({ at }) => at <= clock.now())
+      if (due.length === 0) return
+      for (const one of due) waiting.delete(one)
+      let timer: NodeJS.Timeout | undefined
+      const patience = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, patienceMs)
+      })
+      await Promise.race([Promise.all(due.map(({ run }) => run())), patience])
+      clearTimeout(timer)
+    }
+  }
+  return {
+    now: () => clock.now(),
+    after(ms, run) {
+      const entry = { at: clock.now() + ms, run }
+      waiting.add(entry)
+      return { cancel: () => void waiting.delete(entry) }
+    },
+    settle,
+    async advance(seconds, stepSeconds = 10) {
+      for (let left = seconds; left > 0; left -= stepSeconds) {
+        clock.advance(Math.min(left, stepSeconds))
+        await settle()
+      }
+    },
+  }
+}
