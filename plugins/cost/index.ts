@@ -1,9 +1,9 @@
 /** Execution cost: estimates the spread, impact and fees of an order, with all numbers behind the estimate. */
-import { type Call, definePlugin } from 'tollgate/plugin'
+import { type Call, definePlugin, type Freshness, type FreshnessTools, Unavailable } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { costAnswer } from './cost-answer.ts'
-import { type MarketClasses, perpetualOf, settingsSchema } from './market-classes.ts'
+import { marketBehind, type MarketClasses, perpetualOf, settingsSchema } from './market-classes.ts'
 import { BOOK_SECONDS, gatherInputs } from './market-inputs.ts'
 import { createBarHistory } from './bar-history.ts'
 import { methodology } from './cost-methodology.ts'
@@ -20,6 +20,8 @@ export default definePlugin({
     async function estimateExecutionCost({ ask, asOf, input }: Call<{ body: CostRequest }>): Promise<CostEstimate> {
       const { body } = input
       const known = await gatherInputs(ask, body.symbol, asOf.getTime() / 1000, { classes, history })
+      if (known.price === null)
+        throw new Unavailable(`No price of ${known.symbol} is known yet. Nothing was charged.`, 30)
       return costAnswer(body, known, classes[known.className].fee_bps, dataMode)
     }
 
@@ -43,6 +45,16 @@ export default definePlugin({
       return { count: symbols.length, symbols: await Promise.all(listed) }
     }
 
-    return { handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => methodology(classes) } }
+    /** An estimate is as fresh as the bars of the market behind it. */
+    async function freshness(symbol: string, { freshnessOf }: FreshnessTools): Promise<Freshness | null> {
+      const { market } = marketBehind(symbol)
+      return freshnessOf('getMarketStatus', { params: {}, query: { symbol: market }, body: undefined })
+    }
+
+    return {
+      handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => methodology(classes) },
+      freshness: ({ operation, body }, _, tools) =>
+        operation === 'estimateExecutionCost' ? freshness((body as CostRequest).symbol, tools) : null,
+    }
   },
 })

@@ -1,5 +1,5 @@
 /** Finds records as known at a time, filtered and sorted. Pages do not shift when records are added. */
-import { isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
+import { type Freshness, isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
 import type { Body } from './directory-record.ts'
 import type { DirectoryStore } from './directory-store.ts'
 import { networkOf } from './payment-terms.ts'
@@ -124,4 +124,22 @@ export async function answer(db: Database, store: DirectoryStore, asked: Asked):
     records: [...records],
     sources,
   }
+}
+
+/**
+ * How fresh the listings are: the last good sweep of any source, the sources whose last sweep was good, and the share of
+ * those swept that were good. Our own record is no listing. Made-up and recorded listings are as fresh as they can be.
+ */
+export async function listingsFreshness(
+  store: DirectoryStore,
+  { asOf, dataMode, sources }: Pick<Asked, 'asOf' | 'dataMode' | 'sources'>,
+): Promise<Freshness> {
+  const enabled = sources.filter((source) => source.enabled)
+  const sweeps = await Promise.all(enabled.map(({ id }) => store.sweeps(id, asOf.getTime() / 1000)))
+  const swept = sweeps.filter(({ last }) => last !== null)
+  const good = swept.flatMap(({ good }) => good?.known_at ?? [])
+  if (good.length === 0) return { newest: null, sources: 0, coverage: 0 }
+  if (dataMode !== 'online') return { newest: asOf, sources: null, coverage: 1 }
+  const alive = swept.filter(({ last }) => last?.error === null).length
+  return { newest: new Date(Math.max(...good) * 1000), sources: alive, coverage: alive / swept.length }
 }

@@ -1,8 +1,8 @@
 /** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
-import { type Call, definePlugin, type Job } from 'tollgate/plugin'
+import { type Call, definePlugin, type Job, Reply } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { DirectoryQuery } from '../../schemas/types.d.ts'
-import { answer } from './directory-query.ts'
+import { answer, listingsFreshness } from './directory-query.ts'
 import { method } from './directory-methodology.ts'
 import { createJobs, listOurselves } from './directory-jobs.ts'
 import { ingestRecordings } from './recorded-listings.ts'
@@ -34,11 +34,15 @@ export function createDirectory(visit: Visitor) {
       const jobs = dataMode === 'online' ? createJobs({ context, settings, store, visit }) : []
       return {
         handlers: {
-          getAgentDirectory: ({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) =>
-            answer(db, store, { query, asOf, dataMode, sources, shiftSeconds: replayed?.shift_seconds ?? null }),
+          async getAgentDirectory({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) {
+            const shiftSeconds = replayed?.shift_seconds ?? null
+            const found = await answer(db, store, { query, asOf, dataMode, sources, shiftSeconds })
+            return new Reply(found, { empty: found.total === 0 })
+          },
           getAgentDirectoryMethod: () => method,
         },
         jobs: [self, ...(dataMode === 'sample' ? [grow] : []), ...jobs],
+        freshness: (_, asOf) => listingsFreshness(store, { asOf, dataMode, sources }),
         facts: () => store.facts(),
       }
     },

@@ -95,6 +95,15 @@ export default definePlugin({
         },
         getPreflightMethod: preflightMethod,
       },
+      /** A decision is as fresh as the estimate that it rests on. */
+      freshness: ({ operation, body }, _, { freshnessOf }) =>
+        operation === 'preflightTrade'
+          ? freshnessOf('estimateExecutionCost', {
+              params: {},
+              query: {},
+              body: orderOf(body as PreflightRequest),
+            })
+          : null,
       jobs: [{ name: 'rotate', everySeconds: 3600, run: () => keys.rotate() }],
     }
   },

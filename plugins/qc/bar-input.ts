@@ -21,6 +21,9 @@ const MIN_BARS = 3
 /** The largest number of bars in a request. */
 export const MAX_BARS = 50_000
 
+/** No price or volume is larger or smaller, and the ratio of any two of them, and its square, is a number. */
+const [SMALLEST, LARGEST] = [1e-100, 1e100]
+
 const NAMES = ['time', ...PRICES, 'volume'] as const
 type Name = (typeof NAMES)[number]
 
@@ -164,12 +167,15 @@ function time(value: unknown, zone: Zone, loc: Loc, place: string | number | und
   throw invalid([...loc, place ?? 't'], msg, 'time')
 }
 
-/** Reads text as a number. A value that is not a number counts as missing. Throws InvalidInput for infinity. */
+/** Reads text as a number. A value that is not a number counts as missing. Throws InvalidInput for infinity and for what no price is. */
 function number(value: unknown, loc: Loc, place: string | number | undefined): number {
   const read =
     typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
   if (read === Infinity || read === -Infinity)
     throw invalid([...loc, place ?? ''], 'Is too large to be represented; send a finite number.', 'finite_number')
+  const size = Math.abs(read)
+  if (size > LARGEST || (size < SMALLEST && size > 0))
+    throw invalid([...loc, place ?? ''], `Is outside ${SMALLEST} to ${LARGEST}; use another unit.`, 'number_range')
   return read
 }
 

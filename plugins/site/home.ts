@@ -137,7 +137,7 @@ function record(stats: Stats): readonly Figure[] {
   ]
   if (graded.length === 0) return []
   const count = (value: number): string => value.toLocaleString('en-US')
-  return [...graded, ...row('Snapshots', snapshots, count, 'one per minute, never changed')]
+  return [...graded, ...row('Snapshots', snapshots, count, 'one per minute, each from data up to its minute')]
 }
 
 function row(
