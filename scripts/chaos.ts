@@ -1,35 +1,41 @@
 /**
- * `npm run chaos -- --minutes 2 [--calls 2000] [--kills 30] [--buyers 6]`: kills a real gateway with SIGKILL at random
- * under paid load on the sandbox chain, and then reads from the chain who was charged for what. It runs for the given
- * time and until the numbers are reached. Exits with 1 if a buyer was charged twice, paid for nothing or got an answer
- * without paying.
+ * `npm run chaos -- --minutes 2 [--calls 2000] [--kills 30] [--buyers 6] [--postgres]`: kills a real gateway with SIGKILL
+ * at random under paid load on a local chain, and then reads from the chain who was charged for what. With `--postgres`
+ * two gateways share one journal on PostgreSQL, every payment goes to any of them, and one or both are killed. It runs for
+ * the given time and until the numbers are reached. Exits with 1 if a buyer was charged twice, paid for nothing or got an
+ * answer without paying.
  */
 import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
+import type { Journal } from '../gateway/payments/journal/journal.ts'
 import { NETWORKS, type Hex } from '../gateway/config/networks.ts'
 import { createRpc, type Rpc } from '../gateway/methods/exact-evm/nodes/rpc.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
-import { mintData } from '../gateway/sandbox/contracts.ts'
+import { readFlags } from './command-line.ts'
 import { type Requirement, createSigner, startLoad } from './chaos/buyers.ts'
-import { startVictim } from './chaos/victim.ts'
+import { fundBuyers, openLocalMarket } from './chaos/local-market.ts'
+import { startPostgres } from './chaos/own-postgres.ts'
+import { startVictim, type Victim } from './chaos/victim.ts'
 import { faultsOf, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
 
+const USAGE =
+  'Usage: npm run chaos [-- --minutes 2] [--calls <paid calls>] [--kills <number>] [--buyers 6] [--postgres]'
 const network = NETWORKS['base-sepolia']
 const shop = resolve(import.meta.dirname, '../test/fixtures/shop')
 const FUNDS = 1_000_000_000n
-const DONOR: Hex = '0x00000000000000000000000000000000000fa0ce'
+const BLOCK_SECONDS = 1
 
 interface ChaosOptions {
   readonly minutes: number
   readonly calls: number
   readonly kills: number
   readonly buyers: number
+  readonly postgres: boolean
 }
 
 interface Chaos extends Verdict {
@@ -41,28 +47,80 @@ interface Chaos extends Verdict {
   readonly answers: Readonly<Record<string, number>>
 }
 
+/** The gateways under test, and what they were paid on. */
+interface Scene {
+  readonly victims: readonly Victim[]
+  readonly baseUrls: readonly string[]
+  readonly rpc: Rpc
+  readonly payTo: Hex
+  openJournal(): Promise<Journal>
+  /** Ends what the gateways need. They have ended before. */
+  close(): Promise<void>
+}
+
+const SHOP = {
+  CATALOG_DIR: join(shop, 'catalog'),
+  PLUGIN_DIRS: join(shop, 'plugins'),
+  LOG_LEVEL: 'silent',
+}
+
+/** One gateway on its sandbox. */
+async function openSandboxScene(folder: string): Promise<Scene> {
+  const port = await freePort()
+  const victim = await startVictim({ ...SHOP, PORT: String(port), DATA_DIR: folder })
+  const data = join(folder, 'sandbox-sample')
+  const sandbox = JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8')) as { rpc_url: string; pay_to: Hex }
+  return {
+    victims: [victim],
+    baseUrls: [`http://127.0.0.1:${port}`],
+    rpc: createRpc(sandbox.rpc_url, 60),
+    payTo: sandbox.pay_to,
+    openJournal: () => openJournal({ file: join(data, 'journal.sqlite') }),
+    close: async () => {},
+  }
+}
+
+/** Two gateways with one address and one journal, as behind a load balancer, on a chain with blocks of a second. */
+async function openSharedScene(folder: string): Promise<Scene> {
+  const postgres = await startPostgres(folder)
+  const market = await openLocalMarket(BLOCK_SECONDS)
+  const ports = [await freePort(), await freePort()] as const
+  const baseUrls = ports.map((port) => `http://127.0.0.1:${port}`)
+  const victims: Victim[] = []
+  for (const port of ports) {
+    const settlement = await market.environment({ port, dataDir: join(folder, String(port)) })
+    victims.push(
+      await startVictim({ ...settlement, ...SHOP, BASE_URL: baseUrls[0] as string, DATABASE_URL: postgres.url }),
+    )
+  }
+  const { rpc, payTo } = market
+  return {
+    victims,
+    baseUrls,
+    rpc,
+    payTo,
+    openJournal: () => openJournal({ url: postgres.url }),
+    async close() {
+      await market.close()
+      postgres.stop()
+    },
+  }
+}
+
 /** Runs the test. `say` receives progress lines. */
 async function chaos(options: ChaosOptions, say: (line: string) => void): Promise<Chaos> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
-  const port = await freePort()
-  const baseUrl = `http://127.0.0.1:${port}`
-  const victim = await startVictim({
-    PORT: String(port),
-    DATA_DIR: dataDir,
-    CATALOG_DIR: join(shop, 'catalog'),
-    PLUGIN_DIRS: join(shop, 'plugins'),
-    LOG_LEVEL: 'silent',
-  })
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
+  const { victims, baseUrls, rpc, payTo, ...scene } = await (options.postgres ? openSharedScene : openSandboxScene)(
+    folder,
+  )
+  const stop = (): Promise<unknown> => Promise.all(victims.map((victim) => victim.stop()))
   try {
-    const folder = join(dataDir, 'sandbox-sample')
-    const sandbox = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8')) as { rpc_url: string; pay_to: Hex }
-    const rpc = createRpc(sandbox.rpc_url, 60)
     const keys = Array.from({ length: options.buyers }, () => generatePrivateKey())
-    await fund(rpc, keys.map(privateKeyToAddress))
-    const requirement = await requirementOf(`${baseUrl}/v1/echo/price`)
+    await fundBuyers(rpc, network, keys.map(privateKeyToAddress), FUNDS)
+    const requirement = await requirementOf(`${baseUrls[0]}/v1/echo/price`)
     const fromBlock = Number(await rpc.call<Hex>('eth_blockNumber'))
     const load = startLoad({
-      baseUrl,
+      baseUrls,
       requirement,
       buyers: keys.map((key) => createSigner(network, key)),
       path: (id) => `/v1/echo/${id}`,
@@ -71,25 +129,35 @@ async function chaos(options: ChaosOptions, say: (line: string) => void): Promis
     let kills = 0
     while (Date.now() < ends || kills < options.kills || load.purchases.length < options.calls) {
       await delay(randomInt(500, 6_000))
-      await victim.killAndRestart()
-      kills += 1
-      if (kills % 5 === 0) say(`${kills} kills, ${load.purchases.length} paid calls`)
+      const killed = chosenFrom(victims)
+      await Promise.all(killed.map((victim) => victim.kill()))
+      await Promise.all(killed.map((victim) => victim.restart()))
+      const before = kills
+      kills += killed.length
+      if (Math.floor(kills / 5) > Math.floor(before / 5)) say(`${kills} kills, ${load.purchases.length} paid calls`)
     }
     await load.stop()
     say('no more kills; every buyer repeats its open payments')
     const unresolved = await load.resolveOpen()
-    const transfers = await readTransfers(rpc, network, sandbox.pay_to, fromBlock)
-    await victim.stop()
-    const journal = await openJournal({ file: join(folder, 'journal.sqlite') })
-    const verdict = await judge(load.purchases, transfers, journal, { network, price: BigInt(requirement.amount) })
+    const transfers = await readTransfers(rpc, network, payTo, fromBlock)
+    await stop()
+    const journal = await scene.openJournal()
+    const verdict = await judge(load.purchases, transfers, journal, network)
     await journal.close()
     const sent = load.purchases.reduce((sum, purchase) => sum + purchase.sent, 0)
     const answers = Object.fromEntries(load.answers)
     return { paidCalls: load.purchases.length, sent, kills, ...verdict, unresolved, answers }
   } finally {
-    await victim.stop()
-    rmSync(dataDir, { recursive: true, force: true })
+    await stop()
+    await scene.close()
+    rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** One of several gateways, or all of them in one of three cases. */
+function chosenFrom(victims: readonly Victim[]): readonly Victim[] {
+  if (randomInt(3) === 0) return victims
+  return [victims[randomInt(victims.length)] as Victim]
 }
 
 async function requirementOf(url: string): Promise<Requirement> {
@@ -98,30 +166,21 @@ async function requirementOf(url: string): Promise<Requirement> {
   return accepts[0]
 }
 
-async function fund(rpc: Rpc, accounts: readonly Hex[]): Promise<void> {
-  await rpc.call('anvil_setBalance', DONOR, '0x56bc75e2d63100000')
-  await rpc.call('anvil_impersonateAccount', DONOR)
-  for (const account of accounts) {
-    const call = { from: DONOR, to: network.asset, data: mintData(account, FUNDS), gas: '0x30d40' }
-    await rpc.call('eth_sendTransaction', call)
-  }
-  await rpc.call('anvil_stopImpersonatingAccount', DONOR)
-}
-
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = readFlags(USAGE, {
     options: {
       minutes: { type: 'string', default: '2' },
       calls: { type: 'string', default: '0' },
       kills: { type: 'string', default: '0' },
       buyers: { type: 'string', default: '6' },
+      postgres: { type: 'boolean', default: false },
     },
   })
-  const { minutes, calls, kills, buyers } = values
+  const { minutes, calls, kills, buyers, postgres } = values
   const say = (line: string): boolean => process.stdout.write(`${line}\n`)
   const began = Date.now()
   const result = await chaos(
-    { minutes: Number(minutes), calls: Number(calls), kills: Number(kills), buyers: Number(buyers) },
+    { minutes: Number(minutes), calls: Number(calls), kills: Number(kills), buyers: Number(buyers), postgres },
     say,
   )
   const { answers, ...figures } = result

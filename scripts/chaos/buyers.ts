@@ -10,7 +10,7 @@ import type { Hex, Network } from '../../gateway/config/networks.ts'
 import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
 
 export interface Purchase {
-  readonly url: string
+  readonly path: string
   readonly payment: Signed
   /** The body of the first delivery. */
   body: string | null
@@ -32,7 +32,8 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  readonly baseUrl: string
+  /** The addresses of the gateways. Each request goes to any of them. */
+  readonly baseUrls: readonly string[]
   readonly buyers: readonly ((requirement: Requirement) => Signed)[]
   readonly requirement: Requirement
   /** The path of the paid route; each purchase has its own id. */
@@ -53,7 +54,7 @@ const TIMEOUT_MS = 20_000
 const CONCURRENCY = 16
 
 /** Starts to buy with every buyer at once, and continues until `stop`. */
-export function startLoad({ baseUrl, buyers, requirement, path }: LoadOptions): Load {
+export function startLoad({ baseUrls, buyers, requirement, path }: LoadOptions): Load {
   const purchases: Purchase[] = []
   const answers = new Map<string, number>()
   const stopping = new AbortController()
@@ -62,7 +63,7 @@ export function startLoad({ baseUrl, buyers, requirement, path }: LoadOptions): 
     purchase.sent += 1
     const count = (name: string): Map<string, number> => answers.set(name, (answers.get(name) ?? 0) + 1)
     try {
-      const response = await fetch(purchase.url, {
+      const response = await fetch(`${baseUrls[randomInt(baseUrls.length)]}${purchase.path}`, {
         headers: { 'payment-signature': purchase.payment.header },
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
@@ -84,7 +85,7 @@ export function startLoad({ baseUrl, buyers, requirement, path }: LoadOptions): 
   async function buy(sign: (requirement: Requirement) => Signed): Promise<void> {
     const id = Array.from({ length: 16 }, () => String.fromCharCode(97 + randomInt(26))).join('')
     const purchase: Purchase = {
-      url: baseUrl + path(id),
+      path: path(id),
       payment: sign(requirement),
       body: null,
       refused: false,
@@ -140,6 +141,8 @@ export interface Signed {
   readonly header: string
   readonly payer: Hex
   readonly nonce: Hex
+  /** Atomic units. */
+  readonly amount: bigint
 }
 
 /** Creates a signer that uses native code, so that signing does not limit the load. */
@@ -166,6 +169,11 @@ export function createSigner(network: Network, key: Hex): (requirement: Requirem
     }
     const bytes = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
     const payload = { x402Version: 2, accepted, payload: { signature: bytes, authorization } }
-    return { header: Buffer.from(JSON.stringify(payload)).toString('base64'), payer, nonce }
+    return {
+      header: Buffer.from(JSON.stringify(payload)).toString('base64'),
+      payer,
+      nonce,
+      amount: BigInt(accepted.amount),
+    }
   }
 }

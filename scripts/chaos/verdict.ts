@@ -21,6 +21,8 @@ export interface Verdict {
   readonly changed: number
   /** Payments for which the journal and the chain disagree. */
   readonly ledgerDiffers: number
+  /** Payments that the journal records as settled or owed, and that no buyer has sent. */
+  readonly unknown: number
   /** Atomic units that reached the payee beyond the transfers of the purchases. */
   readonly unexplained: bigint
 }
@@ -32,55 +34,86 @@ interface Log {
   readonly logIndex: Hex
 }
 
-/** Counts the transfers to the payee by "payer/nonce" of the authorization, and sums them up. */
-export async function readTransfers(rpc: Rpc, network: Network, payTo: Hex, fromBlock: number) {
-  const find = (...topics: (string | null)[]): Promise<Log[]> =>
-    rpc.call<Log[]>('eth_getLogs', { address: network.asset, topics, fromBlock: `0x${fromBlock.toString(16)}` })
-  const places = (logs: readonly Log[]) =>
-    new Map(logs.map((log) => [`${log.transactionHash}/${Number(log.logIndex)}`, log]))
-  const [used, moved] = [await find(TOPICS.used), await find(TOPICS.transfer, null, `0x${word(payTo)}`)]
-  const transfers = places(moved)
-  const counts = new Map<string, number>()
-  for (const { topics, transactionHash, logIndex } of used) {
-    // USDC logs the transfer right after the authorization that allowed it.
-    if (!transfers.has(`${transactionHash}/${Number(logIndex) + 1}`)) continue
-    const key = `0x${topics[1]?.slice(26)}/${topics[2]}`
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  return { counts, sum: moved.reduce((sum, { data }) => sum + BigInt(data), 0n) }
+/** What has reached the payee. */
+export interface Transfers {
+  /** The number of transfers by "payer/nonce" of the authorization. */
+  readonly counts: ReadonlyMap<string, number>
+  /** Atomic units of all of them, and of any other. */
+  readonly sum: bigint
 }
 
-/** Judges every purchase. */
+/** Blocks that are read at once. */
+const BLOCKS = 200
+
+/** Reads the transfers to the payee from a block on. */
+export async function readTransfers(rpc: Rpc, network: Network, payTo: Hex, fromBlock: number): Promise<Transfers> {
+  const lastBlock = Number(await rpc.call<Hex>('eth_blockNumber'))
+  const counts = new Map<string, number>()
+  let sum = 0n
+  for (let block = fromBlock; block <= lastBlock; block += BLOCKS) {
+    const range = { address: network.asset, fromBlock: hex(block), toBlock: hex(block + BLOCKS - 1) }
+    const find = (...topics: (string | null)[]): Promise<Log[]> => rpc.call<Log[]>('eth_getLogs', { ...range, topics })
+    const [used, moved] = [await find(TOPICS.used), await find(TOPICS.transfer, null, `0x${word(payTo)}`)]
+    const transfers = new Set(moved.map(({ transactionHash, logIndex }) => `${transactionHash}/${Number(logIndex)}`))
+    for (const { topics, transactionHash, logIndex } of used) {
+      // USDC logs the transfer right after the authorization that allowed it.
+      if (!transfers.has(`${transactionHash}/${Number(logIndex) + 1}`)) continue
+      const key = `0x${topics[1]?.slice(26)}/${topics[2]}`
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+    sum = moved.reduce((total, { data }) => total + BigInt(data), sum)
+  }
+  return { counts, sum }
+}
+
+function hex(block: number): Hex {
+  return `0x${block.toString(16)}`
+}
+
+/** What the buyer knows of a purchase. */
+export type Outcome = Pick<Purchase, 'payment' | 'body' | 'refused' | 'changed'>
+
+/** Payments that are looked up at once. */
+const LOOK_UPS = 500
+
+/** Judges every purchase. The journal may have no other ones. */
 export async function judge(
-  purchases: readonly Purchase[],
-  { counts, sum }: Awaited<ReturnType<typeof readTransfers>>,
+  purchases: readonly Outcome[],
+  { counts, sum }: Transfers,
   journal: Journal,
-  { network, price }: { readonly network: Network; readonly price: bigint },
+  network: Network,
 ): Promise<Verdict> {
   const tally = { transfers: 0, delivered: 0, refused: 0, owed: 0, doubleCharges: 0, lost: 0, unpaid: 0, changed: 0 }
-  let ledgerDiffers = 0
-  for (const { payment, body, refused, changed } of purchases) {
-    const { payer, nonce } = payment
-    const paid = counts.get(`${payer.toLowerCase()}/${nonce}`) ?? 0
-    const row = await journal.find(`${network.caip2}/${network.asset}/${payer}/${nonce}`.toLowerCase())
-    const isOwed = row?.state === 'owed'
-    tally.transfers += paid
-    tally.changed += changed
-    if (body !== null) tally.delivered += 1
-    if (refused && body === null) tally.refused += 1
-    if (isOwed) tally.owed += 1
-    if (paid > 1 || (paid > 0 && refused && body === null)) tally.doubleCharges += 1
-    if (paid > 0 && body === null && !isOwed) tally.lost += 1
-    if (paid === 0 && body !== null) tally.unpaid += 1
-    if ((row?.state === 'settled' || isOwed) !== paid > 0) ledgerDiffers += 1
+  let [ledgerDiffers, known, unexplained] = [0, 0, sum]
+  for (let from = 0; from < purchases.length; from += LOOK_UPS) {
+    const some = purchases.slice(from, from + LOOK_UPS)
+    const keys = some.map(({ payment: { payer, nonce } }) => `${network.caip2}/${network.asset}/${payer}/${nonce}`)
+    const rows = await Promise.all(keys.map((key) => journal.find(key.toLowerCase())))
+    for (const [at, { payment, body, refused, changed }] of some.entries()) {
+      const paid = counts.get(`${payment.payer.toLowerCase()}/${payment.nonce}`) ?? 0
+      const state = rows[at]?.state
+      const isOwed = state === 'owed'
+      tally.transfers += paid
+      tally.changed += changed
+      if (body !== null) tally.delivered += 1
+      if (refused && body === null) tally.refused += 1
+      if (isOwed) tally.owed += 1
+      if (paid > 1 || (paid > 0 && refused && body === null)) tally.doubleCharges += 1
+      if (paid > 0 && body === null && !isOwed) tally.lost += 1
+      if (paid === 0 && body !== null) tally.unpaid += 1
+      if ((state === 'settled' || isOwed) !== paid > 0) ledgerDiffers += 1
+      if (state === 'settled' || isOwed) known += 1
+      unexplained -= payment.amount * BigInt(paid)
+    }
   }
-  return { ...tally, ledgerDiffers, unexplained: sum - price * BigInt(tally.transfers) }
+  const { settled, owed } = await journal.counts()
+  return { ...tally, ledgerDiffers, unknown: settled + owed - known, unexplained }
 }
 
 /** Returns the counts that must be zero and are not. */
 export function faultsOf(verdict: Verdict): readonly string[] {
-  const { doubleCharges, lost, unpaid, changed, ledgerDiffers, unexplained } = verdict
-  return Object.entries({ doubleCharges, lost, unpaid, changed, ledgerDiffers, unexplained })
+  const { doubleCharges, lost, unpaid, changed, ledgerDiffers, unknown, unexplained } = verdict
+  return Object.entries({ doubleCharges, lost, unpaid, changed, ledgerDiffers, unknown, unexplained })
     .filter(([, count]) => BigInt(count) !== 0n)
     .map(([name, count]) => `${name}: ${count}`)
 }

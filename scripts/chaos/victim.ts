@@ -6,23 +6,41 @@ import { commandOf, familyOf } from '../process-family.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const MAIN = 'dist/gateway/main.js'
-const READY = /Tollgate is open/
+const READY = /is open at/
+
+type Environment = Readonly<Record<string, string>>
+
+export interface VictimOptions {
+  /** Arguments of the gateway, such as `--workers 2`. */
+  readonly args?: readonly string[]
+  /** Options of Node, which all processes of the gateway inherit. */
+  readonly nodeOptions?: readonly string[]
+  /** Receives what the gateway prints. */
+  readonly onOutput?: (text: string) => void
+}
 
 export interface Victim {
-  /** Kills it with SIGKILL and starts it again. Resolves when it accepts calls. */
-  killAndRestart(): Promise<void>
+  /** The processes that answer calls: the gateway itself, or its workers. */
+  pids(): readonly number[]
+  /** Kills all its processes with SIGKILL. */
+  kill(): Promise<void>
+  /** Starts it after it was killed. Resolves when it accepts calls. */
+  restart(): Promise<void>
   /** Ends it with SIGTERM, so that it finishes its work. */
   stop(): Promise<void>
 }
 
 /** Starts the gateway with this environment. Rejects with its output if it ends before it accepts calls. */
-export async function startVictim(environment: Readonly<Record<string, string>>): Promise<Victim> {
-  let child = await start(environment)
+export async function startVictim(environment: Environment, options: VictimOptions = {}): Promise<Victim> {
+  let child = await start(environment, options)
   return {
-    async killAndRestart() {
+    pids: () => familyOf(child.pid as number).filter((pid) => /--as\0(gateway|worker)\0/.test(commandOf(pid))),
+    async kill() {
       killAll(child)
       await exited(child)
-      child = await start(environment)
+    },
+    async restart() {
+      child = await start(environment, options)
     },
     async stop() {
       child.kill('SIGTERM')
@@ -31,10 +49,13 @@ export async function startVictim(environment: Readonly<Record<string, string>>)
   }
 }
 
-async function start(environment: Readonly<Record<string, string>>): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+async function start(
+  environment: Environment,
+  { args = [], nodeOptions = [], onOutput = () => {} }: VictimOptions,
+): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [...nodeOptions, MAIN, ...args], {
     cwd: root,
-    env: { ...process.env, ...environment },
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const killed = (): void => killAll(child)
@@ -42,13 +63,15 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Chi
   child.once('exit', () => process.off('exit', killed))
   let printed = ''
   await new Promise<void>((ready, reject) => {
-    const onOutput = (chunk: Buffer): void => {
-      printed += chunk.toString()
+    const take = (chunk: Buffer): void => {
+      const text = chunk.toString()
+      onOutput(text)
+      printed = (printed + text).slice(-3_000)
       if (READY.test(printed)) ready()
     }
-    child.stdout.on('data', onOutput)
-    child.stderr.on('data', onOutput)
-    child.once('exit', () => reject(new Error(`the gateway did not start:\n${printed.slice(-3_000)}`)))
+    child.stdout.on('data', take)
+    child.stderr.on('data', take)
+    child.once('exit', () => reject(new Error(`the gateway did not start:\n${printed}`)))
   })
   return child
 }

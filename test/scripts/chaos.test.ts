@@ -1,11 +1,18 @@
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../gateway/config/networks.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Purchase } from '../../scripts/chaos/buyers.ts'
+import { hasPostgres } from '../../scripts/chaos/own-postgres.ts'
 import { faultsOf, judge } from '../../scripts/chaos/verdict.ts'
 import { paymentIn } from '../contracts/journal-payments.ts'
+import { requireBuild } from '../support/process.ts'
+
+const root = resolve(import.meta.dirname, '../..')
 
 const network = NETWORKS['base-sepolia']
 const payer: Hex = `0x${'b1'.repeat(20)}`
@@ -26,8 +33,8 @@ describe('the verdict of a chaos run', () => {
     const key = `${network.caip2}/${network.asset}/${payer}/${nonce}`.toLowerCase()
     await paymentIn(journal, state, { key, identity: nonce })
     const purchase: Purchase = {
-      url: 'http://127.0.0.1/x',
-      payment: { header: '', payer, nonce },
+      path: '/x',
+      payment: { header: '', payer, nonce, amount: 5000n },
       body: null,
       refused: false,
       changed: 0,
@@ -36,7 +43,7 @@ describe('the verdict of a chaos run', () => {
     }
     const counts = new Map(transfersPaid > 0 ? [[`${payer}/${nonce}`, transfersPaid] as const] : [])
     const transfers = { counts, sum: 5000n * BigInt(transfersPaid) + extra }
-    return faultsOf(await judge([purchase], transfers, journal, { network, price: 5000n })).join(', ')
+    return faultsOf(await judge([purchase], transfers, journal, network)).join(', ')
   }
 
   const cases: readonly [string, Parameters<typeof faults>, string][] = [
@@ -55,4 +62,23 @@ describe('the verdict of a chaos run', () => {
     it(`${expected === '' ? 'accepts' : 'reports'} ${name}`, async () => {
       expect(await faults(...outcome)).to.equal(expected)
     })
+
+  it('reports a payment in the journal that no buyer has sent', async () => {
+    await paymentIn(journal, 'settled', { key: 'stray', identity: `0x${'57'.repeat(32)}` })
+    expect(await faults('settled', 1, { body: 'x' })).to.equal('unknown: 1')
+  })
+})
+
+describe('a chaos run', () => {
+  it('finds every payment exact after two gateways on one PostgreSQL were killed', async function () {
+    this.timeout(300_000)
+    if (!hasPostgres()) this.skip()
+    requireBuild()
+    const args = ['--import', 'tsx/esm', 'scripts/chaos.ts', '--minutes', '0', '--kills', '2', '--postgres']
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
+    const figure = (name: string): number => Number(new RegExp(`^${name} +(\\d+)$`, 'm').exec(stdout)?.[1])
+    expect(figure('kills'), stdout).to.be.at.least(2)
+    expect(figure('delivered')).to.be.above(0)
+    expect(figure('delivered')).to.equal(figure('transfers'))
+  })
 })
