@@ -19,6 +19,7 @@ describe('the documents plugin', () => {
   let status: ProductStatus[]
   let disabled: Edition['disabled']
   let settler: { ready: boolean; reason?: string }
+  let journal: { ready: boolean; reason?: string }
   const started = new Date('2026-03-01T00:00:00Z')
   let handlers: Readonly<Record<string, Handler>>
 
@@ -27,6 +28,7 @@ describe('the documents plugin', () => {
       catalog,
       disabled,
       status: () => status,
+      freshness: () => [],
       facts: async () => ({ metals: { sold: 7 }, tin: { tons: 2 } }),
     }) as unknown as Edition
 
@@ -41,6 +43,7 @@ describe('the documents plugin', () => {
       started,
       dataMode: 'sample',
       warnings: () => [],
+      journalHealth: () => journal,
       settlerHealth: () => settler,
     })
     const { docs, stats } = DEPLOYMENT
@@ -53,6 +56,7 @@ describe('the documents plugin', () => {
     status = [{ product: 'metals', status: 'ok' }]
     disabled = []
     settler = { ready: true }
+    journal = { ready: true }
   })
 
   async function answer(id: string, from = catalog): Promise<Reply> {

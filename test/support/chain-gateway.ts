@@ -6,6 +6,8 @@ import type { Journal, PaymentRecord } from '../../gateway/payments/journal/jour
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
+import type { Operation } from '../../gateway/plugin/catalog.ts'
+import type { Issue } from '../../gateway/validation/issue.ts'
 import { json, payment, send, type RequestOptions } from './agent.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { openGateway, PAY_TO } from './gateway.ts'
@@ -15,6 +17,9 @@ import { newBuyer } from './payments.ts'
 export interface ChainGateway {
   readonly url: string
   readonly journal: Journal
+  /** The operations of the catalog that is served, and what is wrong with its files. */
+  operations(): readonly Operation[]
+  issues(): readonly Issue[]
   readonly settler: Settler
   readonly chain: TestChain
   /** Two nodes of the chain, each of which can be made to fail. */
@@ -74,6 +79,8 @@ export async function openChainGateway(
   return {
     url,
     journal,
+    operations: () => [...testGateway.gateway.current.catalog.operations.values()],
+    issues: () => testGateway.gateway.issues,
     settler,
     chain,
     nodes,

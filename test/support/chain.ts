@@ -32,6 +32,8 @@ export interface ChainOptions {
   readonly port?: number
   /** Base Sepolia if absent. */
   readonly network?: Network
+  /** How many states of the past are kept, for a chain that runs for long; blocks, receipts and logs always are. */
+  readonly states?: number
 }
 
 /** Starts a chain. Skips the suite with a message if the anvil binary is not installed. */
@@ -42,15 +44,18 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
     process.stdout.write('    (skipped: the anvil binary is not installed)\n')
     context.skip()
   }
+  return openChain(options)
+}
+
+/** Starts a chain. Throws if the anvil binary is not installed. */
+export async function openChain(options: ChainOptions = {}): Promise<TestChain> {
   const network = options.network ?? NETWORKS['base-sepolia']
   const port = options.port ?? (await freePort())
   const rpcUrl = `http://127.0.0.1:${port}`
   const blocks = options.blockSeconds === undefined ? [] : ['--block-time', String(options.blockSeconds)]
-  const child = spawn(
-    anvilBinary(),
-    ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(network.chainId), '--quiet', ...blocks],
-    { stdio: 'ignore' },
-  )
+  const states = options.states === undefined ? [] : ['--prune-history', String(options.states)]
+  const place = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(network.chainId)]
+  const child = spawn(anvilBinary(), [...place, '--quiet', ...blocks, ...states], { stdio: 'ignore' })
   const kill = (): boolean => child.kill('SIGKILL')
   process.once('exit', kill)
   const rpc = createRpc(rpcUrl)

@@ -56,6 +56,17 @@ contract Evil {
   }
 }`
 
+/** Accepts every signature, and uses nearly all the gas that it gets for that. */
+const COSTLY = `// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+contract Costly {
+  function isValidSignature(bytes32, bytes calldata) external view returns (bytes4) {
+    uint256 start = gasleft();
+    while (start - gasleft() < 400000) {}
+    return 0x1626ba7e;
+  }
+}`
+
 const ABI = parseAbi([
   'function create(address owner) returns (address)',
   'function addressOf(address) view returns (address)',
@@ -69,6 +80,8 @@ export interface ContractWallets {
   newDelegatedAccount(): Promise<LocalAccount>
   /** A contract that accepts any signature while gas has no price, and burns gas in a transaction. */
   newEvilWallet(): Promise<LocalAccount>
+  /** A contract that accepts any signature, and uses 400,000 gas for that. */
+  newCostlyWallet(): Promise<LocalAccount>
   /** A key whose account delegates to such a contract (EIP-7702). Its signatures are those of a key. */
   newEvilDelegatedAccount(): Promise<LocalAccount>
   /** Lets the account of a key delegate to such a contract. */
@@ -116,6 +129,13 @@ export async function createContractWallets(chain: TestChain): Promise<ContractW
       const owner = await newOwner()
       await delegateTo(evil, owner)
       return owner
+    },
+    async newCostlyWallet() {
+      const owner = await newOwner()
+      const address: Hex = `0x${keccak256(keccak256(owner.address)).slice(-40)}`
+      await chain.rpc.call('anvil_setCode', address, compile('Costly', COSTLY).runtime)
+      await chain.mint(address, 1_000_000n)
+      return signing(address, owner)
     },
     async newEvilWallet() {
       const owner = await newOwner()

@@ -11,7 +11,7 @@ import type { Journal } from '../../gateway/payments/journal/journal.ts'
 
 const crashFile = process.env['CRASH_FILE'] ?? ''
 
-/** Called right after a step: reserved, submitted, sent, settled. */
+/** Called right after a step: reserved, submitted, sent, settled, settledByOthers. */
 const die = (step: string): void => {
   if (readFileSync(crashFile, 'utf8') === step) process.kill(process.pid, 'SIGKILL')
 }
@@ -31,6 +31,11 @@ const crashing = (journal: Journal): Journal => ({
   async settled(...step) {
     const result = await journal.settled(...step)
     die('settled')
+    return result
+  },
+  async settledByOthers(...step) {
+    const result = await journal.settledByOthers(...step)
+    die('settledByOthers')
     return result
   },
 })

@@ -1,7 +1,8 @@
 /** A node in front of a real one that says what a test wants: a proxy that replaces the results of chosen methods. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { TOPICS, word } from '../../gateway/methods/exact-evm/eip3009.ts'
 
 /** Returns what the node says instead of the true result. */
 export type Lie = (result: unknown, params: readonly unknown[]) => unknown
@@ -10,6 +11,10 @@ export interface LyingNode {
   readonly url: string
   /** Replaces the results of these methods. Transactions that it receives meanwhile are not passed on if it lies about them. */
   lie(lies: Readonly<Record<string, Lie>>): void
+  /** Stops listening. */
+  down(): Promise<void>
+  /** Listens again at the same address. */
+  up(): Promise<void>
   close(): Promise<void>
 }
 
@@ -21,12 +26,35 @@ interface Message {
 
 const SEND = 'eth_sendRawTransaction'
 
+/** Changes a receipt, and leaves it alone while there is none. */
+const ofReceipt =
+  (change: (receipt: Receipt) => object): Lie =>
+  (receipt) =>
+    receipt === null ? null : { ...(receipt as Receipt), ...change(receipt as Receipt) }
+
+interface Receipt {
+  readonly logs: readonly { readonly topics: readonly string[] }[]
+}
+
+/** What a node may say of a transaction that has moved money, by what it does. */
+export const LIES_ABOUT_SETTLEMENTS: Readonly<Record<string, Readonly<Record<string, Lie>>>> = {
+  'does not know the transaction': { eth_getTransactionReceipt: () => null, eth_getLogs: () => [] },
+  'puts it into another block': {
+    eth_getTransactionReceipt: ofReceipt(() => ({ blockHash: `0x${'0f'.repeat(32)}` })),
+  },
+  'says that it failed': { eth_getTransactionReceipt: ofReceipt(() => ({ status: '0x0', logs: [] })) },
+  'says that it moved another amount': {
+    eth_getTransactionReceipt: ofReceipt(({ logs }) => ({
+      logs: logs.map((log) => (log.topics[0] === TOPICS.transfer ? { ...log, data: `0x${word(1n)}` } : log)),
+    })),
+  },
+}
+
 /** Starts a node that tells the truth of `target` until it is told to lie. */
 export async function startLyingNode(target: string): Promise<LyingNode> {
   let lies: Readonly<Record<string, Lie>> = {}
-  const server = createServer((request, response) => {
-    answer(request, response).catch(() => response.destroy())
-  })
+  let server: Server
+  let port = 0
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = JSON.parse(await text(request)) as Message | readonly Message[]
     const messages = [body].flat() as readonly Message[]
@@ -46,16 +74,28 @@ export async function startLyingNode(target: string): Promise<LyingNode> {
     })
     response.writeHead(200, headers).end(JSON.stringify(Array.isArray(body) ? told : told[0]))
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  async function up(): Promise<void> {
+    server = createServer((request, response) => {
+      answer(request, response).catch(() => response.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    port = (server.address() as AddressInfo).port
+  }
+  async function down(): Promise<void> {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  await up()
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     lie: (next) => {
       lies = next
     },
+    down,
+    up,
     close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
+      if (server.listening) await down()
     },
   }
 }

@@ -31,6 +31,8 @@ export const OPERATION: Operation = {
   form: null,
   tool: null,
   maxFreshnessSeconds: 0,
+  fresh: null,
+  sellEmpty: true,
   timeoutSeconds: 10,
   queue: 'paid',
   costPerMegabyte: 0,

@@ -1,7 +1,8 @@
 /**
- * Mocha root hooks. They end a run whose tests left something open, and note which promises of test/requirements.ts a run has proved. A test proves what it names with
- * `proves` only if it ran, made at least one assertion and passed. Loaded with `--require`; the notes go to the file
- * named by PROVED_PROMISES, one JSON object per line, and nowhere if that is not set.
+ * Mocha root hooks. They end a run whose tests left something open, and note which tests passed and which promises of
+ * test/requirements.ts they have proved. A test counts, and proves what it names with `proves`, only if it ran, made at
+ * least one assertion and passed. Loaded with `--require`; the notes go to the file named by PROVED_PROMISES, one JSON
+ * object per line, and nowhere if that is not set.
  */
 import { appendFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
@@ -45,10 +46,7 @@ export const mochaHooks = {
     const test = this.currentTest
     const claims = takeClaims()
     if (file === undefined || test?.state !== 'passed' || assertions === 0) return
-    for (const promise of claims)
-      appendFileSync(
-        file,
-        `${JSON.stringify({ promise, file: relative(root, test.file ?? ''), test: test.fullTitle() })}\n`,
-      )
+    const passed = { title: test.title, promises: claims, file: relative(root, test.file ?? '') }
+    appendFileSync(file, `${JSON.stringify(passed)}\n`)
   },
 }
