@@ -1,15 +1,24 @@
 /** `npm run check`: prints the price list of the catalog, or every issue with its position. `--json` prints JSON. */
-import type { Catalog } from '../gateway/plugin/catalog.ts'
+import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import {
+  costText,
+  operationsBelowCost,
+  pricesText,
+  type CostLimits,
+} from '../gateway/accounting/settlement-against-prices.ts'
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
+import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
+import { createLog } from '../gateway/observe/log.ts'
 import { readFlags, reportError } from './command-line.ts'
 
 const USAGE = `npm run check [-- --json]
 
-Builds the catalog and prints its price list. If there are errors, prints each with its position and exits with 1.`
+Builds the catalog and prints its price list, what a settlement costs now on each network with a SETTLE_KEY, and the
+operations that sell for less. If there are errors, prints each with its position and exits with 1.`
 
 /** Formats the catalog as a table: price, route, product, operation and kind. */
 function table(catalog: Catalog): string {
@@ -48,11 +57,48 @@ function asText(catalog: Catalog | null, issues: readonly Issue[], notes: readon
 }
 
 /** What an operator should know although nothing is wrong. */
-function notesOn({ network, payTo }: Config): readonly string[] {
-  return network === SANDBOX ? [] : [`Paid to ${payTo}. ${ONE_JOURNAL}`]
+function notesOn({ network, payTo }: Config, settlements: readonly Settlement[]): readonly string[] {
+  if (network === SANDBOX) return []
+  return [`Paid to ${payTo}. ${ONE_JOURNAL}`, ...settlements.map(settlementNote)]
 }
 
-function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
+/** What settling costs on one network, and what sells for less. */
+interface Settlement extends ReadCost {
+  /** Millionths of a USD; null: not known. */
+  readonly coinPrice: bigint | null
+  readonly maxPercent: number
+  readonly below: readonly Pick<Operation, 'id' | 'priceText'>[]
+}
+
+/** Reads what settling costs. The sandbox has no chain yet, and facilitators pay the gas themselves. */
+async function settlementsOf(config: Config, catalog: Catalog | null): Promise<readonly Settlement[]> {
+  if (config.network === SANDBOX) return []
+  const coinPrices = new Map(config.networks.map(({ network, gasCoinPrice }) => [network, gasCoinPrice]))
+  const limits: CostLimits = { coinPrices, maxPercent: config.gasMaxPercent }
+  const operations = [...(catalog?.operations.values() ?? [])]
+  return (await readSettlementCosts(config, createLog('silent'))).map((read) => ({
+    ...read,
+    coinPrice: coinPrices.get(read.network.name) ?? null,
+    maxPercent: config.gasMaxPercent,
+    below: read.cost instanceof Error ? [] : operationsBelowCost(operations, read.network.name, read.cost, limits),
+  }))
+}
+
+function settlementNote({ network: { name }, cost, coinPrice, maxPercent, below }: Settlement): string {
+  if (cost instanceof Error) return `What settling on ${name} costs could not be read: ${cost.message}`
+  const text = costText(name, cost, coinPrice)
+  const said = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+  if (coinPrice === null) return `${said} Set GAS_COIN_USD to compare that with prices.`
+  if (below.length === 0) return `${said} No price is less than that needs (GAS_MAX_PERCENT=${maxPercent}).`
+  return `${said} That is more than ${maxPercent} % of these prices: ${pricesText(below)}.`
+}
+
+function asJson(catalog: Catalog | null, issues: readonly Issue[], settlements: readonly Settlement[]): string {
+  const costs = settlements.map(({ network, cost, below }) => ({
+    network: network.name,
+    cost_wei: cost instanceof Error ? null : String(cost.wei),
+    below_cost: below.map(({ id }) => id),
+  }))
   const operations = [...(catalog?.operations.values() ?? [])].map(
     ({ id, product, route, priceText, price, tool }) => ({
       operation: id,
@@ -63,7 +109,7 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
     }),
   )
   return JSON.stringify(
-    { ok: issues.length === 0, version: catalog?.version ?? null, mistakes: issues, operations },
+    { ok: issues.length === 0, version: catalog?.version ?? null, mistakes: issues, operations, settlements: costs },
     null,
     2,
   )
@@ -74,7 +120,11 @@ async function check(): Promise<number> {
   const config = readConfig()
   const { edition, issues, close } = await openCatalog(config)
   const catalog = edition?.catalog ?? null
-  process.stdout.write(`${values.json ? asJson(catalog, issues) : asText(catalog, issues, notesOn(config))}\n`)
+  const settlements = await settlementsOf(config, catalog)
+  const text = values.json
+    ? asJson(catalog, issues, settlements)
+    : asText(catalog, issues, notesOn(config, settlements))
+  process.stdout.write(`${text}\n`)
   await close()
   return issues.length === 0 ? 0 : 1
 }

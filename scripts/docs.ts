@@ -1,12 +1,13 @@
 /**
- * `npm run docs`: writes docs/catalog.md, docs/errors.md and docs/configuration.md from the schemas and the table of
- * errors. `--check` only compares, and exits with 1 if a page is out of date.
+ * `npm run docs`: writes docs/catalog.md, docs/errors.md, docs/configuration.md and docs/licences.md from the schemas, the
+ * table of errors and the lock file. `--check` only compares, and exits with 1 if a page is out of date.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import prettier from 'prettier'
 import { ERRORS, type ErrorKind } from '../gateway/errors.ts'
 import { readFlags } from './command-line.ts'
+import { licencesPage, readLockFile } from './licences.ts'
 
 const USAGE = `npm run docs [-- --check]
 
@@ -172,6 +173,7 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
     ['docs/catalog.md', catalogReference(readSchema)],
     ['docs/errors.md', errorReference(ERRORS)],
     ['docs/configuration.md', configurationReference(readSchema('config.json'))],
+    ['docs/licences.md', licencesPage(readLockFile())],
   ]
   const options = (await prettier.resolveConfig(join(root, 'docs'))) ?? {}
   const formatted = pages.map(

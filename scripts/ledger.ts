@@ -13,7 +13,7 @@ import {
 import { openFindings, type Row, rowToJson } from '../gateway/accounting/reconciliation/findings.ts'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { findNetwork, NETWORKS, type Hex, type Network, readNetworks } from '../gateway/config/networks.ts'
-import { SANDBOX } from '../gateway/config/settlement.ts'
+import { readingNodes, SANDBOX } from '../gateway/config/settlement.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
@@ -113,17 +113,20 @@ async function reconcile(
 
 /** The accounts to compare. A running sandbox describes itself in sandbox.json. */
 async function accountsOf(config: Config): Promise<readonly ComparedRecipient[]> {
+  const { twoNodesFrom } = config
   if (config.network === SANDBOX) {
     const file = join(config.dataDir, 'sandbox.json')
     const sandbox = await readJson<{ rpc_url: string; pay_to: Hex }>(file)
     if (!sandbox) throw new LedgerError(`There is no sandbox at ${file}. Start the gateway first.`)
-    return [{ rpcUrl: sandbox.rpc_url, isLocal: true, network: NETWORKS['base-sepolia'], payTo: sandbox.pay_to }]
+    const network = NETWORKS['base-sepolia']
+    return [{ rpcUrl: sandbox.rpc_url, isLocal: true, network, payTo: sandbox.pay_to, twoNodesFrom }]
   }
   const known = readNetworks(config.catalogDir)
-  return config.networks.map(({ network, rpcUrl, payTo }) => {
+  return config.networks.map(({ network, rpcUrl: url, settleRpcUrl, payTo }) => {
+    const rpcUrl = readingNodes(url, settleRpcUrl)
     if (rpcUrl === null || payTo === null)
       throw new LedgerError(`RPC_URL of ${network} is missing: the chain cannot be read without it.`)
-    return { rpcUrl, isLocal: false, network: findNetwork(known, network) as Network, payTo }
+    return { rpcUrl, isLocal: false, network: findNetwork(known, network) as Network, payTo, twoNodesFrom }
   })
 }
 

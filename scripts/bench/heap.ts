@@ -42,7 +42,7 @@ async function memoryOf(pid: number, log: string): Promise<{ readonly heap: numb
 }
 
 const heapLines = (log: string): readonly string[] =>
-  [...readFileSync(log, 'utf8').matchAll(/^heap (\d+)$/gm)].map(([, bytes = '']) => bytes)
+  [...readFileSync(log, 'utf8').matchAll(/^heap \d+ (\d+)$/gm)].map(([, bytes = '']) => bytes)
 
 const { values } = readFlags(USAGE, { options: { calls: { type: 'string', default: '300000' } } })
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-heap-'))

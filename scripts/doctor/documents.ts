@@ -86,7 +86,10 @@ export function checkWarnings({ warnings }: ReturnType<typeof fieldsOf>, finding
     findings.advise('/health', 'warning', `Warns of ${String(code)}.`, String(message))
 }
 
-function checkHealth({ status, products, mistakes, settler }: ReturnType<typeof fieldsOf>, findings: Findings): void {
+function checkHealth(
+  { status, products, mistakes, settler, journal }: ReturnType<typeof fieldsOf>,
+  findings: Findings,
+): void {
   if (status === 'ok') return
   const report = findings.at('/health')
   const failing = itemsOf(products).filter((product) => product['status'] !== 'ok')
@@ -97,7 +100,14 @@ function checkHealth({ status, products, mistakes, settler }: ReturnType<typeof 
   const { ready, reason } = fieldsOf(settler)
   if (ready !== true)
     report('health', 'Payments cannot be settled.', typeof reason === 'string' ? reason : 'Check the settler.')
-  if (failing.length === 0 && itemsOf(mistakes).length === 0 && ready === true)
+  const isUnwritable = fieldsOf(journal)['ready'] === false
+  if (isUnwritable)
+    report(
+      'health',
+      'Payments cannot be recorded, so none is taken.',
+      'The log of the gateway says why: a full or read-only disk, or a damaged file (docs/operations.md, A full disk).',
+    )
+  if (failing.length === 0 && itemsOf(mistakes).length === 0 && ready === true && !isUnwritable)
     report('health', `Reports the status ${String(status)}.`, 'It should report "ok".')
 }
 

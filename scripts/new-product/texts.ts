@@ -51,6 +51,8 @@ export function documentOf(made: NewProduct): string {
         route: `GET /v1/${FAMILY}/${product}`,
         summary,
         price,
+        // Nothing is sold while the newest item is older. The plugin reports how old it is.
+        ...(price === 'free' ? {} : { fresh: { newest_seconds: 7200 } }),
         query: { $ref: `${product}.json#/$defs/${pascal(made)}Query` },
         response: { $ref: `${product}.json#/$defs/${pascal(made)}Answer` },
         tool: true,
@@ -141,6 +143,12 @@ const HOUR_MS = 3_600_000
 export default definePlugin({
   name: '${made.product}',
   setup: ({ deployment }) => ({
+    /** How fresh the data are. The gateway compares it with "fresh" of the document before it accepts a payment. */
+    freshness: (_, asOf) => ({
+      newest: deployment['data_mode'] === 'online' ? null : new Date(Math.floor(asOf.getTime() / HOUR_MS) * HOUR_MS),
+      sources: null,
+      coverage: 1,
+    }),
     handlers: {
       /** Returns one item an hour up to asOf. Replace it with your own data, and never return anything newer than asOf. */
       get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {

@@ -7,10 +7,9 @@
 import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { createGateway } from '../../../dist/gateway/compose.js'
 import { readConfig } from '../../../dist/gateway/config/config.js'
+import '../../heap-on-signal.mjs'
 
 const workers = Number(process.argv[3] ?? 1)
 if (workers > 1 && cluster.isPrimary) startWorkers()
@@ -56,11 +55,5 @@ async function startGateway() {
     process.once('exit', () => appendFileSync(process.env.COUNTS, `${requests}\n`))
   }
   await gateway.listen()
-  // Says on SIGUSR2 how large the heap is once the garbage is collected.
-  process.on('SIGUSR2', () => {
-    setFlagsFromString('--expose-gc')
-    runInNewContext('gc')()
-    console.log(`heap ${process.memoryUsage().heapUsed}`)
-  })
   process.once('SIGTERM', () => void gateway.close().then(() => process.exit(0)))
 }

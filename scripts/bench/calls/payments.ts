@@ -6,9 +6,17 @@ import type { Hex } from '../../../gateway/config/networks.ts'
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { envelopeOfV2, type Requirement } from '../../pay/payment.ts'
 
-interface Wallet {
+export interface Wallet {
   readonly secret: Buffer
   readonly address: Hex
+}
+
+/** The payment object: its envelope, and what the wallet has signed. */
+export interface SignedPayment {
+  readonly payload: {
+    readonly signature: Hex
+    readonly authorization: { readonly from: Hex; readonly value: string; readonly nonce: Hex }
+  }
 }
 
 /** Makes wallets with random keys. */
@@ -20,13 +28,14 @@ export function newWallets(count: number): readonly Wallet[] {
   })
 }
 
-/** Returns a function that signs the next payment of x402 v2 for this requirement, by the wallets in turn. */
-export function createBuyer(wallets: readonly Wallet[], requirement: Requirement): () => object {
+/** Returns a function that signs a payment of x402 v2 for this requirement, by the wallets in turn unless one is named. */
+export function createBuyer(wallets: readonly Wallet[], requirement: Requirement): (by?: Wallet) => SignedPayment {
   const { network, amount, payTo, maxTimeoutSeconds } = requirement
   const digestOf = createDigest(network)
   let count = 0
-  return () => {
-    const { secret, address: from } = wallets[count++ % wallets.length] as Wallet
+  const next = (): Wallet => wallets[count++ % wallets.length] as Wallet
+  return (by = next()) => {
+    const { secret, address: from } = by
     const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
     const validBefore = BigInt(Math.floor(Date.now() / 1000) + maxTimeoutSeconds)
     const terms = { from, to: payTo, value: amount, validAfter: 0n, validBefore, nonce }
@@ -39,7 +48,7 @@ export function createBuyer(wallets: readonly Wallet[], requirement: Requirement
       validBefore: String(validBefore),
       nonce,
     }
-    const proof = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
+    const proof: Hex = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
     return { ...envelopeOfV2(requirement), payload: { signature: proof, authorization } }
   }
 }
