@@ -34,7 +34,8 @@ describe('heavy work', function () {
 
   interface Outcome {
     readonly status: number
-    readonly seconds: number
+    /** When its answer was complete, as performance.now() tells it. */
+    readonly at: number
     readonly headers: Headers
     readonly body: Record<string, unknown>
   }
@@ -44,12 +45,11 @@ describe('heavy work', function () {
     body: string | Buffer | FormData,
     headers: Record<string, string> = {},
   ): Promise<Outcome> {
-    const began = performance.now()
     const response = await fetch(live.url + path, { method: 'POST', body, headers })
     const answer = (await response.json()) as Record<string, unknown>
     return {
       status: response.status,
-      seconds: (performance.now() - began) / 1000,
+      at: performance.now(),
       headers: response.headers,
       body: answer,
     }
@@ -70,12 +70,12 @@ describe('heavy work', function () {
   const paidAudit = (header: string, csv: Buffer): Promise<Outcome> =>
     post('/v1/audit', csv, { 'content-type': 'text/csv', 'payment-signature': header })
 
-  /** Buys an audit. A machine that is busy otherwise may refuse it at first; the same payment buys it then. */
+  /** Buys an audit. A machine that is busy otherwise may not get it done at first; the same payment buys it then. */
   async function delivered(header: string, csv: Buffer, tries = 4): Promise<Outcome> {
     const outcome = await paidAudit(header, csv)
-    if (outcome.status !== 503 || tries === 0) return outcome
-    expect(outcome.seconds).to.be.lessThan(35)
-    await sleep(Number(outcome.headers.get('retry-after')) * 1000)
+    if (![503, 504].includes(outcome.status) || tries === 0) return outcome
+    expect(outcome.body).to.include({ retry: 'after_delay' })
+    await sleep(Number(outcome.headers.get('retry-after') ?? 1) * 1000)
     return delivered(header, csv, tries - 1)
   }
 
@@ -101,9 +101,9 @@ describe('heavy work', function () {
       paidAudit(header, small),
       ...Array.from({ length: 12 }, (_, nth) => freeForm(nth)),
     ])
-    expect(paid?.status, JSON.stringify(paid?.body)).to.equal(200)
-    // A wait behind one of the free audits would be longer.
-    expect(paid?.seconds).to.be.lessThan(15)
+    expect(paid.status, JSON.stringify(paid.body)).to.equal(200)
+    const later = free.filter(({ status, at }) => status === 200 && at > paid.at)
+    expect(later, 'free audits that were answered after the paid one').to.not.be.empty
     expectServedOrShed(free)
     await expectNoPause()
   })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
+import { MAX_REFETCHES } from '../../gateway/payments/replay.ts'
 import { buy, json, offer, payment, receipt, send } from '../support/agent.ts'
 import { until } from '../support/until.ts'
 import type { UpstreamServer } from './upstream-server.ts'
@@ -95,6 +96,23 @@ describe('the payment for a stream', () => {
     expect([late.status, (await json(late))['code']]).to.deep.equal([402, 'payment_already_used'])
     expect(shop.upstream.requests).to.have.length(3)
     shop.live.advance(-301)
+  })
+
+  it('does not open the stream again without end', async () => {
+    const header = await payment(shop.url, shop.live.wallet)
+    const named = { headers: { 'idempotency-key': 'stream-2026-11-23-0002' } }
+    const open = () => send(shop.url, header, 2, named)
+    expect((await open()).status).to.equal(200)
+    const statuses: number[] = []
+    for (let times = 0; times < MAX_REFETCHES; times++) statuses.push((await open()).status)
+    expect(new Set(statuses)).to.deep.equal(new Set([200]))
+    const asked = shop.upstream.requests.length
+    const refused = await open()
+    expect(refused.status).to.equal(402)
+    const body = await json(refused)
+    expect(body).to.include({ code: 'payment_already_used' })
+    expect(body['message']).to.contain(`fetched again ${MAX_REFETCHES} times, which is the limit. Sign a new payment`)
+    expect(shop.upstream.requests).to.have.length(asked)
   })
 
   it('is charged once for three identical requests at the same time, and all get the stream', async () => {

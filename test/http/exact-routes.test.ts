@@ -18,7 +18,9 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   'with a body': ['Content-Length: 2', 'Content-Type: application/json', '', '{}'],
 }
 
-describe('a request at the exact address of an operation', () => {
+describe('a request at the exact address of an operation', function () {
+  // A thousand calls, some of pages that take long to make.
+  this.timeout(180_000)
   let shop: LiveGateway
   let port: number
   before(async () => {

@@ -91,6 +91,8 @@ describe('a proxy', () => {
       overrides: { log: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line) as LogLine) }) },
     })
     shop = live
+    // On a first start the history is not there yet, and what rests on it is not sold.
+    await until(async () => (await live.json('/health'))['status'] === 'ok')
     lines = []
     expect((await live.json('/health'))['warnings']).to.deep.equal([])
     for (let at = 0; at < 3; at++) await call({ 'x-forwarded-for': address(at) }, '/pricing.json')

@@ -66,6 +66,9 @@ describe('the MCP endpoint over HTTP', () => {
       .send({ ...INITIALIZE, pad: 'x'.repeat(200_000) })
       .expect(413)
     expect(large.body).to.include({ code: 'body_too_large' })
+    const unnamed = { name: { toString: 1, valueOf: 1 }, arguments: {} }
+    const strange = await post().send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: unnamed }).expect(200)
+    expect(strange.body).to.have.nested.property('error.message')
     await request(gateway.server).get('/mcp').set('Accept', 'text/html').expect(406)
     for (const method of ['delete', 'put'] as const) {
       const refused = await request(gateway.server)[method]('/mcp').expect(405)

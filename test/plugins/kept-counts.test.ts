@@ -59,7 +59,11 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       const [first] = (await db('regime_series')
         .insert({ symbol: 'BTC-USD', model: 'har-schmitt/1', origin: 'sample' })
         .returning('id')) as { id: number }[]
-      await db('regime_snapshots').insert(range(0, 7).map((at) => ({ series: first!.id, ...snapshotAt(at) })))
+      // The first release recorded nothing of how a snapshot came about.
+      const { origin: _, computed_at: __, venues: ___, spread_bps: ____, ...early } = snapshotAt(0)
+      await db('regime_snapshots').insert(
+        range(0, 7).map((at) => ({ ...early, series: first!.id, as_of: at, known_at: at })),
+      )
       const [bars] = (await db('market_series')
         .insert({ venue: 'venue', symbol: 'BTC-USD', interval_seconds: 60 })
         .returning('id')) as { id: number }[]

@@ -45,7 +45,7 @@ export interface PluginHost {
   call<Id extends OperationId>(
     operation: Id,
     query?: object,
-    more?: { asOf?: Date; maxFreshnessSeconds?: number },
+    more?: { asOf?: Date; maxFreshnessSeconds?: number; body?: unknown },
   ): Promise<OutputOf<Id>>
   /** Runs every job with this name once. */
   run(job: string, signal?: AbortSignal): Promise<void>
@@ -106,9 +106,9 @@ export async function openPluginHost(
   return {
     db,
     registrations,
-    async call(operation, query = {}, { asOf, maxFreshnessSeconds = 0 } = {}) {
+    async call(operation, query = {}, { asOf, maxFreshnessSeconds = 0, body } = {}) {
       const at = asOf ?? new Date(options.now().getTime() - maxFreshnessSeconds * 1000)
-      const input = { params: {}, query, body: undefined }
+      const input = { params: {}, query, body }
       return dispatch(operation, input, at, new AbortController().signal, maxFreshnessSeconds) as never
     },
     async run(name, signal = new AbortController().signal) {

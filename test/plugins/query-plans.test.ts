@@ -1,7 +1,7 @@
 /** What the products ask of the database is found by an index, however long their tables have grown. */
 import { expect } from 'chai'
 import { Client } from 'pg'
-import { pino } from 'pino'
+import type { Database } from 'tollgate/plugin'
 import type { OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 import { DirectoryStore } from '../../plugins/directory/directory-store.ts'
@@ -10,9 +10,10 @@ import { idOf } from '../../plugins/directory/listing.ts'
 import { UNVISITED } from '../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
 import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
-import { createBackfillPlan } from '../../plugins/market/backfill.ts'
+import { BackfillPlan } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
 import { createColumns } from '../../plugins/market/bars.ts'
+import { storeMinutes } from '../../plugins/market/stored-minutes.ts'
 import { RememberedSnapshots } from '../../plugins/regime/remembered-snapshots.ts'
 import {
   encodeSnapshots,
@@ -64,22 +65,26 @@ const TABLES = {
 async function useBars(db: OpenDatabase): Promise<void> {
   const store = createBarStore(db)
   const series = await store.series('venue', 'BTC-USD', 60)
-  const minutes = (from: number, to: number) => {
+  const database: Database = db
+  const plan = new BackfillPlan({ db, series, now: () => 1e6 })
+  await plan.extend(0, 10 * 86_400)
+  for (let window = await plan.next(); window; window = await plan.next()) {
+    const [from, to] = [window.t_from, window.t_from + 600]
     const bars = createColumns()
-    for (let time = from; time < to; time += 60) if (time !== 600) bars.add(time, 1, 1, 1, 1, 1, 0)
-    return bars.end()
+    for (let time = from; time < to; time += 60) if (time !== from + 60) bars.add(time, 1, 1, 1, 1, 1, 0)
+    const sources = { venues: new Uint32Array(9).fill(3), spread_bps: new Float32Array(9) }
+    const found = { bars: bars.end(), sources, holes: [{ from: from + 60, to: from + 120 }], decidedTo: to, notes: [] }
+    await database.transaction(async (transaction) => {
+      await storeMinutes(found, { db: transaction, series, knownAt: () => 1e6, now: 1e6, isLate: false })
+      await plan.within(transaction).fetched(window, found.holes)
+    })
   }
-  const venue = {
-    name: 'venue',
-    windowMinutes: 60,
-    minutes: async (_: string, from: number, to: number) => minutes(from, to),
-  }
-  const log = pino({ level: 'silent' })
-  const plan = createBackfillPlan({ db, series, venue: venue as never, symbol: 'BTC', log, now: () => 1e6 })
-  await plan.extend(0, 7200)
-  while (await plan.fetchNext(new AbortController().signal));
-  await plan.findGaps(0, 3600)
+  await plan.addGaps([{ from: 0, to: 3600 }])
+  await plan.awaited()
+  await plan.end()
   await plan.remaining()
+  await store.readFirst(series, 0, 3600)
+  await store.noteRejected('venue', 'BTC-USD', [{ time: 60, reason: 'not_a_number', row: '[]' }], 60)
   await store.extent(series)
   await store.extent(series, 3600)
   await store.revise(series, { time: 60, open: 2, high: 2, low: 2, close: 2, volume: 2 }, 7200)
@@ -95,7 +100,7 @@ async function useSnapshots(db: OpenDatabase): Promise<void> {
   await snapshots.latest(120)
   await snapshots.between(['as_of', 'volatile'], { from: 0, to: 180, asOf: 180, limit: 10 })
   await (await newestSnapshots(db, 'BTC-USD'))?.extent()
-  const remembered = new RememberedSnapshots({ db, stored: snapshots, symbol: 'BTC-USD' })
+  const remembered = new RememberedSnapshots({ db, stored: snapshots, label: { symbol: 'BTC-USD', hasOrigin: false } })
   for (const asOf of [0, 180]) {
     await remembered.latest(asOf)
     await remembered.page({ from: 0, to: 180, asOf, limit: 1 })

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Issue } from '../../gateway/validation/issue.ts'
+import { startChain, type TestChain } from '../support/chain.ts'
+import { putGasPriceOracle } from '../support/gas-price-oracle.ts'
 import { gold, openCatalog, PLUGINS, TELLER, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -118,5 +121,56 @@ describe('npm run check', () => {
     expect(stdout).to.contain(
       'zinc.json#/operations/getGold The operation getGold is already defined at gold.json#/operations/getGold.',
     )
+  })
+})
+
+describe('npm run check of a gateway that pays gas', () => {
+  let chain: TestChain
+  before(async function () {
+    chain = await startChain(this, { network: NETWORKS.base })
+    await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
+    await chain.rpc.call('evm_mine')
+    await putGasPriceOracle(chain, 10_000_000_000n)
+  })
+  after(() => chain?.stop())
+
+  const checkOn = (settings: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
+    checkWith(
+      { 'gold.json': gold({ price: '0.01' }), 'teller.json': TELLER },
+      {
+        NETWORK: 'base',
+        PAY_TO: `0x${'ab'.repeat(20)}`,
+        SETTLE_RPC_URL: chain.rpcUrl,
+        SETTLE_KEY: `0x${'1'.repeat(64)}`,
+        DATA_MODE: 'online',
+        BASE_URL: 'https://shop.example',
+        ...settings,
+      },
+      ...flags,
+    )
+
+  it('says what a settlement costs now, with its data, and names the operations that sell for less', () => {
+    const { stdout, status } = checkOn({ GAS_COIN_USD: '3000' })
+    expect(stdout).to.match(
+      /Settling one payment alone on base costs \$0\.01\d* now \(86000 gas at .* for its data\)\./,
+    )
+    expect(stdout).to.match(/That is more than 100 % of these prices: getGold \(\$0\.01\)/)
+    expect(status).to.equal(0)
+    const { settlements } = JSON.parse(checkOn({ GAS_COIN_USD: '3000' }, '--json').stdout) as { settlements: object[] }
+    expect(settlements).to.have.length(1)
+    expect(settlements[0]).to.deep.include({ network: 'base', below_cost: ['getGold', 'askFor'] })
+  })
+
+  it('names none where the prices suffice', () => {
+    expect(checkOn({ GAS_COIN_USD: '1000' }).stdout).to.contain(
+      'No price is less than that needs (GAS_MAX_PERCENT=100)',
+    )
+  })
+
+  it('compares nothing and says so if it is not told what the coin is worth, or if no node answers', () => {
+    expect(checkOn({}).stdout).to.contain('Set GAS_COIN_USD to compare that with prices.')
+    const unreachable = checkOn({ SETTLE_RPC_URL: 'http://127.0.0.1:9', GAS_COIN_USD: '3000' })
+    expect(unreachable.stdout).to.contain('What settling on base costs could not be read: The node cannot be reached')
+    expect(unreachable.status).to.equal(0)
   })
 })

@@ -8,6 +8,7 @@ import { openLiveGateway, type LiveGateway } from '../dynamic/live-gateway.ts'
 import { openUpstreamServer } from '../dynamic/upstream-server.ts'
 import { gold, PRICED, thing } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 import { on, PLANTED_FAULTS } from './planted-faults.ts'
 import { openTamperingProxy, type TamperingProxy } from './tampering-proxy.ts'
 
@@ -64,6 +65,8 @@ describe('npm run doctor', () => {
   it('finds no fault in our own catalog', async () => {
     const own = await openLiveGateway({ own: true })
     try {
+      // On a first start the history is not there yet, and what rests on it is not sold.
+      await until(async () => (await own.json('/health'))['status'] === 'ok')
       const diagnosis = await diagnose(own.url)
       expect(faultsOf(diagnosis)).to.deep.equal([])
       expect(diagnosis.looked.routes).to.be.greaterThan(10)

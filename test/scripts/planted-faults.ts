@@ -239,4 +239,13 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
       json((body) => (at(body)['status'] = 'degraded')),
     ),
   ),
+  plant(
+    'health',
+    '/health',
+    'a journal that cannot be written',
+    on(
+      '/health',
+      json((body) => Object.assign(at(body), { status: 'degraded', journal: { ready: false } })),
+    ),
+  ),
 ]

@@ -46,11 +46,12 @@ describe('GET /v1/x/agent-economy-directory', () => {
       (await (await buy(`${url}?q=${new URL(gateway.url).host}`, gateway.wallet, 2)).json()) as Directory
     // The job that lists it starts with the gateway and needs some time.
     let found = await ownListings()
-    await until(async () => (found = await ownListings()).total >= 2)
+    await until(async () => (found = await ownListings()).total >= 3)
     const prices = Object.fromEntries(found.records.map((record) => [record.url, record.prices[0]]))
     expect(Object.keys(prices).toSorted()).to.deep.equal([
       `${gateway.url}/v1/x/agent-economy-directory`,
       `${gateway.url}/v1/x/perp-funding-rates`,
+      `${gateway.url}/v1/x/perp-funding-rates/history`,
     ])
     expect(prices[url]).to.deep.include({
       network: 'eip155:84532',

@@ -110,6 +110,11 @@ describe('the bars of a request', () => {
       type: 'finite_number',
     })
     expect(refusal([first, { ...second, c: '1e400' }, third])).to.deep.include({ loc: ['body', 1, 'c'] })
+    for (const price of [1e101, -1e101, 1e-101, '5e-324'])
+      expect(refusal([first, { ...second, c: price }, third])).to.deep.include({
+        loc: ['body', 1, 'c'],
+        type: 'number_range',
+      })
     expect(refusal({ bars: [first, 7, third] })).to.deep.include({ loc: ['body', 'bars', 1], type: 'row_type' })
     expect(refusal({ bars: [first, [1, 2], third] })).to.deep.include({ loc: ['body', 'bars', 1], type: 'row_length' })
     expect(refusal({ bars: [{ a: 1 }, second, third] })).to.deep.include({
