@@ -13,7 +13,7 @@ import { CONTRACTS, type PerpetualVenue } from './funding/funding-market.ts'
 import { SYMBOLS, VENUE_DEVIATION } from './scripted-market.ts'
 import { openVenueKit, SPOT_VENUES, type VenueKit } from './venue-kit.ts'
 
-const RECORDED = resolve(import.meta.dirname, '../../../../shared/data/exchanges')
+const RECORDED = resolve(import.meta.dirname, '../../../shared/data/exchanges')
 const SIGNAL = new AbortController().signal
 const HOUR = 3600
 const BITCOIN: Readonly<Record<VenueName, string>> = {
