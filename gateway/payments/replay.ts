@@ -64,6 +64,8 @@ export async function replay(
       if (isSigned(methods, payment)) throw nonceConflict(record)
       return null
     }
+    // A debt bought nothing that could be told to others, and its identifier may belong to a later purchase.
+    if (record.state === 'owed' || isToBeOwed(record)) throw owedError(record)
     // What was bought is said to nobody but its buyer, so this comes before everything else.
     if (isForgotten(record) && !(await access.allows(record))) throw forgottenError(record)
     await access.assert(record)
@@ -171,7 +173,6 @@ async function finishRecord(
   const { methods, journal, log, settler, inProgress, now } = parts
   const { payment, connection } = presented
   const { answer } = record
-  if (record.state === 'owed') throw owedError(record)
   if (record.state === 'reversed') {
     const { network } = methodOf(methods, record.network)
     throw reversedError(receiptOf(record, network, payment.envelope.version, '', 'invalid_transaction_state'))
@@ -241,7 +242,6 @@ function isFailed(error: unknown): boolean {
 /** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer available. */
 function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
   const { answer, transaction } = record
-  if (isToBeOwed(record)) throw owedError(record)
   if (!answer) throw forgottenError(record)
   if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))
     throw new ServiceError(

@@ -76,7 +76,11 @@ describe('a payment settled on a chain with faults', () => {
   it('records a debt, and tells the buyer, if somebody else sends a payment after its transaction reverted', async () => {
     const { gateway } = fixture
     const buyer = await gateway.newBuyer()
-    const payment = await gateway.sign('/v1/echo', buyer, GATED)
+    // A payment that is released gives up its key, and the buyer still learns what became of it.
+    const payment = await gateway.sign('/v1/echo', buyer, {
+      ...GATED,
+      headers: { 'idempotency-key': 'late' },
+    })
     const call = await startHeldCall(gateway, payment)
     await drain(gateway, buyer.address)
     expect((await call.finish()).status).to.equal(402)
@@ -88,6 +92,7 @@ describe('a payment settled on a chain with faults', () => {
     expect(refusal['message']).to.contain('recorded as a debt to you').and.not.contain('Sign a new')
     await expectStates(payment, OWED)
     expect(await payment.record()).to.include({ transaction: refusal['transaction'], answer: null })
+    expect(await json(await payment.pay()), 'again').to.include({ code: 'payment_owed' })
     expect((await gateway.journal.debts()).map(({ identity }) => identity)).to.include(payment.authorization.nonce)
     expect(await gateway.received()).to.equal(GATED_PRICE)
   })
