@@ -13,7 +13,7 @@ import { isReadingClaim, keepClaim } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import { FRESHNESS_MS, type FreshnessGate, OperationGate, PlanGate } from './freshness.ts'
 import type { Instance } from './instantiate.ts'
-import { RUNNING, type RunningCall, withTimeout } from './timeout.ts'
+import { RUNNING, type RunningCall, type TimeoutOptions, withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
@@ -47,6 +47,7 @@ export interface BindParts {
 interface Context extends BindParts {
   readonly breaker: Breaker
   readonly handler: Handler
+  readonly timeout: TimeoutOptions
   /** Whether the handler reads what its caller sent as a proof of a purchase. */
   readonly readsClaim: boolean
   /** Shared answers that passed the check. They never change, so they are checked once. */
@@ -66,6 +67,11 @@ export function bind(parts: BindParts): BoundOperation {
     ...parts,
     breaker: instance.breaker(operation.id),
     handler,
+    timeout: {
+      timeoutSeconds: operation.timeoutSeconds,
+      queue: operation.queue,
+      ...(instance.lost ? { lost: instance.lost } : {}),
+    },
     readsClaim: !isUpstream && isReadingClaim(handler),
     checked: new WeakSet(),
   }
@@ -91,7 +97,7 @@ function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fres
     const gates = (): FreshnessGate[] => plan.authorizes.flatMap((opened) => edition().bound.get(opened)?.fresh ?? [])
     return { fresh: new PlanGate(gates) }
   }
-  const { freshness } = instance
+  const { freshness, lost } = instance
   if (!freshness) return {}
   const read = (input: Input, asOf: Date): Awaitable<Freshness | null> => {
     const { params, query } = input
@@ -108,7 +114,7 @@ function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fres
   }
   if (!promisesFreshData(operation)) return { freshness: read }
   const usual = (): Input | null => usualInput(operation, validators)
-  return { freshness: read, fresh: new OperationGate({ operation, read, usual, now, log }) }
+  return { freshness: read, fresh: new OperationGate({ operation, read, usual, now, log, ...(lost ? { lost } : {}) }) }
 }
 
 /** What a report may ask of other products. */
@@ -162,7 +168,7 @@ function succeed({ breaker }: Context, answer: unknown): unknown {
 /** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
 function produce(context: Context, call: HandledCall): unknown {
   const streamEnd = call.stream ? new AbortController() : null
-  const running = withTimeout(context.operation, call.caller, (timeout) =>
+  const running = withTimeout(context.timeout, call.caller, (timeout) =>
     run(context, callOf(context, call, timeout, streamEnd)),
   )
   return andThen(running, (answer) => {
@@ -273,7 +279,7 @@ function valueToCheck({ response }: Operation, answer: unknown): unknown {
 /**
  * The error to throw for what a handler threw. A refusal of the call passes unchanged, also one for want of room. A timeout
  * counts as a failure of the product, unless the caller left; so does any other error, which becomes `product_failed`.
- * Waiting for a thread is no part of a timeout.
+ * What a call has lost because the machine was busy with others is no part of a timeout (ADR 77).
  */
 function failureOf({ operation, breaker, log }: Context, call: HandledCall, error: unknown): unknown {
   const isRefusal = error instanceof ServiceError

@@ -11,6 +11,7 @@ import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Freshness, Input, Logger } from '../plugin/plugin.ts'
 import { hasUnreadBody } from '../plugin/unread-body.ts'
 import type { FreshnessNotice, Missing } from '../x402/challenge.ts'
+import { type Caller, type Meter, type TimeoutOptions, withTimeout } from './timeout.ts'
 
 /** How fresh the data of an operation are, for an ordinary call. */
 export interface FreshnessState extends FreshnessNotice {
@@ -49,6 +50,8 @@ export interface FreshnessGateParts {
   readonly read: ReadFreshness
   /** The input of an ordinary call: what the documents show, or what a call without input gets. Null if there is none. */
   readonly usual: () => Input | null
+  /** Counts what the product loses because the machine is busy with others. */
+  readonly lost?: Meter
   /** The clock of the data. */
   readonly now: () => Date
   readonly log: Logger
@@ -128,11 +131,11 @@ export class OperationGate implements FreshnessGate {
   }
 
   #ask(input: Input, delaySeconds: number): Awaitable<Outcome> {
-    const { read, now } = this.#parts
+    const { read, now, lost } = this.#parts
     try {
       const found = read(input, new Date(now().getTime() - delaySeconds * 1000))
       if (!isPromise(found)) return { found }
-      return inTime(found).then(
+      return inTime(found, lost).then(
         (found) => ({ found }),
         (error: unknown) => this.#failure(error),
       )
@@ -269,15 +272,18 @@ function isSame(one: Freshness | null, other: Freshness | null): boolean {
   )
 }
 
-async function inTime<Value>(work: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no report within ${FRESHNESS_MS} ms`)), FRESHNESS_MS)
-  })
+/** Whom a report is read for: several calls may wait for it, so it ends with none of them. */
+const NOBODY: Caller = { hasLeft: false, signal: new AbortController().signal, onLeave: () => () => {} }
+
+/** Waits for a report. Throws Unavailable if the machine is too busy (ADR 77), and an Error if the product takes too long. */
+async function inTime<Value>(work: Promise<Value>, lost: Meter | undefined): Promise<Value> {
+  const timeout: TimeoutOptions = { timeoutSeconds: FRESHNESS_MS / 1000, queue: 'free', ...(lost ? { lost } : {}) }
   try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
+    return await withTimeout(timeout, NOBODY, () => work)
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'product_timeout')
+      throw new Error(`no report within ${FRESHNESS_MS} ms`, { cause: error })
+    throw error
   }
 }
 

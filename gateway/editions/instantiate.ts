@@ -12,13 +12,14 @@ import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas } from '../validation/json-schema.ts'
+import { waitedForOthersMs } from '../stores/connection-use.ts'
 import { createAsk } from './calls-between-products.ts'
 import { type Breaker, type Breakers, createBreakers } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
 import { createJobs, type JobLease, type Jobs, type JobTimers } from './jobs.ts'
 import { firstLineOf } from './load-plugin.ts'
 import { missingSecret, readSettings, type Secret, withSecrets } from './product-settings.ts'
-import { type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
+import { type Meter, type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
 import { createUpstream } from './upstream.ts'
 
 interface InstanceParts {
@@ -35,6 +36,8 @@ interface InstanceParts {
   readonly lease: JobLease | undefined
   readonly breakers: Breakers | undefined
   readonly timers: JobTimers | undefined
+  /** Counts how long others have had the database that the product waits for. */
+  readonly lost?: Meter
 }
 
 const FACTS_MS = 2_000
@@ -47,6 +50,8 @@ export class Instance {
   readonly handlers: Readonly<Record<string, Handler>>
   /** Undefined if the plugin does not report how current its data are. */
   readonly freshness: Registration['freshness']
+  /** Counts how long others have had the database that the product waits for. Undefined for an upstream. */
+  readonly lost: Meter | undefined
   readonly #registration: InstanceParts['registration']
   readonly #now: () => Date
   readonly #log: Logger
@@ -65,6 +70,7 @@ export class Instance {
     this.plugin = plugin
     this.key = key
     this.handlers = handlers
+    this.lost = parts.lost
     this.freshness = registration.freshness?.bind(registration)
     this.#registration = registration
     this.#now = now
@@ -331,10 +337,11 @@ async function pluginInstance(
     issues: [{ file, pointer: '/plugin', rule, message }],
   })
   try {
+    const context = options.contextOf(plugin.name, id, settings)
     const registration = await setUpWithTimeout(plugin, `${id} ${key}`, options, async () => {
       if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
       await migrated.get(plugin)
-      return plugin.setup(options.contextOf(plugin.name, id, settings))
+      return plugin.setup(context)
     })
     const mismatch = handlerMismatch(product, registration.handlers)
     if (mismatch !== null) {
@@ -350,7 +357,8 @@ async function pluginInstance(
       )
     }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
-    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers, timers })
+    const lost = (): number => waitedForOthersMs(context.db)
+    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers, timers, lost })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
     if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)

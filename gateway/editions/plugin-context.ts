@@ -1,7 +1,9 @@
 /** Creates the context that `setup` of a plugin receives: settings, stores, outbound fetch, log and clock. */
 import type { Config } from '../config/config.ts'
 import type { Attestations } from '../tokens/attestation-keys.ts'
-import type { Database, KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
+import type { KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
+import { databaseOf } from '../stores/connection-use.ts'
+import type { OpenDatabase } from '../stores/database.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
@@ -9,7 +11,7 @@ export interface ContextParts {
   readonly plugin: string
   readonly product: string
   readonly settings: Readonly<Record<string, unknown>>
-  readonly db: Database
+  readonly db: OpenDatabase
   readonly kv: (namespace: string) => KeyValueStore
   readonly work: PluginContext['work']
   readonly attestations: Attestations
@@ -40,7 +42,7 @@ export function createContext({
   return {
     product,
     settings,
-    db,
+    db: databaseOf(db, product),
     kv: kv(`${plugin}/${product}`),
     fetch: outbound,
     log: own,

@@ -1,6 +1,7 @@
 /** Timeouts: for the start of a plugin's code, which cannot be cancelled, and for one call, which can. */
 import { type Awaitable, isPromise } from '../awaitable.ts'
-import { ServiceError } from '../errors.ts'
+import { ServiceError, Unavailable } from '../errors.ts'
+import { loopDelay } from '../observe/loop-delay.ts'
 import type { Operation, Queue } from '../plugin/catalog.ts'
 
 /** The work took too long, or still runs from an earlier attempt. The message continues a sentence about the work. */
@@ -60,7 +61,12 @@ export interface RunningCall {
   readonly queue: Queue
   /** The call waits for a thread. That does not count towards its timeout, until the returned function is called. */
   wait(): () => void
+  /** From now on, time that this meter counts does not count towards its timeout, until the returned function is called. */
+  loses(meter: Meter): () => void
 }
+
+/** Counts milliseconds that a product could not use, because the machine was busy with others. It never goes back. */
+export type Meter = () => number
 
 /** The property of a `Call` that holds its RunningCall. A copy with a spread has it too. */
 export const RUNNING = Symbol('running')
@@ -107,13 +113,25 @@ class SignalCaller implements Caller {
   }
 }
 
+/** How much longer than its timeout a call may run because of the time it lost, in seconds. */
+const MAX_LOST_SECONDS = 10
+const RETRY_AFTER_SECONDS = 10
+const OVERLOADED = 'The gateway is too busy to answer in time; nothing was charged.'
+
+export interface TimeoutOptions extends Pick<Operation, 'timeoutSeconds' | 'queue'> {
+  /** Counts what the product loses in every call, besides the delay of the event loop. */
+  readonly lost?: Meter
+  readonly maxLostSeconds?: number
+}
+
 /**
  * Runs the work of a call with a signal that aborts when it has run for `timeoutSeconds` or when its caller leaves. The call then
- * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. Waiting for a thread does not
- * count: the product is not to blame for it. Work that returns a value at once needs neither timer nor signal.
+ * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. What the product is not to blame
+ * for does not count: waiting for a thread, and time that the machine was too busy to give it (ADR 77). If it has lost
+ * more than ten seconds, the call fails with Unavailable. Work that returns a value at once needs neither timer nor signal.
  */
 export function withTimeout<Value>(
-  options: Pick<Operation, 'timeoutSeconds' | 'queue'>,
+  options: TimeoutOptions,
   caller: Caller,
   work: (running: RunningCall & { readonly signal: AbortSignal }) => Awaitable<Value>,
 ): Awaitable<Value> {
@@ -126,6 +144,8 @@ export function withTimeout<Value>(
 class Timeout implements RunningCall {
   readonly queue: Queue
   readonly #seconds: number
+  readonly #maxLostMs: number
+  readonly #productLost: Meter | undefined
   readonly #caller: Caller
   readonly #began = performance.now()
   #controller: AbortController | null = null
@@ -136,9 +156,14 @@ class Timeout implements RunningCall {
   #waiting = 0
   #waitingSince = 0
   #waitedMs = 0
+  /** What the call loses at present, and what it has lost before. */
+  readonly #losing = new Set<Meter>()
+  #lostMs = 0
 
-  constructor({ timeoutSeconds, queue }: Pick<Operation, 'timeoutSeconds' | 'queue'>, caller: Caller) {
+  constructor({ timeoutSeconds, queue, lost, maxLostSeconds = MAX_LOST_SECONDS }: TimeoutOptions, caller: Caller) {
     this.#seconds = timeoutSeconds
+    this.#maxLostMs = maxLostSeconds * 1000
+    this.#productLost = lost
     this.#caller = caller
     this.queue = caller.asking?.queue ?? queue
   }
@@ -160,13 +185,32 @@ class Timeout implements RunningCall {
       this.#waiting -= 1
       if (this.#waiting > 0) return
       this.#waitedMs += performance.now() - this.#waitingSince
-      if (this.#timer) this.#startTimer()
+      if (this.#timer) this.#startTimer(this.#leftMs())
+    }
+  }
+
+  loses(meter: Meter): () => void {
+    const ends = [this.#caller.asking?.loses(meter), this.#lose(meter)]
+    return () => {
+      for (const end of ends) end?.()
+    }
+  }
+
+  #lose(meter: Meter): () => void {
+    const before = meter()
+    const since = (): number => meter() - before
+    this.#losing.add(since)
+    return () => {
+      if (this.#losing.delete(since)) this.#lostMs += since()
     }
   }
 
   /** Resolves or rejects as `running` does, or rejects when the time is over or the caller leaves. */
   async race<Value>(running: Promise<Value>): Promise<Value> {
-    this.#startTimer()
+    loopDelay.watch()
+    this.#lose(() => loopDelay.lateMs)
+    if (this.#productLost) this.#lose(this.#productLost)
+    this.#startTimer(this.#leftMs())
     const ended = new Promise<never>((_, reject) => {
       this.#reject = reject
     })
@@ -177,32 +221,46 @@ class Timeout implements RunningCall {
     } finally {
       clearTimeout(this.#timer)
       this.#timer = undefined
+      loopDelay.unwatch()
       unwatch()
     }
   }
 
   /** Ends the call because its caller has left, and returns the error. */
   leave(): ServiceError {
-    return this.#stop('The caller left before the answer; nothing was charged.')
+    return this.#stop(new ServiceError('product_timeout', 'The caller left before the answer; nothing was charged.'))
   }
 
-  #startTimer(): void {
+  #startTimer(ms: number): void {
     clearTimeout(this.#timer)
-    const ranMs = performance.now() - this.#began - this.#waitedMs
-    this.#timer = setTimeout(() => this.#expire(), this.#seconds * 1000 - ranMs)
+    this.#timer = setTimeout(() => this.#expire(), ms)
+  }
+
+  /** How long the call may run from now on, if it loses nothing. */
+  #leftMs(): number {
+    return this.#seconds * 1000 - (performance.now() - this.#began - this.#waitedMs)
   }
 
   #expire(): void {
     // The timer starts anew when the wait is over. The worker pool bounds it.
     if (this.#waiting > 0) return
+    const lostMs = [...this.#losing].reduce((sum, since) => sum + since(), this.#lostMs)
+    const leftMs = this.#leftMs()
+    const givenMs = Math.min(lostMs, this.#maxLostMs) + leftMs
+    if (givenMs > 1) return this.#startTimer(givenMs)
     const unit = this.#seconds === 1 ? 'second' : 'seconds'
-    this.#stop(`The product took longer than ${this.#seconds} ${unit}; nothing was charged.`)
+    const tooLong = `The product took longer than ${this.#seconds} ${unit}; nothing was charged.`
+    const isOverload = lostMs + leftMs > 1
+    this.#stop(
+      isOverload ? new Unavailable(OVERLOADED, RETRY_AFTER_SECONDS) : new ServiceError('product_timeout', tooLong),
+    )
   }
 
-  #stop(message: string): ServiceError {
-    this.#ended ??= new ServiceError('product_timeout', message)
-    this.#controller?.abort(this.#ended)
+  #stop(error: ServiceError): ServiceError {
+    this.#ended ??= error
+    // First, because the work may fail with an error of its own when its signal aborts.
     this.#reject?.(this.#ended)
+    this.#controller?.abort(this.#ended)
     return this.#ended
   }
 }

@@ -2,6 +2,7 @@
  * Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. Functions of paid
  * calls wait in one queue, all others in another. A free thread takes paid work first, and free work never has all threads.
  */
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { BodyRules } from '../catalog/large-body.ts'
@@ -14,7 +15,7 @@ import { isObject } from '../validation/json.ts'
 import { compiledName } from './compile-plugin.ts'
 import { runningOf } from './timeout.ts'
 import { packError, packErrorText, unpackError } from './worker-errors.ts'
-import type { Assignment, FromThread, ToThread } from './worker-thread.ts'
+import type { Assignment, FromThread, ThreadStarted, ToThread } from './worker-thread.ts'
 
 export interface WorkerPoolOptions {
   /**
@@ -57,16 +58,37 @@ const ENTRY = new URL(`../editions/${IS_BUILT ? 'worker-thread.js' : 'worker-fro
 
 /**
  * Creates a pool. It starts a thread when a function needs one and none is free, and keeps it for later functions. Threads
- * do not keep the process alive, but a running function does. A thread runs one function at a time, and besides it only
- * what a product that the function asks runs for the same call.
+ * do not keep the process alive, but a running function does.
  */
 export function createWorkerPool(options: WorkerPoolOptions = {}): WorkerPool {
   return new Pool(options)
 }
 
-interface Thread {
+/** One thread. It runs one function at a time, and besides it only what a product that the function asks runs. */
+class Thread {
   readonly worker: Worker
-  readonly tasks: Set<Task>
+  readonly tasks = new Set<Task>()
+  /** Its folder in /proc. Null until it has started, and where the system has none. */
+  #folder: string | null = null
+
+  constructor(worker: Worker) {
+    this.worker = worker
+    worker.once('message', (folder: ThreadStarted) => {
+      this.#folder = folder
+    })
+  }
+
+  /** How long it was ready to run and had no core, in milliseconds since its start. Linux says so; elsewhere 0. */
+  readonly starvedMs = (): number => {
+    if (this.#folder === null) return 0
+    try {
+      // Nanoseconds on a core, nanoseconds of waiting for one, and how often it had one.
+      const [, waited = ''] = readFileSync(`${this.#folder}/schedstat`, 'utf8').split(' ')
+      return Number(waited) / 1e6
+    } catch {
+      return 0
+    }
+  }
 }
 
 /** One function to run. */
@@ -88,6 +110,8 @@ class Task {
   timer: NodeJS.Timeout | undefined
   /** Called when the wait is over. */
   endWait: (() => void) | undefined
+  /** Called when the function has ended. Until then, what its thread loses is no time of the call. */
+  endLoss: (() => void) | undefined
   #resolve!: (value: unknown) => void
   #reject!: (error: unknown) => void
 
@@ -169,6 +193,7 @@ class Pool implements WorkerPool {
       signal.removeEventListener('abort', abort)
       clearTimeout(task.timer)
       task.endWait?.()
+      task.endLoss?.()
       port.close()
       task.thread?.tasks.delete(task)
       this.#startNext()
@@ -215,17 +240,27 @@ class Pool implements WorkerPool {
     task.endWait?.()
     task.endWait = undefined
     task.thread = thread
+    task.endLoss = runningOf(options.call)?.loses(thread.starvedMs)
     this.#lastModule = module.href
     thread.tasks.add(task)
     // A plugin of a built gateway names its TypeScript, and runs as the JavaScript that it was compiled to.
     const address = IS_BUILT ? compiledName(module.href) : module.href
     const assignment: Assignment = { module: address, port: threadPort }
     thread.worker.postMessage(assignment, [threadPort])
-    const timedOut = `The computation took longer than ${timeoutSeconds} seconds; nothing was charged.`
-    task.timer = setTimeout(
-      () => this.#stop(task, new ServiceError('product_timeout', timedOut)),
-      timeoutSeconds * 1000,
+    const error = new ServiceError(
+      'product_timeout',
+      `The computation took longer than ${timeoutSeconds} seconds; nothing was charged.`,
     )
+    const before = thread.starvedMs()
+    const stopAfter = (ms: number, givenMs: number): void => {
+      task.timer = setTimeout(() => {
+        // Time without a core is given back, as much again as the function may take.
+        const lostMs = Math.min(thread.starvedMs() - before, timeoutSeconds * 1000)
+        if (lostMs - givenMs > 1) stopAfter(lostMs - givenMs, lostMs)
+        else this.#stop(task, error)
+      }, ms)
+    }
+    stopAfter(timeoutSeconds * 1000, 0)
   }
 
   /** A thread whose function asked a product in this call. A free thread might never come: this one may hold the last. */
@@ -249,7 +284,7 @@ class Pool implements WorkerPool {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: this.#heapMegabytes },
     })
-    const thread: Thread = { worker, tasks: new Set() }
+    const thread = new Thread(worker)
     worker.unref()
     worker.on('error', (error) => void this.#endThread(thread, this.#deathError(thread, error)))
     worker.on('exit', () => void this.#endThread(thread, this.#deathError(thread)))

@@ -1,4 +1,5 @@
 /** A worker thread: it runs the functions that `context.work` sends, and relays their questions to the event loop. */
+import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { checkLargeBody } from '../catalog/large-body-check.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
@@ -12,6 +13,9 @@ export interface Assignment {
   readonly module: string
   readonly port: MessagePort
 }
+
+/** What a thread posts to its parent when it has started: its folder in /proc, or null. */
+export type ThreadStarted = string | null
 
 /** What a thread posts to the port of an assignment: questions, and at the end one outcome. */
 export type FromThread =
@@ -81,4 +85,14 @@ function relay(port: MessagePort, post: (message: FromThread) => void): Ask {
     })
 }
 
+/** The folder of this thread in /proc; null where the system has none. */
+function threadFolder(): string | null {
+  try {
+    return `/proc/${readlinkSync('/proc/thread-self')}`
+  } catch {
+    return null
+  }
+}
+
+parentPort?.postMessage(threadFolder() satisfies ThreadStarted, [])
 parentPort?.on('message', (assignment: Assignment) => void runAssignment(assignment))

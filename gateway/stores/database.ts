@@ -8,6 +8,7 @@ import knex, { type Knex } from 'knex'
 import type { Client } from 'pg'
 import type { Database as Connection } from 'sqlite3'
 import type { Database } from '../plugin/database.ts'
+import { watchConnections } from './connection-use.ts'
 
 /** The database as the gateway uses it: all of Knex. It is also a Database, which is what plugins see. */
 export type OpenDatabase = Knex & Database
@@ -27,25 +28,9 @@ const PRAGMAS = `
  */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const db = 'file' in options ? openSqlite(options.file) : openPostgres(options.url)
-  refuseOnceClosing(db)
+  watchConnections(db)
   // Knex does what Database declares, but it has too many overloads for the compiler to match the two types.
   return db as OpenDatabase
-}
-
-/**
- * Refuses a query that comes after `destroy`. The pool would keep it until its timeout, and the process open with it: a
- * pool that is being destroyed hands out nothing, and does not refuse either.
- */
-function refuseOnceClosing(db: Knex): void {
-  const client = db.client as { acquireConnection(): Promise<unknown>; destroy(callback?: () => void): Promise<void> }
-  const acquire = client.acquireConnection.bind(client)
-  const destroy = client.destroy.bind(client)
-  let isClosing = false
-  client.acquireConnection = () => (isClosing ? Promise.reject(new Error('the database is closed')) : acquire())
-  client.destroy = (callback) => {
-    isClosing = true
-    return destroy(callback)
-  }
 }
 
 function openSqlite(file: string): Knex {
