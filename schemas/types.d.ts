@@ -2391,6 +2391,10 @@ export type FundingRateItem = {
   mark_price: number | null
   index_price: number | null
   /**
+   * Whether its price for one coin is within 5% of the median of the venues; unchecked without a price in dollars, or without another venue.
+   */
+  price_check: 'agrees' | 'differs' | 'unchecked'
+  /**
    * The lowest rate per interval that the venue allows; null if it states none.
    */
   rate_floor: number | null
@@ -2513,7 +2517,7 @@ export type FundingRates = {
     age_seconds: number | null
   }[]
   /**
-   * Values that cannot be rates: beyond the venue's own bounds, above 25% at one settlement, or with an impossible interval or time. At most 50.
+   * Values that cannot be rates: beyond the bounds that the venue states with them, above 25% at one settlement, with an impossible interval or time, or of a contract whose price is not that of its coin. At most 50.
    */
   quarantined: readonly FundingExcluded[]
 }
@@ -2575,7 +2579,7 @@ export type FundingSpread = {
 export type FundingVenue = {
   venue: FundingVenueName
   /**
-   * ok; degraded: the last request failed, but the rates are still recent enough; unavailable: no recent rates; off: the operator has turned the venue off.
+   * ok; degraded: the last request failed or repeated old figures, but the rates are still recent enough; unavailable: no recent rates, or its prices are not those of the other venues; off: the operator has turned the venue off.
    */
   status: 'ok' | 'degraded' | 'unavailable' | 'off'
   fetched_at: string | null
@@ -2585,13 +2589,16 @@ export type FundingVenue = {
    */
   rates: number
   /**
-   * Number of implausible values; see `quarantined`.
+   * Number of values left out; see `quarantined`.
    */
   quarantined: number
   /**
    * Number of perpetuals whose rate or interval the venue does not report. They are left out.
    */
   untold: number
+  /**
+   * Why it is degraded or unavailable; null if the last request succeeded and its rates are new.
+   */
   error: string | null
   /**
    * Replay only: seconds added to the recorded times.

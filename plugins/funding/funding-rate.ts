@@ -92,8 +92,9 @@ export function impossible(rate: FundingRate): string | null {
   const value = Number(rate.rate)
   const percent = `${Number((value * 100).toPrecision(4))}%`
   if (!(Math.abs(value) <= MOST_AT_ONCE)) return `${percent} at one settlement`
-  // A settled rate is what was paid, whatever the bounds are by now.
-  if (rate.kind === 'predicted' && isBeyond(rate, value))
+  // A settled rate is what was paid, whatever the bounds are by now. Published rules bound what is charged, and the venue may
+  // expect more until then, so only bounds that it states with the rate speak against the rate.
+  if (rate.kind === 'predicted' && rate.boundsSource === 'venue' && isBeyond(rate, value))
     return `${percent}, beyond the venue's own bounds of ${rate.floor ?? 'none'} and ${rate.cap ?? 'none'}`
   if (nextFunding !== null && nextFunding > observed + intervalHours * 3600 + SLACK_SECONDS)
     return `the next funding is further away than the interval of ${intervalHours} hours`
@@ -106,12 +107,12 @@ function isBeyond({ floor = null, cap = null }: FundingRate, value: number): boo
   return (cap !== null && value > Number(cap) + slack) || (floor !== null && value < Number(floor) - slack)
 }
 
-/** True if a rate is as low or as high as its venue allows. It then says less than the market would pay. */
+/** True if a rate is as low or as high as its venue allows, or beyond. The venue then charges less than the market would pay. */
 export function isAtBound({ rate, floor = null, cap = null }: FundingRate): boolean {
   const value = Number(rate)
-  const isNear = (bound: string | null): boolean =>
-    bound !== null && Number(bound) !== 0 && Math.abs(value - Number(bound)) <= ROUNDING * Math.abs(Number(bound))
-  return isNear(floor) || isNear(cap)
+  const reaches = (bound: string | null, sign: 1 | -1): boolean =>
+    bound !== null && Number(bound) !== 0 && sign * (value - Number(bound)) >= -ROUNDING * Math.abs(Number(bound))
+  return reaches(floor, -1) || reaches(cap, 1)
 }
 
 /** Separates plausible rates from impossible ones. Of an instrument that is listed twice the first rate counts. */

@@ -3,11 +3,11 @@ import { InvalidInput, NotFound, NotHeld, readCursor, Unavailable, writeCursor }
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingHistory, FundingHistoryQuery, FundingSettlement } from '../../schemas/types.d.ts'
 import { epochSeconds, formatSeconds } from '../lib/time/timestamps.ts'
+import { readCurrentRates } from './current-rates.ts'
 import type { RateSource } from './funding-rate.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
-import { isCurrent, itemOf, symbolsIn, venuesIn } from './rates-answer.ts'
+import { itemOf, symbolsIn, venuesIn } from './rates-answer.ts'
 import type { HeldContract, Settlement, SettlementSource } from './settlement-store.ts'
-import type { VenueRate } from './spreads.ts'
 
 const DAY = 86_400
 /** Days of an answer without `start`. */
@@ -132,12 +132,8 @@ async function withIntervals(source: SettlementSource, page: readonly Settlement
 }
 
 async function expectedRates(source: RateSource, symbols: readonly string[], venues: readonly string[], asOf: number) {
-  const states = await source.at(asOf)
-  return states
-    .filter(({ venue }) => venues.length === 0 || venues.includes(venue))
-    .flatMap(({ venue, poll, shiftSeconds: shift = 0 }) =>
-      (poll?.rates ?? []).map((rate): VenueRate => ({ ...rate, venue, shift })),
-    )
-    .filter((rate) => symbols.includes(rate.symbol) && isCurrent(rate, asOf))
-    .map((rate) => itemOf(rate, asOf))
+  const { rates, checkOf } = await readCurrentRates(source, asOf)
+  return rates
+    .filter(({ symbol, venue }) => symbols.includes(symbol) && (venues.length === 0 || venues.includes(venue)))
+    .map((rate) => itemOf(rate, checkOf(rate), asOf))
 }

@@ -3,6 +3,7 @@ import { type Call, definePlugin, type Job, type PluginContext } from 'tollgate/
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import type { FundingHistoryQuery, FundingQuery } from '../../schemas/types.d.ts'
 import type { RateSource } from './funding-rate.ts'
+import { readCurrentRates } from './current-rates.ts'
 import { answerFundingHistory } from './history-answer.ts'
 import { answerFundingRates, symbolsIn } from './rates-answer.ts'
 import { methodology } from './funding-methodology.ts'
@@ -32,7 +33,7 @@ export default definePlugin({
       },
       jobs,
       /**
-       * Current rates are as fresh as the newest answer of a venue. What was settled does not age, so it is as fresh as what
+       * Current rates are as fresh as the newest rate that any venue reported, however often it repeats it. What was settled does not age, so it is as fresh as what
        * the caller may see.
        */
       async freshness({ operation, query }, asOf) {
@@ -44,17 +45,14 @@ export default definePlugin({
             coverage: contracts.length === 0 ? 0 : 1,
           }
         }
-        const states = (await source.at(asOf.getTime() / 1000)).filter(({ enabled }) => enabled)
-        const read = states.filter(({ poll, error }) => poll !== null && poll.rates.length > 0 && error === null)
-        const newest = Math.max(
-          -Infinity,
-          ...states.map(({ poll, fetched }) => (poll ? (fetched ?? -Infinity) : -Infinity)),
-        )
-        return {
-          newest: Number.isFinite(newest) ? new Date(newest * 1000) : null,
-          sources: dataMode === 'online' ? read.length : null,
-          coverage: states.length === 0 ? 0 : read.length / states.length,
-        }
+        const { venues } = await readCurrentRates(source, asOf.getTime() / 1000)
+        const enabled = venues.filter(({ status }) => status !== 'off')
+        const newest = Math.max(-Infinity, ...enabled.map((venue) => venue.newest ?? -Infinity))
+        const alive = enabled.filter(({ status }) => status === 'ok').length
+        const coverage = enabled.length === 0 ? 0 : alive / enabled.length
+        // Recorded and made-up rates are as old as they are, so the moment that the caller may see counts.
+        if (dataMode !== 'online') return { newest: Number.isFinite(newest) ? asOf : null, sources: null, coverage }
+        return { newest: Number.isFinite(newest) ? new Date(newest * 1000) : null, sources: alive, coverage }
       },
       async facts() {
         const states = await source.at(context.now().getTime() / 1000)

@@ -1,7 +1,7 @@
 /** Polls every venue once a minute and keeps each answer with the time it was known. */
 import type { Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
-import { quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
+import { type FundingRate, quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { RateStore } from './rate-store.ts'
 import { VENUES } from './venues/funding-venues.ts'
@@ -62,7 +62,9 @@ export function openOnlineRates(
     const names = Object.keys(venue.requests)
     const payloads = await Promise.all(names.map((name) => payload(venue, name, signal)))
     const parsed = venue.parse(Object.fromEntries(names.map((name, i) => [name, payloads[i]])), Math.floor(now()))
-    return { ...quarantine(parsed.rates), untold: parsed.untold }
+    const { rates, quarantined } = quarantine(parsed.rates)
+    const { poll: before } = await store.last(venue.name, now())
+    return { rates: before === null ? rates : dated(rates, before.rates), quarantined, untold: parsed.untold }
   }
 
   async function poll(venue: Venue, signal: AbortSignal): Promise<void> {
@@ -102,6 +104,26 @@ export function openOnlineRates(
     ],
   }
 }
+
+/**
+ * The rates with the times at which they were first reported. A venue may state the time of its answer, or none, and repeat the
+ * same figures: prices of all its contracts do not stand still for a minute, so it is the venue that does.
+ */
+function dated(rates: readonly FundingRate[], before: readonly FundingRate[]): readonly FundingRate[] {
+  const known = new Map(before.map((rate) => [rate.instrument, rate]))
+  const isRepeated =
+    rates.length === before.length &&
+    rates.every((rate) => {
+      const last = known.get(rate.instrument)
+      return last !== undefined && figuresOf(last) === figuresOf(rate)
+    })
+  if (!isRepeated) return rates
+  return rates.map((rate) => ({ ...rate, observed: Math.min(rate.observed, known.get(rate.instrument)!.observed) }))
+}
+
+/** What moves while a contract is traded. */
+const figuresOf = ({ rate, markPrice, indexPrice, openInterestUsd }: FundingRate): string =>
+  `${rate} ${markPrice} ${indexPrice} ${openInterestUsd ?? null}`
 
 /** Seconds that a venue is not asked after an error. */
 export function pauseAfter(error: unknown): number {

@@ -1,39 +1,31 @@
 /** Builds the answer of the product: current rates, spreads between venues, and the state of each venue. */
-import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
+import { InvalidInput, readCursor, Reply, Unavailable, writeCursor } from 'tollgate/plugin'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingSpread, FundingVenue } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
-import { isAtBound, type VenueName, type RateSource, type VenueState } from './funding-rate.ts'
-import { spreadsOf, type VenueRate } from './spreads.ts'
+import { type CurrentRates, readCurrentRates } from './current-rates.ts'
+import { isAtBound, type VenueName, type RateSource } from './funding-rate.ts'
+import type { PriceCheck, VenueRate } from './price-agreement.ts'
+import { spreadsOf } from './spreads.ts'
 import { symbolOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
 
-/** A predicted rate is current for an hour: after that, an hourly venue has the next one. */
-const CURRENT_SECONDS = 3600
 const MOST_QUARANTINED = 50
 
-/** True while a rate is current. A settled rate is current until an hour after the next settlement is due. */
-export function isCurrent({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
-  return asOf - observed <= CURRENT_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
-}
-
 /**
- * The answer to a query: one page of current rates, the spreads (first page only), and the state of every venue. Throws
- * Unavailable if no venue has a current rate, and InvalidInput for an unknown venue or the cursor of another query.
+ * The answer to a query: one page of current rates, the spreads (first page only), and the state of every venue. A page without
+ * a rate is marked empty. Throws Unavailable if no venue has a current rate, and InvalidInput for an unknown venue or the cursor of another query.
  */
 export async function answerFundingRates(
   source: RateSource,
   { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
-): Promise<FundingRates> {
+): Promise<Reply<FundingRates>> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
   const asOf = Math.min(now.getTime() / 1000, place?.asOf ?? Infinity)
   const wanted = filterOf(query)
-  const states = await source.at(asOf)
-  const all = states.flatMap(({ venue, poll, shiftSeconds: shift = 0 }) =>
-    (poll?.rates ?? []).map((rate): VenueRate => ({ ...rate, venue, shift })),
-  )
-  const current = all.filter((rate) => isCurrent(rate, asOf))
+  const known = await readCurrentRates(source, asOf)
+  const current = known.rates
   if (current.length === 0) throw new Unavailable('No venue has a current rate. Nothing was charged; try again.', 30)
 
   const found = current.filter(wanted.rate).toSorted(orderOf(query.sort))
@@ -41,16 +33,17 @@ export async function answerFundingRates(
   const page = start < 0 ? [] : found.slice(start, start + query.limit)
   const last = page.at(-1)
   const more = last !== undefined && start + page.length < found.length
-  return {
+  const answer: FundingRates = {
     as_of: formatSeconds(asOf),
     data_mode: dataMode,
     count: page.length,
     total: found.length,
     next_cursor: more ? writeCursor({ asOf, key: keyOf(last, query.sort) }, query) : null,
-    rates: page.map((rate) => itemOf(rate, asOf)),
+    rates: page.map((rate) => itemOf(rate, known.checkOf(rate), asOf)),
     spreads: place === null ? spreadsOf(current).filter(wanted.spread).slice(0, query.limit) : [],
-    ...healthOf(states, current, asOf, wanted.excluded),
+    ...healthOf(known, asOf, wanted.excluded),
   }
+  return new Reply(answer, { empty: page.length === 0 })
 }
 
 /** The filters of a query. */
@@ -121,7 +114,7 @@ function nextAfter({ nextFunding, intervalHours }: VenueRate, asOf: number): num
 }
 
 /** A rate as the API shows it. */
-export function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
+export function itemOf(reported: VenueRate, priceCheck: PriceCheck, asOf: number): FundingRateItem {
   const { intervalHours: hours, predictedRate } = reported
   const next = nextAfter(reported, asOf)
   const rate = Number(reported.rate)
@@ -146,6 +139,7 @@ export function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
     next_funding: next === null ? null : formatSeconds(next),
     mark_price: reported.markPrice,
     index_price: reported.indexPrice,
+    price_check: priceCheck,
     rate_floor: boundOf(reported.floor),
     rate_cap: boundOf(reported.cap),
     bounds_source: (reported.floor ?? reported.cap ?? null) === null ? null : (reported.boundsSource ?? null),
@@ -159,33 +153,31 @@ export function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
 
 const boundOf = (bound: string | null | undefined): number | null => (typeof bound === 'string' ? Number(bound) : null)
 
-/** The state of every venue, read or not, with the quarantined rates. */
+/** The state of every venue, read or not, with what was left out of its rates. */
 function healthOf(
-  states: readonly VenueState[],
-  current: readonly VenueRate[],
+  { venues: reports, others }: CurrentRates,
   asOf: number,
   ofVenue: (name: VenueName) => boolean,
 ): Pick<FundingRates, 'venues' | 'unavailable' | 'quarantined'> {
-  const venues = states.map(({ venue, enabled, poll, fetched, error, shiftSeconds }): FundingVenue => {
-    const rates = current.filter((rate) => rate.venue === venue).length
-    const status = !enabled ? 'off' : rates === 0 ? 'unavailable' : error === null ? 'ok' : 'degraded'
+  const excluded = reports.flatMap(({ venue, poll }) => [
+    ...(poll?.quarantined ?? []).map((value) => ({ venue, ...value })),
+    ...others.filter((other) => other.venue === venue),
+  ])
+  const venues = reports.map(({ venue, status, poll, fetched, problem, rates, shiftSeconds }): FundingVenue => {
     return {
       venue,
       status,
       fetched_at: fetched === null ? null : formatSeconds(fetched),
       age_seconds: fetched === null ? null : Math.max(0, Math.floor(asOf - fetched)),
       rates,
-      quarantined: poll?.quarantined.length ?? 0,
+      quarantined: excluded.filter((one) => one.venue === venue).length,
       untold: poll?.untold.length ?? 0,
-      error,
+      error: problem,
       ...(shiftSeconds === undefined || fetched === null
         ? {}
         : { replay: { shift_seconds: shiftSeconds, recorded_at: formatSeconds(fetched - shiftSeconds) } }),
     }
   })
-  const excluded = states
-    .filter(({ venue }) => ofVenue(venue))
-    .flatMap(({ venue, poll }) => (poll?.quarantined ?? []).map((value) => ({ venue, ...value })))
   return {
     venues,
     unavailable: venues
@@ -196,6 +188,7 @@ function healthOf(
         age_seconds,
       })),
     quarantined: excluded
+      .filter(({ venue }) => ofVenue(venue))
       .slice(0, MOST_QUARANTINED)
       .map(({ venue, instrument, rate, reason }) => ({ venue, instrument, rate_decimal: rate, reason })),
   }

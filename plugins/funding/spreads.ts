@@ -7,18 +7,11 @@ import type { FundingSpread } from '../../schemas/types.d.ts'
 import { median } from '../lib/quant/rolling-median.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
-import { isDollar, lotOf } from './contract-names.ts'
-
-export interface VenueRate extends FundingRate {
-  readonly venue: VenueName
-  /** In replay mode: seconds added to its time. Rates with different shifts did not exist at the same time. */
-  readonly shift: number
-}
+import { isDollar } from './contract-names.ts'
+import { agrees, coinPrice, type VenueRate } from './price-agreement.ts'
 
 const CONTRACTS = ['linear', 'quanto', 'inverse']
 const QUOTES = ['USDT', 'USD', 'USDC']
-/** Prices of one coin differ by less from their median. Different coins with one name differ by far more. */
-const SAME_COIN = 0.05
 
 /** Chooses the contract that represents a venue: linear before inverse, then by the most traded quote. */
 export function preference({ contract, quote }: Pick<FundingRate, 'contract' | 'quote'>): number {
@@ -27,17 +20,6 @@ export function preference({ contract, quote }: Pick<FundingRate, 'contract' | '
 }
 
 const apr = ({ rate, intervalHours }: FundingRate): number => aprOf(Number(rate), intervalHours)
-
-/** Price of one coin: the mark price, or else the index price, of a contract; null if the venue reports neither. */
-function coinPrice({ markPrice, indexPrice, instrument }: FundingRate): number | null {
-  const price = markPrice ?? indexPrice
-  return price === null ? null : Number((price / lotOf(instrument)).toPrecision(10))
-}
-
-/** True if two prices are of one coin. */
-function agrees(price: number, other: number): boolean {
-  return Math.max(price, other) / Math.min(price, other) - 1 <= SAME_COIN
-}
 
 /**
  * The contracts whose prices agree with the median of all. Those without a price are kept: nothing speaks against them. Of

@@ -37,17 +37,6 @@ export const EXPECTED_FAILURES: readonly ExpectedFailure[] = [
     products: ['1m'],
     reason: 'an item that cannot be read is left out, and the windows do not say so',
   },
-  {
-    failures: ['price_factor'],
-    scope: 'one',
-    products: ['funding'],
-    reason: 'the mark price of a venue is not compared with that of the others',
-  },
-  {
-    failures: ['frozen'],
-    products: ['funding'],
-    reason: 'a rate whose venue stands still is sold with its age, up to any age',
-  },
 ]
 
 /** Why a cell is expected to fail; null if it has to pass. */

@@ -82,7 +82,10 @@ export const bybit: Venue = {
   },
 }
 
-/** The bounds of a contract, which Bybit states as one number for both directions. */
+/**
+ * `fundingCap`: "Funding rate upper and lower limits", one number for both directions (Bybit V5 API, "Get Tickers"). Older answers
+ * lack it.
+ */
 function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
   const cap = decimalOf(row['fundingCap'])
   return cap === null ? {} : { floor: `-${cap}`, cap, boundsSource: 'venue' }

@@ -63,8 +63,13 @@ export const dydx: Venue = {
 }
 
 /**
- * "The funding rate is clamped to 600% of the difference of initial and maintenance margin", for eight hours: dYdX chain
- * documentation, "Funding". An hour has an eighth of it.
+ * At each settlement the chain clamps the rate of eight hours to 600% of the difference of initial and maintenance margin
+ * (|R| <= clamp_factor * (initial margin - maintenance margin), dydxprotocol/v4-chain: protocol/x/perpetuals/types/genesis.go,
+ * DefaultFundingRateClampFactorPpm, and GetMaxAbsFundingClampPpm of liquidity_tier.go). An hour has an eighth of it.
+ *
+ * `nextFundingRate` is the plain mean of the hour's samples (indexer/packages/redis/src/caches/next-funding-cache.ts), so in a
+ * squeeze it is beyond what will be charged. Governance can change the factor. Neither makes the rate wrong, which is why
+ * published bounds hold back no rate.
  */
 function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
   const [initial, maintenance] = [decimalOf(row['initialMarginFraction']), decimalOf(row['maintenanceMarginFraction'])]

@@ -57,7 +57,10 @@ export const gate: Venue = {
   },
 }
 
-/** The limit of a contract as Gate states it; earlier answers have none. */
+/**
+ * `funding_rate_limit`: "Upper and lower limits of funding rate" (Gate API v4, model Contract). Answers from before August 2025
+ * lack it (Gate, "Perpetual Futures Info API Add funding_rate_limit Field", 2025-08-13).
+ */
 function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
   const limit = decimalOf(row['funding_rate_limit'])
   return limit === null || Number(limit) <= 0 ? {} : { floor: `-${limit}`, cap: limit, boundsSource: 'venue' }

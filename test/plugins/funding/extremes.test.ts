@@ -1,7 +1,8 @@
 /** The rates that are worth most: a squeezed contract that pays 2% an hour, at the bounds of its venues. */
 import { expect } from 'chai'
 import { lotOf } from '../../../plugins/funding/contract-names.ts'
-import { spreadsOf, type VenueRate } from '../../../plugins/funding/spreads.ts'
+import type { VenueRate } from '../../../plugins/funding/price-agreement.ts'
+import { spreadsOf } from '../../../plugins/funding/spreads.ts'
 import { type KitFunding, openKitFunding } from './kit-funding.ts'
 
 describe('extreme funding rates', () => {
@@ -38,6 +39,13 @@ describe('extreme funding rates', () => {
       rate_decimal: '0.0200000000',
       reason: "2%, beyond the venue's own bounds of -0.015 and 0.015",
     })
+  })
+
+  it('are sold if they are beyond what the published rules of the venue allow at a settlement', async () => {
+    service.kit.funding.setRate('hyperliquid', 'ALT-USD', -0.05)
+    await service.run('poll')
+    const { rates } = await service.rates({ symbol: 'ALT', venue: 'hyperliquid' })
+    expect(rates[0]).to.include({ rate: -0.05, rate_floor: -0.04, bounds_source: 'published', at_bound: true })
   })
 
   it('follow a contract to hourly settlements in the next poll', async () => {

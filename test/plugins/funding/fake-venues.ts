@@ -9,11 +9,16 @@ export const AT = Date.UTC(2026, 10, 20, 12, 3, 3) / 1000
 const HOUR = AT - 183
 const ms = (hours: number): number => (HOUR + hours * 3600) * 1000
 
+/** What a coin costs at every venue, by the beginning of the name of its contract. */
+const PRICES = { BTC: 98_000.1, '1000PEPE': 0.02, PEPE: 0.00002, ETH: 3600, SOL: 190 }
+const priceOf = (contract: string): string =>
+  String(Object.entries(PRICES).find(([coin]) => contract.startsWith(coin))?.[1])
+
 const binance = (symbol: string, lastFundingRate: string, hours: number) => ({
   symbol,
-  markPrice: '98000.10000000',
-  indexPrice: '98001.00000000',
-  estimatedSettlePrice: '98000.00000000',
+  markPrice: priceOf(symbol),
+  indexPrice: priceOf(symbol),
+  estimatedSettlePrice: priceOf(symbol),
   lastFundingRate,
   interestRate: '0.00010000',
   nextFundingTime: ms(hours),
@@ -21,8 +26,8 @@ const binance = (symbol: string, lastFundingRate: string, hours: number) => ({
 })
 const bybit = (symbol: string, fundingRate: string, fundingIntervalHour: string) => ({
   symbol,
-  markPrice: '98000.1',
-  indexPrice: '98001',
+  markPrice: priceOf(symbol),
+  indexPrice: priceOf(symbol),
   fundingRate,
   nextFundingTime: String(ms(4)),
   fundingIntervalHour,
@@ -43,8 +48,8 @@ const gate = (name: string, funding_rate: string, funding_interval: number, hour
   funding_rate_indicative: '0.0001',
   funding_interval,
   funding_next_apply: HOUR + hours * 3600,
-  mark_price: '98000.1',
-  index_price: '98001',
+  mark_price: priceOf(name),
+  index_price: priceOf(name),
 })
 
 export const ANSWERS: Readonly<Record<VenueName, Readonly<Record<string, unknown>>>> = {

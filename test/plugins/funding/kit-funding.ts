@@ -1,6 +1,7 @@
 /** Funding rates in online mode with the scripted venues, on a database of its own. */
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
+import type { Freshness, FreshnessTools } from 'tollgate/plugin'
 import type { FundingHistory, FundingRates } from '../../../schemas/types.d.ts'
 import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
@@ -11,6 +12,8 @@ export interface KitFunding {
   run(job: 'poll' | 'settlements'): Promise<void>
   rates(query?: object): Promise<FundingRates>
   history(query: object): Promise<FundingHistory>
+  /** What the product reports to the gateway about its current rates. */
+  freshness(): Promise<Freshness>
   /** Sets the plugin up again on the same database. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -35,6 +38,11 @@ export async function openKitFunding(settings: object = {}): Promise<KitFunding>
     run: (job) => host.run(job),
     rates: (query = {}) => host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query }),
     history: (query) => host.call('getPerpFundingHistory', { limit: 500, ...query }),
+    async freshness() {
+      const input = { operation: 'getPerpFundingRates', params: {}, query: {}, body: undefined } as const
+      const asOf = new Date(kit.clock.now())
+      return (await host.registrations[0]!.freshness!(input, asOf, {} as FreshnessTools))!
+    },
     async restart() {
       await host.stop()
       host = await open()

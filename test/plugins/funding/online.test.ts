@@ -79,12 +79,19 @@ describe('the funding rate service in online mode', () => {
     const states: string[] = []
     for (const age of ages) {
       service.clock += age
-      const now = (ANSWERS.binance['rates'] as object[]).map((row) => ({
+      const now = (ANSWERS.binance['rates'] as { markPrice: string }[]).map((row) => ({
         ...row,
+        markPrice: String(Number(row.markPrice) * (1 + age / 1e6)),
         time: service.clock * 1000,
         nextFundingTime: (Math.floor(service.clock / 28_800) + 1) * 28_800_000,
       }))
       service.venues.payloads.set('binance/rates', now)
+      // Gate goes on, so that there is an answer without Binance.
+      const contracts = ANSWERS.gate['contracts'] as object[]
+      service.venues.payloads.set(
+        'gate/contracts',
+        contracts.map((row) => ({ ...row, position_size: age, quanto_multiplier: '0.0001' })),
+      )
       await service.poll()
       states.push((await service.venue('binance')).status)
     }

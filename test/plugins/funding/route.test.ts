@@ -47,6 +47,15 @@ describe('GET /v1/x/perp-funding-rates', () => {
     expect(shop.settler.transfers).to.have.length(settled)
   })
 
+  it('does not sell a page without a rate', async () => {
+    const settled = shop.settler.transfers.length
+    for (const query of ['symbol=NOSUCHCOIN', 'min_abs_apr=1000']) {
+      const response = await send(`${url}?${query}`, await payment(url, shop.wallet))
+      expect([response.status, (await json(response))['code']], query).to.deep.equal([404, 'empty_not_sold'])
+    }
+    expect(shop.settler.transfers).to.have.length(settled)
+  })
+
   it('appears in the index of its family with its price', async () => {
     const family = await (await fetch(`${shop.url}/v1/x`)).text()
     expect(family).to.include('GET /v1/x/perp-funding-rates').and.to.include('0.005')

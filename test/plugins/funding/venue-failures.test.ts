@@ -22,6 +22,9 @@ describe('the funding rate service, when venues fail or time passes,', () => {
       error: '/api/v4/futures/usdt/contracts answered 503',
     })
     service.clock += 1801
+    // The other venues repeat what they said an hour ago, except one.
+    const [meta, [first, ...rest]] = ANSWERS.hyperliquid['contexts'] as [object, object[]]
+    service.venues.payloads.set('hyperliquid/contexts', [meta, [{ ...first, funding: '0.0000126' }, ...rest]])
     await service.poll()
     const { unavailable, rates: left } = await service.rates()
     expect(left.map(({ venue: name }) => name)).to.not.include('gate')
@@ -33,7 +36,7 @@ describe('the funding rate service, when venues fail or time passes,', () => {
   it('keeps the rates of other venues when some answer nonsense', async () => {
     const texts = ['<html>maintenance</html>', '', '{"cut":', '[]'.repeat(3)]
     for (const [i, text] of texts.entries()) {
-      service.clock += 100
+      service.clock += 50
       service.venues.faults.set(VENUE_NAMES[i]!, { status: 200, text })
     }
     await service.poll()

@@ -138,6 +138,16 @@ describe('the funding rate parser', () => {
     expect(rate).to.include({ instrument: 'BTC-USD', intervalHours: 1, nextFunding: AT - 183 + 3600 })
   })
 
+  it('of dYdX bounds what is paid by the margins of the market, and keeps a rate that is expected beyond', () => {
+    const { markets } = ANSWERS.dydx['markets'] as { markets: Record<string, object> }
+    const margins = { initialMarginFraction: '0.02', maintenanceMarginFraction: '0.012' }
+    const market = { ...markets['BTC-USD'], ...margins, nextFundingRate: '-0.02' }
+    const rate = only('dydx', { markets: { markets: { 'BTC-USD': market } } })
+    // 600% of 0.008 for eight hours, an eighth of it for one.
+    expect(rate).to.include({ rate: '-0.02', floor: '-0.006', cap: '0.006', boundsSource: 'published' })
+    expect(quarantine([rate]).rates).to.deep.equal([rate])
+  })
+
   describe('of Kraken', () => {
     it('divides the amount of money that a linear contract pays by the mark price', () => {
       const rate = parse('kraken', ANSWERS.kraken).rates.find(({ instrument }) => instrument === 'PF_XBTUSD')!
@@ -224,6 +234,7 @@ describe('the quarantine', () => {
     expect(reasonOf({ ...bounds, rate: '0.02000001' })).to.equal(undefined)
     expect(reasonOf({ ...bounds, rate: '0.021' })).to.equal("2.1%, beyond the venue's own bounds of -0.02 and 0.02")
     expect(reasonOf({ ...bounds, rate: '-0.03', kind: 'settled' })).to.equal(undefined)
+    expect(reasonOf({ ...bounds, boundsSource: 'published', rate: '0.021' })).to.equal(undefined)
   })
 
   it('holds impossible intervals and times', () => {
