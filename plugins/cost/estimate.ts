@@ -44,7 +44,7 @@ const LATENCY_SECONDS = 3
 /** Nothing was measured for orders above this share of the turnover of a day. */
 export const LARGE_PARTICIPATION = 0.1
 /** Tenth and ninetieth percentile of true impact divided by estimated impact. */
-const FACTORS = {
+export const IMPACT_FACTORS = {
   // The mean error of the law against recorded books is 0.16 in log10. For a normal error: ±1.2816 · 0.16 · √(π/2).
   law: [10 ** -0.257, 10 ** 0.257],
   // The same walk repeated half a minute later.
@@ -74,7 +74,7 @@ export function estimate(order: Order, inputs: EstimateInputs): Estimate {
   const isSchedule = order.type === 'twap' || order.type === 'vwap' || order.type === 'pov'
   const immediate = isSchedule ? null : immediateImpact(inputs, order.side, order.notionalUsd)
   const isLarge = participationOfAdv > LARGE_PARTICIPATION
-  const [low, high] = FACTORS[isLarge ? 'large' : immediate?.source === 'book_walk' ? 'book' : 'law']
+  const [low, high] = IMPACT_FACTORS[isLarge ? 'large' : immediate?.source === 'book_walk' ? 'book' : 'law']
   const parts = immediate
     ? immediateParts(order, immediate, sigmaDaily, horizonDays, dayMinutes)
     : scheduleParts(order, sigmaDaily, participationOfAdv, horizonDays ?? 0)

@@ -4,6 +4,7 @@ import { bulkInsertSql } from '../lib/bulk-insert.ts'
 import type { RejectedRow } from '../lib/feeds/bar-rows.ts'
 import type { SourceRecord } from '../lib/feeds/source-health.ts'
 import { createColumns, REVISED, type BarSources, type Columns, type BadPrint } from './bars.ts'
+import { keptBooksMigration } from './order-books/kept-books.ts'
 
 export interface Series {
   readonly id: number
@@ -109,6 +110,7 @@ export const migrations: readonly Migration[] = [
     await db.raw(`delete from market_bars where (open <= 0 or high <= 0 or low <= 0 or close <= 0)
       and exists (select 1 from market_windows w where w.series = market_bars.series)`)
   },
+  keptBooksMigration,
 ]
 
 const COLUMNS = {

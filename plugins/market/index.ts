@@ -3,7 +3,7 @@ import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollg
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars, BarSources } from './bars.ts'
-import { openOnlineBooks } from './order-books/online-books.ts'
+import { openOnlineBooks, type PublishedMinutes } from './order-books/online-books.ts'
 import { openRecordedBooks } from './order-books/recorded-books.ts'
 import { openSampleBooks } from './order-books/sample-books.ts'
 import { openOnlineBars, PUBLISHED } from './online-bars.ts'
@@ -30,7 +30,11 @@ export default definePlugin({
     const sample = dataMode === 'sample' ? await openSampleBars(settings.symbols, store) : null
     const source: BarSource = sample ?? storedBarSource(store, online ? PUBLISHED : undefined)
     const polled = online
-      ? openOnlineBooks(context, settings, (symbol) => lastMinute(source, symbol, seconds(context.now())))
+      ? openOnlineBooks(
+          context,
+          settings,
+          publishedMinutes(source, () => seconds(context.now())),
+        )
       : null
     const depth =
       polled ?? (sample ? openSampleBooks(settings.symbols, sample) : await openRecordedBooks(context, store))
@@ -93,13 +97,25 @@ export default definePlugin({
   },
 })
 
-/** The newest minute of a symbol that is known at `now`, epoch seconds; null if there is none. */
-async function lastMinute(source: BarSource, symbol: string, now: number) {
-  const series = (await source.series()).find((one) => one.symbol === symbol && one.interval_seconds === 60)
-  const last = series && (await source.extent(series, now))?.last
-  if (!series || last === undefined) return null
-  const bars = await source.read(series, last, last + 60, now)
-  return bars.count === 0 ? null : { close: bars.close[0]!, closed: last + 60 }
+/** The published minutes as they are known at `now`, epoch seconds. */
+function publishedMinutes(source: BarSource, now: () => number): PublishedMinutes {
+  const seriesOf = async (symbol: string) =>
+    (await source.series()).find((one) => one.symbol === symbol && one.interval_seconds === 60)
+  return {
+    async last(symbol) {
+      const series = await seriesOf(symbol)
+      const last = series && (await source.extent(series, now()))?.last
+      if (!series || last === undefined) return null
+      const bars = await source.read(series, last, last + 60, now())
+      return bars.count === 0 ? null : { close: bars.close[0]!, closed: last + 60 }
+    },
+    async since(symbol, from) {
+      const series = await seriesOf(symbol)
+      if (!series) return new Map()
+      const bars = await source.read(series, from, now(), now())
+      return new Map(Array.from(bars.time, (time, i) => [time, { low: bars.low[i]!, high: bars.high[i]! }]))
+    },
+  }
 }
 
 /** Lists every symbol with bars: those of the settings first, then those that only a recording has. */

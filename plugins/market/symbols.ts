@@ -19,6 +19,8 @@ export interface CoveredSymbol extends SampleSymbol {
 
 export interface VenueSettings {
   readonly url: string
+  /** Where order books with a limit are read, if that is another API. */
+  readonly book_url?: string
   readonly enabled?: boolean
   readonly per_second?: number
 }
@@ -28,6 +30,10 @@ export interface Settings {
   readonly symbols: readonly CoveredSymbol[]
   /** False switches the polling of order books off. */
   readonly books?: boolean
+  /** How often an order book is kept for the calibration of impact, seconds. */
+  readonly keep_books_every_seconds?: number
+  /** For how many days these are kept. */
+  readonly keep_books_days?: number
   /** A request to a venue that takes longer counts as failed. */
   readonly request_seconds?: number
   readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
@@ -101,6 +107,21 @@ export const settingsSchema = {
       default: true,
       description: 'Whether to poll the order books of the venues in online mode.',
     },
+    keep_books_every_seconds: {
+      type: 'integer',
+      minimum: 120,
+      maximum: 86_400,
+      default: 300,
+      description:
+        'How often an order book of each symbol is kept, thinned, for the calibration of impact, and another one half a minute later.',
+    },
+    keep_books_days: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 3650,
+      default: 30,
+      description: 'Days for which these order books are kept.',
+    },
     request_seconds: {
       type: 'number',
       exclusiveMinimum: 0,
@@ -120,6 +141,10 @@ export const settingsSchema = {
             required: ['url'],
             properties: {
               url: { type: 'string' },
+              book_url: {
+                type: 'string',
+                description: 'Another API of the venue that has order books with a limit. Only coinbase has one.',
+              },
               enabled: { type: 'boolean', default: true },
               per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second during back-fill.' },
             },
@@ -138,7 +163,8 @@ export interface SymbolVenues {
   readonly tolerance: number
 }
 
-const DEFAULT_TOLERANCE_BPS = 50
+/** `tolerance_bps` of a symbol that states none. */
+export const DEFAULT_TOLERANCE_BPS = 50
 const LEAST_VENUES = 2
 
 /**

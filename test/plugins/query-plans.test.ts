@@ -13,6 +13,7 @@ import { createRateStore, migrations as fundingTables } from '../../plugins/fund
 import { BackfillPlan } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
 import { createColumns } from '../../plugins/market/bars.ts'
+import { KeptBooks } from '../../plugins/market/order-books/kept-books.ts'
 import { storeMinutes } from '../../plugins/market/stored-minutes.ts'
 import { RememberedSnapshots } from '../../plugins/regime/remembered-snapshots.ts'
 import {
@@ -36,6 +37,7 @@ const GROWING = new Set([
   'market_bars',
   'market_windows',
   'market_quality',
+  'market_kept_books',
   'directory_records',
   'directory_listings',
   'directory_entries',
@@ -90,6 +92,16 @@ async function useBars(db: OpenDatabase): Promise<void> {
   await store.revise(series, { time: 60, open: 2, high: 2, low: 2, close: 2, volume: 2 }, 7200)
   await store.noteQuality(series, [{ t_open: 60, kind: 'venue_difference', detail: '' }])
   await store.qualityNotes()
+}
+
+async function useKeptBooks(db: OpenDatabase): Promise<void> {
+  const books = new KeptBooks(db, { everySeconds: 300, keepDays: 1 })
+  const [bids, asks] = [[[99, 1] as const], [[101, 1] as const]]
+  for (const time of [1000, 1030, 500_000]) await books.keep('BTC-USD', { venue: 'kraken', time, bids, asks })
+  const minutes = new Map([[499_980, { low: 1, high: 2 }]])
+  await books.refute('BTC-USD', { from: 400_000, minutes, tolerance: 0.01 })
+  await books.keep('BTC-USD', { venue: 'kraken', time: 600_000, bids, asks })
+  await books.prune(new AbortController().signal)
 }
 
 async function useSnapshots(db: OpenDatabase): Promise<void> {
@@ -158,7 +170,7 @@ async function recordStatements(db: OpenDatabase): Promise<ReadonlyMap<string, r
   db.on('query', ({ sql, bindings }: { sql: string; bindings?: readonly unknown[] }) => {
     if (/^\s*(select|update|delete|with)\b/i.test(sql)) statements.set(sql, bindings ?? [])
   })
-  for (const use of [useBars, useSnapshots, useDirectory, useRates, useNews]) await use(db)
+  for (const use of [useBars, useKeptBooks, useSnapshots, useDirectory, useRates, useNews]) await use(db)
   db.removeAllListeners('query')
   expect(statements.size).to.be.greaterThan(60)
   return statements

@@ -66,7 +66,9 @@ describe('the scripted venues', () => {
     }
     for (const [name, { create }] of Object.entries(SPOT)) {
       const venue = create({ url: kit.spotUrls[name as VenueName], fetch, now })
-      const { bids, asks } = await venue.book(codes[name]!, SIGNAL)
+      const { book, date } = await venue.book(codes[name]!, SIGNAL)
+      const { bids, asks } = book
+      expect(date, name).to.equal(Math.floor(now()))
       const price = kit.market.price('ETH-USD', kit.clock.now())
       const dollars = name === 'binance' ? kit.market.price('USDT-USD', kit.clock.now()) : 1
       expect(((bids[0]![0] + asks[0]![0]) / 2) * dollars, name).to.be.closeTo(price, price * 0.001)

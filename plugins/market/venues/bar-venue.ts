@@ -2,7 +2,7 @@
 import type { Book, Level } from '../../lib/quant/order-book.ts'
 import { checkBars, numberOf, type RejectedRow, type SentBar } from '../../lib/feeds/bar-rows.ts'
 import { listOf, rowOf } from '../../lib/feeds/payloads.ts'
-import { type DatedJson, requestDatedJson, RequestError, requestJson } from '../../lib/feeds/requests.ts'
+import { type DatedJson, requestDatedJson, RequestError } from '../../lib/feeds/requests.ts'
 import { CLOSED, createColumns, type Columns } from '../bars.ts'
 
 /** Requests data from one venue. `signal` ends a request. Every method throws RequestError if there is no usable answer. */
@@ -18,7 +18,14 @@ export interface Venue {
    */
   minutes(symbol: string, from: number, to: number, signal: AbortSignal): Promise<VenueMinutes>
   /** The order book of the venue's symbol, best levels first, at most MAX_LEVELS per side. */
-  book(symbol: string, signal: AbortSignal): Promise<Book>
+  book(symbol: string, signal: AbortSignal): Promise<VenueBook>
+}
+
+/** An order book, checked. */
+export interface VenueBook {
+  readonly book: Book
+  /** When the venue says that it sent the book, epoch seconds; null if it does not say. */
+  readonly date: number | null
 }
 
 /** Minutes of a venue, checked. */
@@ -31,13 +38,17 @@ export interface VenueMinutes {
 export interface VenueOptions {
   /** Base address of the API, without a trailing slash. */
   readonly url: string
+  /** Base address of the API that has order books with a limit, where that is another one. */
+  readonly bookUrl?: string | undefined
   readonly fetch: typeof fetch
   /** Our clock, epoch seconds. It counts only if an answer has no `Date`. */
   readonly now: () => number
 }
 
-/** The largest book that Binance returns in a request of moderate weight. */
-export const MAX_LEVELS = 1000
+/** The levels of a side that are asked for, where a venue takes a number. Few orders reach behind them. */
+export const LEVELS = 500
+/** The levels of a side that are read of an answer. */
+const MAX_LEVELS = 1000
 /** How long a venue is not asked after a failure, unless it states a time. */
 export const PAUSE_SECONDS = 10
 
@@ -98,13 +109,29 @@ export function listedRows(body: unknown, at: RowShape): readonly SentBar[] | nu
   })
 }
 
-/** Requests a book: `{bids, asks}` with levels that begin with price and quantity. Throws RequestError for any other answer. */
-export async function requestBook(name: string, url: URL, { fetch }: VenueOptions, signal: AbortSignal): Promise<Book> {
-  return readBook(name, await requestJson({ url, label: name, fetch, signal }))
+/** A request for an order book, and how to read its answer. */
+export interface BookRequest {
+  readonly name: string
+  readonly url: URL
+  /**
+   * Finds `{bids, asks}` with levels that begin with price and quantity in an answer. Default: the answer itself. Throws
+   * RequestError for an error that comes with status 200.
+   */
+  readonly sides?: (body: unknown) => unknown
+}
+
+/** Requests a book and checks it. Throws RequestError for any other answer. */
+export async function requestBook(
+  { name, url, sides = (body) => body }: BookRequest,
+  { fetch }: VenueOptions,
+  signal: AbortSignal,
+): Promise<VenueBook> {
+  const { body, date } = await requestDatedJson({ url, label: name, fetch, signal })
+  return { book: readBook(name, sides(body)), date }
 }
 
 /** A book from `{bids, asks}`, checked. Throws RequestError for any other value. */
-export function readBook(name: string, body: unknown): Book {
+function readBook(name: string, body: unknown): Book {
   const { bids, asks } = rowOf(body)
   const book = { bids: levelsOf(bids), asks: levelsOf(asks) }
   if (isSound(book)) return book

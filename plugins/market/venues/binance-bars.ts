@@ -1,4 +1,4 @@
-import { listedRows, MAX_LEVELS, requestBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
+import { LEVELS, listedRows, requestBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
 
 const ROW = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 5, unitsPerSecond: 1000 } as const
 
@@ -25,9 +25,9 @@ export function createBinance(options: VenueOptions): Venue {
       return requestMinutes({ name: 'binance', url, from, to, rows }, options, signal)
     },
     book(symbol, signal) {
-      // Weight 50 at 1,000 levels.
-      const address = new URL(`${options.url}/api/v3/depth?symbol=${encodeURIComponent(symbol)}&limit=${MAX_LEVELS}`)
-      return requestBook('binance', address, options, signal)
+      // Weight 25 at 500 levels.
+      const url = new URL(`${options.url}/api/v3/depth?symbol=${encodeURIComponent(symbol)}&limit=${LEVELS}`)
+      return requestBook({ name: 'binance', url }, options, signal)
     },
   }
 }

@@ -1,9 +1,10 @@
 import { listOf } from '../../lib/feeds/payloads.ts'
-import { RequestError, requestJson } from '../../lib/feeds/requests.ts'
-import { listedRows, readBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
+import { RequestError } from '../../lib/feeds/requests.ts'
+import { listedRows, requestBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
 
 const ROW = { time: 0, open: 1, close: 2, high: 3, low: 4, volume: 5, unitsPerSecond: 1000 } as const
-const LEVELS = 100
+/** The most that it takes. */
+const LEVELS = 250
 
 /**
  * Bitfinex. One request returns up to 10,000 minutes as rows `[open time in ms, open, close, high, low, volume]`; we ask for
@@ -26,18 +27,19 @@ export function createBitfinex(options: VenueOptions): Venue {
       const rows = (body: unknown) => listedRows(withoutError(body), ROW)
       return requestMinutes({ name: 'bitfinex', url, from, to, rows }, options, signal)
     },
-    async book(symbol, signal) {
+    book(symbol, signal) {
       const url = new URL(`${options.url}/v2/book/${encodeURIComponent(symbol)}/P0?len=${LEVELS}`)
-      const body = withoutError(await requestJson({ url, label: 'bitfinex', fetch: options.fetch, signal }))
-      // Levels are [price, count, amount]; asks have a negative amount.
-      const levels = listOf(body).map((level) => listOf(level).map(Number))
-      const side = (sign: 1 | -1) =>
-        levels
-          .filter(([, , amount]) => Math.sign(amount!) === sign)
-          .map(([price, , amount]) => [price, Math.abs(amount!)])
-      return readBook('bitfinex', { bids: side(1), asks: side(-1) })
+      return requestBook({ name: 'bitfinex', url, sides }, options, signal)
     },
   }
+}
+
+/** Levels are [price, count, amount]; asks have a negative amount. */
+function sides(body: unknown): unknown {
+  const levels = listOf(withoutError(body)).map((level) => listOf(level).map(Number))
+  const side = (sign: 1 | -1) =>
+    levels.filter(([, , amount]) => Math.sign(amount!) === sign).map(([price, , amount]) => [price, Math.abs(amount!)])
+  return { bids: side(1), asks: side(-1) }
 }
 
 function withoutError(body: unknown): unknown {

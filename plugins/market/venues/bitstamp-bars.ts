@@ -23,8 +23,8 @@ export function createBitstamp(options: VenueOptions): Venue {
       return requestMinutes({ name: 'bitstamp', url, from, to, rows }, options, signal)
     },
     book(symbol, signal) {
-      const address = new URL(`${options.url}/api/v2/order_book/${encodeURIComponent(symbol)}/`)
-      return requestBook('bitstamp', address, options, signal)
+      const url = new URL(`${options.url}/api/v2/order_book/${encodeURIComponent(symbol)}/`)
+      return requestBook({ name: 'bitstamp', url }, options, signal)
     },
   }
 }

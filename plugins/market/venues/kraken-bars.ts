@@ -1,9 +1,8 @@
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
-import { RequestError, requestJson } from '../../lib/feeds/requests.ts'
-import { listedRows, readBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
+import { RequestError } from '../../lib/feeds/requests.ts'
+import { LEVELS, listedRows, requestBook, requestMinutes, type Venue, type VenueOptions } from './bar-venue.ts'
 
 const ROW = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 6, unitsPerSecond: 1 } as const
-const LEVELS = 500
 
 /**
  * Kraken spot. A request returns the last 720 minutes at most, whatever `since` says, oldest first, as rows `[time, open,
@@ -26,9 +25,9 @@ export function createKraken(options: VenueOptions): Venue {
       const rows = (body: unknown) => listedRows(pairOf(body), ROW)
       return requestMinutes({ name: 'kraken', url, from, to, rows }, options, signal)
     },
-    async book(symbol, signal) {
+    book(symbol, signal) {
       const url = new URL(`${options.url}/0/public/Depth?pair=${encodeURIComponent(symbol)}&count=${LEVELS}`)
-      return readBook('kraken', pairOf(await requestJson({ url, label: 'kraken', fetch: options.fetch, signal })))
+      return requestBook({ name: 'kraken', url, sides: pairOf }, options, signal)
     },
   }
 }

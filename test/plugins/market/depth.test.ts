@@ -73,7 +73,7 @@ describe('order books from the venues', () => {
       const venue = path.startsWith('/products') ? 'coinbase' : path.startsWith('/api/v3') ? 'binance' : 'bitstamp'
       requests.push(path)
       const { status = 200, body } = answers[venue]!
-      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '30' }).end(JSON.stringify(body))
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '90' }).end(JSON.stringify(body))
     })
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
     host = await openHost({})
@@ -96,7 +96,7 @@ describe('order books from the venues', () => {
 
   it('come from the first venue that another one confirms, as numbers', async () => {
     await host.run('depth')
-    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2', '/api/v3/depth?symbol=BTCUSDT&limit=1000'])
+    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2', '/api/v3/depth?symbol=BTCUSDT&limit=500'])
     expect(await book()).to.deep.equal({
       venue: 'coinbase',
       time: START,
@@ -112,7 +112,7 @@ describe('order books from the venues', () => {
     expect(await book()).to.equal(null)
     await host.run('depth')
     expect(await book(START - 1)).to.equal(null)
-    clock += 15
+    clock += 60
     answers['coinbase'] = { body: { bids: [['101', '1']], asks: [['101.5', '1']] } }
     answers['binance'] = { body: { bids: [['101', '1']], asks: [['101.2', '1']] } }
     await host.run('depth')
@@ -121,14 +121,14 @@ describe('order books from the venues', () => {
   })
 
   it('leave their best prices as quotes for an hour', async () => {
-    for (const at of [0, 15, 30, 3615]) {
+    for (const at of [0, 60, 120, 3690]) {
       clock = START + at
       answers['coinbase'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
       answers['binance'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
       await host.run('depth')
     }
-    expect([...(await quotes(START))!.time]).to.deep.equal([START + 30, START + 3615])
-    expect([...(await quotes(START + 31))!.ask]).to.deep.equal([100.02])
+    expect([...(await quotes(START))!.time]).to.deep.equal([START + 120, START + 3690])
+    expect([...(await quotes(START + 121))!.ask]).to.deep.equal([100.02])
   })
 
   it('come from the second venue while the first one fails, and from the first again after its Retry-After', async () => {
@@ -136,10 +136,11 @@ describe('order books from the venues', () => {
     await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
     answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.1', '1']] } }
-    clock += 29
+    clock += 60
     await host.run('depth')
     expect((await book())?.venue).to.equal('binance')
-    clock += 2
+    answers['binance'] = { body: { lastUpdateId: 2, bids: [['99.90', '3']], asks: [['99.91', '1']] } }
+    clock += 60
     await host.run('depth')
     expect((await book())?.venue).to.equal('coinbase')
   })

@@ -6,14 +6,24 @@ const OPEN = Date.UTC(2026, 10, 20, 9, 40) / 1000
 const NOW = OPEN + 150
 const signal = new AbortController().signal
 
+interface Sent {
+  readonly status?: number
+  readonly date?: string
+  readonly bookUrl?: string
+}
+
 /** A venue that gives one answer, and what it was asked. */
-function venueWith(name: VenueName, answer: unknown, { status = 200, date = new Date(NOW * 1000).toUTCString() } = {}) {
+function venueWith(
+  name: VenueName,
+  answer: unknown,
+  { status = 200, date = new Date(NOW * 1000).toUTCString(), bookUrl }: Sent = {},
+) {
   const asked: URL[] = []
   const fetch = async (url: string | URL | Request): Promise<Response> => {
     asked.push(new URL(url instanceof Request ? url.url : url))
     return new Response(JSON.stringify(answer), { status, headers: date === '' ? {} : { date } })
   }
-  const venue = VENUES[name].create({ url: 'http://venue.test', fetch, now: () => NOW })
+  const venue = VENUES[name].create({ url: 'http://venue.test', bookUrl, fetch, now: () => NOW })
   return { venue, asked }
 }
 
@@ -97,15 +107,37 @@ describe('errors that venues send with status 200', () => {
 })
 
 describe('order books', () => {
+  const book = { bids: [[10, 2]], asks: [[11, 3]] }
+  const sides = { bids: [['10.0', '2.0', 1]], asks: [['11.0', '3.0', 1]] }
+
   it('are read from the lists of Kraken and from the signed amounts of Bitfinex', async () => {
-    const sides = { bids: [['10.0', '2.0', 1]], asks: [['11.0', '3.0', 1]] }
     const { venue } = venueWith('kraken', { error: [], result: { XXBTZUSD: sides } })
-    const book = { bids: [[10, 2]], asks: [[11, 3]] }
-    expect(await venue.book('PAIR', signal)).to.deep.equal(book)
+    expect((await venue.book('PAIR', signal)).book).to.deep.equal(book)
     const signed = venueWith('bitfinex', [
       [10, 1, 2],
       [11, 4, -3],
     ])
-    expect(await signed.venue.book('PAIR', signal)).to.deep.equal(book)
+    expect((await signed.venue.book('PAIR', signal)).book).to.deep.equal(book)
+  })
+
+  it('come with the time of the venue, if it states one', async () => {
+    expect((await venueWith('binance', sides).venue.book('PAIR', signal)).date).to.equal(NOW)
+    expect((await venueWith('binance', sides, { date: '' }).venue.book('PAIR', signal)).date).to.equal(null)
+  })
+
+  it('have 500 levels at Coinbase if its other API is configured, otherwise all', async () => {
+    const levels = { bids: [{ price: '10.0', size: '2.0' }], asks: [{ price: '11.0', size: '3.0' }] }
+    const limited = venueWith(
+      'coinbase',
+      { pricebook: { product_id: 'PAIR', ...levels } },
+      { bookUrl: 'http://books.test' },
+    )
+    expect((await limited.venue.book('PAIR', signal)).book).to.deep.equal(book)
+    expect(limited.asked[0]!.href).to.equal(
+      'http://books.test/api/v3/brokerage/market/product_book?product_id=PAIR&limit=500',
+    )
+    const whole = venueWith('coinbase', sides)
+    expect((await whole.venue.book('PAIR', signal)).book).to.deep.equal(book)
+    expect(whole.asked[0]!.href).to.equal('http://venue.test/products/PAIR/book?level=2')
   })
 })
