@@ -1,7 +1,7 @@
 /** Stores recorded and fetched bars in the database, with the time from which each version was known. */
 import type { Database, Migration } from 'tollgate/plugin'
 import { bulkInsertSql } from '../lib/bulk-insert.ts'
-import type { RejectedRow } from '../lib/feeds/bar-rows.ts'
+import type { BarRow, RejectedRow } from '../lib/feeds/bar-rows.ts'
 import type { SourceRecord } from '../lib/feeds/source-health.ts'
 import { createColumns, REVISED, type BarSources, type Columns, type BadPrint } from './bars.ts'
 import { keptBooksMigration } from './order-books/kept-books.ts'
@@ -147,9 +147,9 @@ export interface BarStore {
    */
   add(series: Series, bars: Columns, options?: AddOptions): Promise<void>
   /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
-  revise(series: Series, bar: Bar, knownAt: number): Promise<void>
+  revise(series: Series, bar: BarRow, knownAt: number): Promise<void>
   /** True if a bar with this time and these prices was ever stored, revised since or not. The volume is ignored. */
-  has(series: Series, bar: Bar): Promise<boolean>
+  has(series: Series, bar: BarRow): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
   /**
@@ -198,15 +198,6 @@ export interface QualityNote {
 export interface Extent {
   readonly first: number
   readonly last: number
-}
-
-export interface Bar {
-  readonly time: number
-  readonly open: number
-  readonly high: number
-  readonly low: number
-  readonly close: number
-  readonly volume: number
 }
 
 /** Creates a store on a database or on a transaction. */
@@ -288,7 +279,7 @@ class DatabaseBarStore implements BarStore {
     }
   }
 
-  async revise(series: Series, { time, ...bar }: Bar, knownAt: number): Promise<void> {
+  async revise(series: Series, { time, ...bar }: BarRow, knownAt: number): Promise<void> {
     await this.#db.transaction(async (transaction) => {
       const key = { series: series.id, t_open: time }
       await transaction('market_bars').where(key).whereNull('superseded_at').update({ superseded_at: knownAt })
@@ -297,7 +288,7 @@ class DatabaseBarStore implements BarStore {
     })
   }
 
-  async has(series: Series, { time, open, high, low, close }: Bar): Promise<boolean> {
+  async has(series: Series, { time, open, high, low, close }: BarRow): Promise<boolean> {
     const key = { series: series.id, t_open: time, open, high, low, close }
     return (await this.#db('market_bars').where(key).first('t_open')) !== undefined
   }
@@ -311,7 +302,7 @@ class DatabaseBarStore implements BarStore {
       .where('t_open', '<', end)
       .where('known_at', '<=', asOf)
       .where((current) => void current.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
-      .orderBy('t_open')) as (Bar & { t_open: number; state: number })[]
+      .orderBy('t_open')) as (BarRow & { t_open: number; state: number })[]
     const out = createColumns(Math.max(16, rows.length))
     for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
     return out.end()
@@ -324,7 +315,7 @@ class DatabaseBarStore implements BarStore {
       .where('t_open', '>=', from)
       .where('t_open', '<', to)
       .whereNot('state', REVISED)
-      .orderBy('t_open')) as (Bar & { t_open: number; state: number; venues: number; spread_bps: number })[]
+      .orderBy('t_open')) as (BarRow & { t_open: number; state: number; venues: number; spread_bps: number })[]
     const out = createColumns(Math.max(16, rows.length))
     for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
     return {

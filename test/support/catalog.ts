@@ -67,6 +67,24 @@ export function gold(operation: Fields = {}, product: Fields = {}) {
   }
 }
 
+export const PLANS = {
+  path: '/v1/plans',
+  model: 'One payment, one window.',
+  note: 'A note.',
+  plans: [
+    {
+      plan: 'live-24h',
+      label: 'Live, 24 hours',
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 86_400,
+      route: 'POST /v1/plans/live/24h',
+      price: '50.00',
+      authorizes: ['getGold'],
+    },
+  ],
+}
+
 export const TELLER = {
   product: 'teller',
   title: 'Teller',

@@ -1,21 +1,15 @@
 /** A node in front of a real one that says what a test wants: a proxy that replaces the results of chosen methods. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { TOPICS, word } from '../../gateway/methods/exact-evm/eip3009.ts'
+import { type LoopbackServer, startLoopbackServer } from './loopback-server.ts'
 
 /** Returns what the node says instead of the true result. */
 export type Lie = (result: unknown, params: readonly unknown[]) => unknown
 
-export interface LyingNode {
-  readonly url: string
+export interface LyingNode extends LoopbackServer {
   /** Replaces the results of these methods. Transactions that it receives meanwhile are not passed on if it lies about them. */
   lie(lies: Readonly<Record<string, Lie>>): void
-  /** Stops listening. */
-  down(): Promise<void>
-  /** Listens again at the same address. */
-  up(): Promise<void>
-  close(): Promise<void>
 }
 
 interface Message {
@@ -53,8 +47,6 @@ export const LIES_ABOUT_SETTLEMENTS: Readonly<Record<string, Readonly<Record<str
 /** Starts a node that tells the truth of `target` until it is told to lie. */
 export async function startLyingNode(target: string): Promise<LyingNode> {
   let lies: Readonly<Record<string, Lie>> = {}
-  let server: Server
-  let port = 0
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = JSON.parse(await text(request)) as Message | readonly Message[]
     const messages = [body].flat() as readonly Message[]
@@ -74,28 +66,10 @@ export async function startLyingNode(target: string): Promise<LyingNode> {
     })
     response.writeHead(200, headers).end(JSON.stringify(Array.isArray(body) ? told : told[0]))
   }
-  async function up(): Promise<void> {
-    server = createServer((request, response) => {
-      answer(request, response).catch(() => response.destroy())
-    })
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    port = (server.address() as AddressInfo).port
-  }
-  async function down(): Promise<void> {
-    const closed = new Promise((resolve) => server.close(resolve))
-    server.closeAllConnections()
-    await closed
-  }
-  await up()
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...(await startLoopbackServer(answer)),
     lie: (next) => {
       lies = next
-    },
-    down,
-    up,
-    close: async () => {
-      if (server.listening) await down()
     },
   }
 }

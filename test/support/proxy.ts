@@ -1,6 +1,6 @@
 /** An HTTP proxy in front of a real node or facilitator that misbehaves on demand. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type LoopbackServer, startLoopbackServer } from './loopback-server.ts'
 
 /**
  * What happens to a request. `cut` closes the connection once the target has answered. An object replaces the answer of
@@ -8,24 +8,16 @@ import type { AddressInfo } from 'node:net'
  */
 export type Fault = 'pass' | 'cut' | 'hang' | { readonly status: number; readonly body: string; readonly after?: true }
 
-export interface Proxy {
-  readonly url: string
+export interface Proxy extends LoopbackServer {
   /** The bodies of all requests, as text. */
   readonly requests: readonly string[]
   /** Sets how a fault is chosen by path and body; the default forwards everything. */
   script(decide: (path: string, body: string) => Fault): void
-  /** Stops listening. */
-  down(): Promise<void>
-  /** Listens again at the same address. */
-  up(): Promise<void>
-  close(): Promise<void>
 }
 
 export async function startProxy(target: string): Promise<Proxy> {
   const requests: string[] = []
   let decide: (path: string, body: string) => Fault = pass
-  let server: Server
-  let port = 0
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
@@ -48,31 +40,11 @@ export async function startProxy(target: string): Promise<Proxy> {
     else response.writeHead(replace?.status ?? answer.status, json).end(replace?.body ?? text)
   }
 
-  async function up(): Promise<void> {
-    server = createServer((request, response) => {
-      handle(request, response).catch(() => response.destroy())
-    })
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    port = (server.address() as AddressInfo).port
-  }
-
-  async function down(): Promise<void> {
-    const closed = new Promise((resolve) => server.close(resolve))
-    server.closeAllConnections()
-    await closed
-  }
-
-  await up()
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...(await startLoopbackServer(handle)),
     requests,
     script: (next) => {
       decide = next
-    },
-    down,
-    up,
-    close: async () => {
-      if (server.listening) await down()
     },
   }
 }

@@ -4,7 +4,8 @@ import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings, loopShift, type ReplayShift } from '../../lib/feeds/data-settings.ts'
 import { findRecordings, readRecordedText } from '../../lib/feeds/recordings.ts'
 import { pairName, parseRecording, recordingFormat, recordedTime } from '../bar-recordings.ts'
-import type { Bar, Series, BarStore } from '../bar-store.ts'
+import type { BarRow } from '../../lib/feeds/bar-rows.ts'
+import type { BarStore, Series } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBookSource, type Quotes } from './order-book-source.ts'
 import { isSound } from '../venues/bar-venue.ts'
@@ -124,7 +125,7 @@ async function shiftOf(series: Series, bars: Columns, db: Database, store: BarSt
   return null
 }
 
-function barOf({ time, open, high, low, close, volume }: Columns, i: number): Bar {
+function barOf({ time, open, high, low, close, volume }: Columns, i: number): BarRow {
   return { time: time[i]!, open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
 }
 

@@ -9,25 +9,8 @@ import { CatalogError, type Issue } from '../../../gateway/validation/issue.ts'
 import { findSyntaxError, isObject, parseJson } from '../../../gateway/validation/json.ts'
 import { SchemaError } from '../../../gateway/validation/json-schema.ts'
 import type { FuzzTarget } from '../../../scripts/fuzz/target.ts'
-import { gold, SERVICE } from '../../support/catalog.ts'
+import { gold, PLANS, SERVICE } from '../../support/catalog.ts'
 
-const PLANS = {
-  path: '/v1/plans',
-  model: 'One payment, one window.',
-  note: 'A note.',
-  plans: [
-    {
-      plan: 'live-24h',
-      label: 'Live, 24 hours',
-      tier: 'live',
-      max_freshness_seconds: 0,
-      duration_seconds: 86_400,
-      route: 'POST /v1/plans/live/24h',
-      price: '50.00',
-      authorizes: ['getGold'],
-    },
-  ],
-}
 const BODY = {
   type: 'object',
   required: ['day'],

@@ -14,24 +14,6 @@ export const SCHEMAS = new Map<string, JsonSchema>([
   ['unused.json', { $id: 'unused.json' }],
 ])
 
-export const PLANS = {
-  path: '/v1/plans',
-  model: 'One payment, one window.',
-  note: 'A note.',
-  plans: [
-    {
-      plan: 'live-24h',
-      label: 'Live, 24 hours',
-      tier: 'live',
-      max_freshness_seconds: 0,
-      duration_seconds: 86400,
-      route: 'POST /v1/plans/live/24h',
-      price: '50.00',
-      authorizes: ['getGold'],
-    },
-  ],
-}
-
 export function documentsOf(contents: Contents): CatalogDocument[] {
   return Object.entries({ 'service.json': SERVICE, ...contents }).map(([file, content]) => ({
     file,

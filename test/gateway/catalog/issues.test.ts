@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
-import { gold, TELLER, thing } from '../../support/catalog.ts'
-import { at, type Contents, create, documentsOf, free, params, PLANS, SCHEMAS } from './catalog-objects.ts'
+import { gold, PLANS, TELLER, thing } from '../../support/catalog.ts'
+import { at, type Contents, create, documentsOf, free, params, SCHEMAS } from './catalog-objects.ts'
 
 /** Lists [file, pointer, rule] of every issue, also if the catalog is refused. */
 function issuesOf(contents: Contents): (readonly [string, string, string])[] {

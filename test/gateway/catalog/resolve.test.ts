@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
-import { gold } from '../../support/catalog.ts'
-import { create, documentsOf, params, PLANS, SCHEMAS } from './catalog-objects.ts'
+import { gold, PLANS } from '../../support/catalog.ts'
+import { create, documentsOf, params, SCHEMAS } from './catalog-objects.ts'
 
 describe('the catalog', () => {
   it('resolves every operation with its route, price in atomic units, tool name and defaults', () => {
