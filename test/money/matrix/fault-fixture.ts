@@ -71,7 +71,11 @@ export async function sendAs(
   await chain.fund(from)
   await chain.rpc.call('anvil_impersonateAccount', from)
   const fees = { maxPriorityFeePerGas: hex(tip), maxFeePerGas: hex(400_000_000_000n), gas: hex(200_000n) }
-  return chain.rpc.call<Hex>('eth_sendTransaction', { from, to, data, ...fees })
+  const hash = await chain.rpc.call<Hex>('eth_sendTransaction', { from, to, data, ...fees })
+  // A node that mines on demand answers before it has mined.
+  if (await chain.rpc.call<boolean>('anvil_getAutomine'))
+    await until(async () => (await chain.rpc.call('eth_getTransactionReceipt', hash)) !== null)
+  return hash
 }
 
 /** Moves the buyer's whole balance elsewhere. */
