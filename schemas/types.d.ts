@@ -2442,6 +2442,14 @@ export type FundingQuery = {
    */
   min_volume_usd?: number
   /**
+   * The bound of slippage for the tradable size of spreads, basis points from the middle of each order book.
+   */
+  slippage_bps: number
+  /**
+   * Only spreads whose tradable size within `slippage_bps` is at least this, dollars. A spread without order books counts as 0.
+   */
+  min_size_usd?: number
+  /**
    * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
    */
   sort: 'apr' | '-apr' | 'symbol'
@@ -2471,6 +2479,14 @@ export type AskedFundingQuery = {
    * Only spreads between contracts of which each trades at least this much in 24 hours, dollars. A contract whose volume is unknown counts as 0.
    */
   min_volume_usd?: number
+  /**
+   * The bound of slippage for the tradable size of spreads, basis points from the middle of each order book.
+   */
+  slippage_bps?: number
+  /**
+   * Only spreads whose tradable size within `slippage_bps` is at least this, dollars. A spread without order books counts as 0.
+   */
+  min_size_usd?: number
   /**
    * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
    */
@@ -2561,6 +2577,26 @@ export type FundingSpread = {
    * What is traded in 24 hours in the thinner of the two contracts, dollars; null if a venue does not say.
    */
   volume_24h_usd: number | null
+  /**
+   * What can be traded at once: the long contract bought and the short one sold, each at an average price within `slippage_bps` of the middle of its order book. Null if one of them has no order book of the last 15 minutes: they are read for ten symbols, and for contracts that are paid in dollars.
+   */
+  tradable: {
+    slippage_bps: number
+    /**
+     * The smaller of `long_usd` and `short_usd`, dollars.
+     */
+    size_usd: number
+    /**
+     * True if everything that was read of the order book lies within the bound, so that more may be behind it.
+     */
+    is_at_least: boolean
+    long_usd: number
+    short_usd: number
+    /**
+     * Age of the older order book.
+     */
+    books_age_seconds: number
+  } | null
   /**
    * Contracts of this symbol that were left out because their price is more than 5% away from the median: they are on another coin, or in trouble.
    */

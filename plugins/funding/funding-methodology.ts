@@ -16,6 +16,7 @@ export const methodology: Method = {
     'Kraken states a rate as an amount of money per contract. For a linear contract we divide it by the mark price; an inverse contract is left out unless Kraken also states the relative rate. BitMEX writes the interval as a date. Hyperliquid and dYdX pay at the next full hour after the request.',
     'A rate is quarantined if it is beyond the bounds that its venue states with it, above 25% at one settlement, has an impossible interval, or is next paid later than one interval from now. Extreme rates within these bounds are sold: a squeezed contract may pay 2% an hour for days, and at_bound says when the market would pay more than the venue allows. The published rules of Hyperliquid and dYdX bound what is paid, not what they expect, so a rate beyond them is sold and at_bound. Quarantined rates are listed but used nowhere. If a venue cannot be read, or repeats the same figures, its last rates are used for an hour; then it is listed as unavailable with the age of its last answer. Nothing is sold if the newest rate of all venues is more than 15 minutes old.',
     'A spread is the difference between the annual rates of one symbol at two venues at the same time: long at the lowest, short at the highest. Each venue enters with one contract, linear before inverse. Contracts whose price for one coin is more than 5% away from the median are left out: two coins may have one name. Each spread says what is traded in 24 hours in its thinner contract.',
+    'What can be traded at once is read from order books, every five minutes, of ten symbols: a spread states the largest size that can be bought at one venue and sold at the other, each at an average price within a bound of the middle of its book (10 basis points, or what you ask for). Books count contracts at OKX, Gate and BitMEX, which are turned into coins by the size that the venue states. A book that is crossed, or more than 2% away from the mark price, is not used; without a book of the last 15 minutes there is no size.',
     'Prices show whether contracts of one name are on one coin. Where three venues state a price, a contract more than 25% away from their median is quarantined, and price_check says whether the others are within 5%. A venue whose prices are more than 2% away from the median, at the median of at least three coins, is left out as a whole.',
     'Settled rates are read from the history that each venue publishes, for the symbols of the catalog: the last 90 days once, then each new settlement. Their interval is the time since the settlement before.',
   ],
@@ -28,7 +29,7 @@ export const methodology: Method = {
   tables,
   limits: [
     'A predicted rate changes until it is paid.',
-    'A spread is not a profit: it excludes fees, slippage, margin and the risk of the venue.',
+    'A spread is not a profit: it excludes fees, slippage, margin and the risk of the venue. Its tradable size is that of the books read last, and says nothing about what is behind them.',
     'OKX reports no mark prices with its rates; its last prices stand in for them. Gate reports no volume with its rates.',
     'BitMEX and Kraken state no bounds with their rates.',
   ],

@@ -34,6 +34,8 @@ export interface FundingRate {
   readonly volumeUsd?: number | null
   /** The value of all open contracts, in dollars. */
   readonly openInterestUsd?: number | null
+  /** Coins in one contract, of venues whose order books count contracts; null if the venue does not say. */
+  readonly contractSize?: number | null
   /** When the venue reported or settled the rate; epoch seconds. */
   readonly observed: number
 }

@@ -12,9 +12,15 @@ export interface Settings {
   readonly history_days: number
   /** How many days of settled rates are kept. */
   readonly keep_settled_days: number
-  /** Milliseconds between two requests for settled rates to one venue. */
+  /** Symbols whose order books are read. */
+  readonly book_symbols?: readonly string[]
+  /** Seconds between two readings. */
+  readonly book_seconds?: number
+  /** Milliseconds between two requests for settled rates or order books to one venue. */
   readonly history_pause_ms?: number
 }
+
+const TEN_SYMBOLS = ['BTC', 'ETH', 'SOL', 'XRP', 'DOGE', 'ADA', 'LTC', 'LINK', 'AVAX', 'BNB']
 
 const VENUE = {
   type: 'object',
@@ -35,12 +41,31 @@ export const settingsSchema = {
       additionalProperties: false,
       properties: Object.fromEntries(Object.keys(VENUES).map((name) => [name, VENUE])),
     },
-    keep_hours: { type: 'integer', minimum: 1, maximum: 168, default: 6 },
+    keep_hours: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 168,
+      default: 6,
+      description: 'Hours for which the answers of the venues and their order books are kept.',
+    },
+    book_symbols: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[A-Z0-9]{1,20}$' },
+      description: 'Symbols whose order books are read, so that spreads state a tradable size. None switches that off.',
+      default: TEN_SYMBOLS,
+    },
+    book_seconds: {
+      type: 'integer',
+      minimum: 60,
+      maximum: 600,
+      default: 300,
+      description: 'Seconds between two readings of the order books.',
+    },
     history_symbols: {
       type: 'array',
       items: { type: 'string', pattern: '^[A-Z0-9]{1,20}$' },
       description: 'Symbols whose settled rates are kept.',
-      default: ['BTC', 'ETH', 'SOL', 'XRP', 'DOGE', 'ADA', 'LTC', 'LINK', 'AVAX', 'BNB'],
+      default: TEN_SYMBOLS,
     },
     history_days: {
       type: 'integer',
@@ -61,7 +86,7 @@ export const settingsSchema = {
       minimum: 0,
       maximum: 60_000,
       default: 1000,
-      description: 'Milliseconds between two requests for settled rates to one venue.',
+      description: 'Milliseconds between two requests for settled rates or order books to one venue.',
     },
   },
 }

@@ -3,13 +3,15 @@ import { type Call, definePlugin, type Job, type PluginContext } from 'tollgate/
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import type { FundingHistoryQuery, FundingQuery } from '../../schemas/types.d.ts'
 import type { RateSource } from './funding-rate.ts'
+import { bookJobs } from './book-polls.ts'
 import { readCurrentRates } from './current-rates.ts'
 import { answerFundingHistory } from './history-answer.ts'
 import { answerFundingRates, symbolsIn } from './rates-answer.ts'
 import { methodology } from './funding-methodology.ts'
 import { openOnlineRates } from './online-rates.ts'
 import { openReplayedRates } from './replayed-rates.ts'
-import { openSampleRates, openSampleSettlements } from './sample-rates.ts'
+import { type PerpetualBooks, PerpetualBookStore } from './perpetual-books.ts'
+import { openSampleBooks, openSampleRates, openSampleSettlements } from './sample-rates.ts'
 import { settlementJobs } from './settlement-loads.ts'
 import { createSettlementSource, type SettlementSource } from './settlement-store.ts'
 import { settingsSchema, type Settings } from './funding-settings.ts'
@@ -22,11 +24,11 @@ export default definePlugin({
   async setup(context) {
     const { dataMode } = dataSettings(context)
     const settings = context.settings as unknown as Settings
-    const { source, settled, jobs } = await openRates(context, settings, dataMode)
+    const { source, settled, books, jobs } = await openRates(context, settings, dataMode)
     return {
       handlers: {
         getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
-          answerFundingRates(source, { query: input.query, asOf, dataMode }),
+          answerFundingRates({ source, books }, { query: input.query, asOf, dataMode }),
         getPerpFundingHistory: ({ input, asOf }: Call<{ query: FundingHistoryQuery }>) =>
           answerFundingHistory({ settled, current: source, dataMode }, input.query, asOf),
         getPerpFundingMethod: () => methodology,
@@ -68,6 +70,7 @@ export default definePlugin({
 interface Rates {
   readonly source: RateSource
   readonly settled: SettlementSource
+  readonly books: PerpetualBooks
   readonly jobs: readonly Job[]
 }
 
@@ -75,14 +78,21 @@ interface Rates {
 async function openRates(context: PluginContext, settings: Settings, dataMode: DataMode): Promise<Rates> {
   if (dataMode === 'sample') {
     const settled = openSampleSettlements(() => context.now().getTime() / 1000)
-    return { source: openSampleRates(), settled, jobs: [] }
+    const source = openSampleRates()
+    return { source, settled, books: openSampleBooks(source), jobs: [] }
   }
   if (dataMode === 'replay') {
     const source = await openReplayedRates(context)
-    return { source, settled: source.settled, jobs: [] }
+    // Recordings of funding rates have no order books.
+    return { source, settled: source.settled, books: async () => null, jobs: [] }
   }
   const store = createRateStore(context.db)
   const source = openOnlineRates(context, settings, store)
-  const jobs = [...source.jobs, ...settlementJobs(context, settings, store, source.pauses)]
-  return { source, settled: createSettlementSource(context.db), jobs }
+  const books = new PerpetualBookStore(context.db)
+  const jobs = [
+    ...source.jobs,
+    ...settlementJobs(context, settings, store, source.pauses),
+    ...bookJobs(context, settings, { rates: store, books, pauses: source.pauses }),
+  ]
+  return { source, settled: createSettlementSource(context.db), books: books.last, jobs }
 }

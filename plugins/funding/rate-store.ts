@@ -3,6 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Poll, VenueName } from './funding-rate.ts'
+import { perpetualBooksMigration } from './perpetual-books.ts'
 import { settlementMigration } from './settlement-store.ts'
 
 /** The table `funding_polls`, and those of settled rates. */
@@ -19,6 +20,7 @@ export const migrations: readonly Migration[] = [
       table.index(['venue', 'known_at'])
     }),
   settlementMigration,
+  perpetualBooksMigration,
 ]
 
 interface Row {

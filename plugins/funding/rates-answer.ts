@@ -7,7 +7,9 @@ import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
 import { type CurrentRates, readCurrentRates } from './current-rates.ts'
 import { isAtBound, type VenueName, type RateSource } from './funding-rate.ts'
 import type { PriceCheck, VenueRate } from './price-agreement.ts'
+import type { PerpetualBooks } from './perpetual-books.ts'
 import { spreadsOf } from './spreads.ts'
+import { withTradableSize } from './tradable-size.ts'
 import { symbolOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
 
@@ -18,7 +20,7 @@ const MOST_QUARANTINED = 50
  * a rate is marked empty. Throws Unavailable if no venue has a current rate, and InvalidInput for an unknown venue or the cursor of another query.
  */
 export async function answerFundingRates(
-  source: RateSource,
+  { source, books }: { readonly source: RateSource; readonly books: PerpetualBooks },
   { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
 ): Promise<Reply<FundingRates>> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
@@ -40,10 +42,23 @@ export async function answerFundingRates(
     total: found.length,
     next_cursor: more ? writeCursor({ asOf, key: keyOf(last, query.sort) }, query) : null,
     rates: page.map((rate) => itemOf(rate, known.checkOf(rate), asOf)),
-    spreads: place === null ? spreadsOf(current).filter(wanted.spread).slice(0, query.limit) : [],
+    spreads: place === null ? await spreadsFor(query, current, books, asOf) : [],
     ...healthOf(known, asOf, wanted.excluded),
   }
   return new Reply(answer, { empty: page.length === 0 })
+}
+
+/** The spreads of a query with what can be traded at them, widest first. */
+async function spreadsFor(
+  query: FundingQuery,
+  current: readonly VenueRate[],
+  books: PerpetualBooks,
+  asOf: number,
+): Promise<FundingSpread[]> {
+  const { slippage_bps: slippageBps, min_size_usd: least = 0 } = query
+  const found = spreadsOf(current).filter(filterOf(query).spread)
+  const sized = await Promise.all(found.map((spread) => withTradableSize(spread, books, { asOf, slippageBps })))
+  return sized.filter(({ tradable }) => least === 0 || (tradable?.size_usd ?? 0) >= least).slice(0, query.limit)
 }
 
 /** The filters of a query. */

@@ -5,6 +5,8 @@
 import { LRUCache } from 'lru-cache'
 import { hashOf } from '../lib/feeds/sample-numbers.ts'
 import { type ContractSettlements, createHeldSettlements } from './held-settlements.ts'
+import type { Level } from '../lib/quant/order-book.ts'
+import type { PerpetualBooks } from './perpetual-books.ts'
 import type { SettlementSource } from './settlement-store.ts'
 import { quarantine, type FundingRate, type VenueName, type RateSource } from './funding-rate.ts'
 
@@ -159,5 +161,26 @@ export function openSampleRates(): RateSource {
         error: null,
       }))
     },
+  }
+}
+
+/** A venue's order book is made anew this often, seconds. */
+const BOOK_SECONDS = 300
+const BOOK_LEVELS = 20
+
+/** Sample order books around the mark prices, deeper where more is traded. */
+export function openSampleBooks(rates: RateSource): PerpetualBooks {
+  return async (venue, instrument, asOf) => {
+    const time = Math.floor(asOf / BOOK_SECONDS) * BOOK_SECONDS
+    const state = (await rates.at(time)).find((one) => one.venue === venue)
+    const rate = state?.poll?.rates.find((one) => one.instrument === instrument)
+    if (rate?.markPrice == null || rate.volumeUsd == null) return null
+    const { markPrice, volumeUsd } = rate
+    const side = (sign: 1 | -1): Level[] =>
+      Array.from({ length: BOOK_LEVELS }, (_, i): Level => {
+        const price = markPrice * (1 + sign * (0.00005 + 0.0001 * i))
+        return [Number(price.toPrecision(8)), Number(((volumeUsd * 2e-5 * (1 + i)) / price).toPrecision(6))]
+      })
+    return { time, book: { bids: side(-1), asks: side(1) } }
   }
 }

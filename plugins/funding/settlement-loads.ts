@@ -10,8 +10,7 @@ import type { Settings } from './funding-settings.ts'
 import { pauseAfter } from './online-rates.ts'
 import type { RateStore } from './rate-store.ts'
 import { type HeldContract, readContract, storeSettlements } from './settlement-store.ts'
-import { isDollar } from './contract-names.ts'
-import { preference } from './spreads.ts'
+import { representatives } from './spreads.ts'
 import { VENUES } from './venues/funding-venues.ts'
 import { PayloadError, type Venue } from './venues/funding-venue.ts'
 
@@ -37,13 +36,7 @@ export function settlementJobs(
   /** One contract of each symbol: the one that stands for the venue in spreads. */
   async function contractsOf(venue: Venue): Promise<readonly FundingRate[]> {
     const { poll } = await store.last(venue.name, now())
-    const chosen = new Map<string, FundingRate>()
-    for (const rate of poll?.rates ?? []) {
-      const other = chosen.get(rate.symbol)
-      if (!wanted.has(rate.symbol) || !isDollar(rate.quote)) continue
-      if (!other || preference(rate) < preference(other)) chosen.set(rate.symbol, rate)
-    }
-    return [...chosen.values()]
+    return representatives(poll?.rates ?? [], wanted)
   }
 
   /** True if a settlement may have come that is not stored. Any contract may have moved to hourly ones. */

@@ -14,9 +14,23 @@ const CONTRACTS = ['linear', 'quanto', 'inverse']
 const QUOTES = ['USDT', 'USD', 'USDC']
 
 /** Chooses the contract that represents a venue: linear before inverse, then by the most traded quote. */
-export function preference({ contract, quote }: Pick<FundingRate, 'contract' | 'quote'>): number {
+function preference({ contract, quote }: Pick<FundingRate, 'contract' | 'quote'>): number {
   const place = QUOTES.indexOf(quote)
   return CONTRACTS.indexOf(contract) * 10 + (place < 0 ? QUOTES.length : place)
+}
+
+/** The contract that represents a venue in the spreads of each of these symbols. */
+export function representatives<Rate extends FundingRate>(
+  rates: readonly Rate[],
+  symbols: ReadonlySet<string>,
+): Rate[] {
+  const chosen = new Map<string, Rate>()
+  for (const rate of rates) {
+    const other = chosen.get(rate.symbol)
+    if (!symbols.has(rate.symbol) || !isDollar(rate.quote)) continue
+    if (!other || preference(rate) < preference(other)) chosen.set(rate.symbol, rate)
+  }
+  return [...chosen.values()]
 }
 
 const apr = ({ rate, intervalHours }: FundingRate): number => aprOf(Number(rate), intervalHours)
@@ -76,6 +90,7 @@ export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
       prices_checked: gap !== null,
       price_gap_bps: gap === null ? null : Math.round(gap * 100) / 100,
       volume_24h_usd: volumes.every((volume) => volume !== null) ? Math.min(...volumes) : null,
+      tradable: null,
       price_mismatches: all
         .filter((rate) => !same.includes(rate))
         .map((rate) => ({ venue: rate.venue, instrument: rate.instrument, price: coinPrice(rate)! })),

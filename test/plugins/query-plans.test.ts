@@ -9,6 +9,7 @@ import { migrations as directoryTables } from '../../plugins/directory/directory
 import { idOf } from '../../plugins/directory/listing.ts'
 import { UNVISITED } from '../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
+import { PerpetualBookStore } from '../../plugins/funding/perpetual-books.ts'
 import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
 import { BackfillPlan } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
@@ -43,6 +44,7 @@ const GROWING = new Set([
   'directory_entries',
   'directory_visits',
   'funding_polls',
+  'funding_books',
   'potus_polls',
   'potus_events',
   'potus_versions',
@@ -138,6 +140,10 @@ async function useRates(db: OpenDatabase): Promise<void> {
   const store = createRateStore(db)
   await store.add('binance', 10, { error: 'refused' })
   await store.last('binance', 20)
+  const books = new PerpetualBookStore(db)
+  for (const at of [10, 20]) await books.add('binance', 'BTCUSDT', at, { bids: [[99, 1]], asks: [[101, 1]] })
+  await books.last('binance', 'BTCUSDT', 20)
+  await books.forget(20, new AbortController().signal)
 }
 
 async function useNews(db: OpenDatabase): Promise<void> {

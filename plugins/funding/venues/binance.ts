@@ -1,6 +1,6 @@
 import { splitPair, symbolOf } from '../contract-names.ts'
 import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, requireList, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** Interval of contracts missing in the list of adjusted intervals: Binance publishes eight hours for them. */
@@ -83,6 +83,11 @@ export const binance: Venue = {
         time: secondsOf(row['fundingTime']),
         rate: decimalOf(row['fundingRate']),
       })),
+  },
+  book: {
+    // Weight 5.
+    request: (instrument) => ({ path: `/fapi/v1/depth?symbol=${instrument}&limit=100` }),
+    sides: (payload) => ({ bids: requireList(payload, 'bids'), asks: requireList(payload, 'asks') }),
   },
 }
 

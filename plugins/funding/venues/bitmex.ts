@@ -1,7 +1,8 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
+import type { Row } from '../../lib/feeds/payloads.ts'
 import { symbolOf } from '../contract-names.ts'
 import { decimalOf, priceOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, levelsOf, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */
 const PERPETUAL = new Set(['FFWCSX', 'FFWCSF'])
@@ -38,6 +39,7 @@ export const bitmex: Venue = {
         nextFunding: next === null ? null : Math.floor(next),
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indicativeSettlePrice']),
+        contractSize: coinsOf(row),
         volumeUsd: priceOf(row['foreignNotional24h']),
         // Its own timestamp is that of the last trade.
         observed: at,
@@ -56,4 +58,18 @@ export const bitmex: Venue = {
         rate: decimalOf(row['fundingRate']),
       })),
   },
+  book: {
+    request: (instrument) => ({ path: `/api/v1/orderBook/L2?symbol=${instrument}&depth=100` }),
+    sides(payload) {
+      const side = (name: string) => levelsOf(rowsOf(payload).filter((row) => row['side'] === name), 'price', 'size') // prettier-ignore
+      return { bids: side('Buy'), asks: side('Sell') }
+    },
+    inContracts: true,
+  },
+}
+
+/** Coins in one contract of a linear contract, which BitMEX states as contracts in one coin. */
+function coinsOf(row: Row): number | null {
+  const contracts = priceOf(row['underlyingToPositionMultiplier'])
+  return contracts === null || row['isInverse'] === true || row['isQuanto'] === true ? null : 1 / contracts
 }

@@ -1,7 +1,7 @@
 import { splitPair, symbolOf } from '../contract-names.ts'
 import type { FundingRate } from '../funding-rate.ts'
 import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, PayloadError, requireList, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** Dated contracts: BTC-26DEC25, BTCUSDZ25. */
@@ -79,6 +79,10 @@ export const bybit: Venue = {
         rate: decimalOf(row['fundingRate']),
       }))
     },
+  },
+  book: {
+    request: (instrument) => ({ path: `/v5/market/orderbook?category=linear&symbol=${instrument}&limit=200` }),
+    sides: (payload) => ({ bids: requireList(payload, 'result', 'b'), asks: requireList(payload, 'result', 'a') }),
   },
 }
 

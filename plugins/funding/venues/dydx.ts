@@ -2,7 +2,16 @@ import { symbolOf } from '../contract-names.ts'
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import type { FundingRate } from '../funding-rate.ts'
 import { decimalOf, dollars, priceOf } from '../payload-numbers.ts'
-import { createParsed, nextHour, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import {
+  createParsed,
+  levelsOf,
+  nextHour,
+  PayloadError,
+  rowsOf,
+  settledRows,
+  textOf,
+  type Venue,
+} from './funding-venue.ts'
 import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** dYdX v4 pays every hour on the hour. No field states it. */
@@ -59,6 +68,13 @@ export const dydx: Venue = {
         time: epochSeconds(row['effectiveAt']),
         rate: decimalOf(row['rate']),
       })),
+  },
+  book: {
+    request: (instrument) => ({ path: `/v4/orderbooks/perpetualMarket/${instrument}` }),
+    sides: (payload) => ({
+      bids: levelsOf(rowsOf(payload, 'bids'), 'price', 'size'),
+      asks: levelsOf(rowsOf(payload, 'asks'), 'price', 'size'),
+    }),
   },
 }
 

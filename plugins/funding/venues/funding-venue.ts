@@ -54,6 +54,21 @@ export interface Venue {
    */
   parse(payloads: Readonly<Record<string, unknown>>, at: number): Parsed
   readonly settled: SettledRequest
+  readonly book: BookRequest
+}
+
+/** How the order book of a contract is asked for. */
+export interface BookRequest {
+  request(instrument: string): { readonly path: string; readonly body?: object }
+  /** The lists of levels, each of which begins with price and quantity. Throws PayloadError for another answer. */
+  sides(payload: unknown): { readonly bids: unknown; readonly asks: unknown }
+  /** True if quantities are numbers of contracts (`contractSize`), not coins. */
+  readonly inContracts?: boolean
+}
+
+/** The levels of a list of objects. */
+export function levelsOf(rows: readonly Row[], price: string, quantity: string): unknown[][] {
+  return rows.map((row) => [row[price], row[quantity]])
 }
 
 /** The settlements among the rows of an answer. Rows without a time or a rate are skipped. */

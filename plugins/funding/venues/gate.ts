@@ -3,7 +3,7 @@ import { epochSeconds } from '../../lib/time/timestamps.ts'
 import type { Row } from '../../lib/feeds/payloads.ts'
 import type { FundingRate } from '../funding-rate.ts'
 import { decimalOf, dollars, priceOf } from '../payload-numbers.ts'
-import { createParsed, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, levelsOf, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 
 /**
  * Gate: every USDT perpetual in one list, with intervals and times in seconds.
@@ -38,6 +38,7 @@ export const gate: Venue = {
         markPrice: priceOf(row['mark_price']),
         indexPrice: priceOf(row['index_price']),
         ...boundsOf(row),
+        contractSize: priceOf(row['quanto_multiplier']),
         openInterestUsd: dollars(row['position_size'], dollars(row['quanto_multiplier'], row['mark_price'])),
         observed: at,
       })
@@ -54,6 +55,14 @@ export const gate: Venue = {
         time: epochSeconds(row['t']),
         rate: decimalOf(row['r']),
       })),
+  },
+  book: {
+    request: (instrument) => ({ path: `/api/v4/futures/usdt/order_book?contract=${instrument}&limit=100` }),
+    sides: (payload) => ({
+      bids: levelsOf(rowsOf(payload, 'bids'), 'p', 's'),
+      asks: levelsOf(rowsOf(payload, 'asks'), 'p', 's'),
+    }),
+    inContracts: true,
   },
 }
 

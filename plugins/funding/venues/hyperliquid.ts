@@ -2,6 +2,7 @@ import { symbolOf } from '../contract-names.ts'
 import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
 import {
   createParsed,
+  levelsOf,
   nextHour,
   PayloadError,
   requireList,
@@ -71,5 +72,12 @@ export const hyperliquid: Venue = {
     }),
     parse: (payload) =>
       settledRows(rowsOf(payload), (row) => ({ time: secondsOf(row['time']), rate: decimalOf(row['fundingRate']) })),
+  },
+  book: {
+    request: (coin) => ({ path: '/info', body: { type: 'l2Book', coin } }),
+    sides(payload) {
+      const [bids, asks] = requireList(payload, 'levels')
+      return { bids: levelsOf(rowsOf(bids), 'px', 'sz'), asks: levelsOf(rowsOf(asks), 'px', 'sz') }
+    },
   },
 }

@@ -1,7 +1,7 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { symbolOf } from '../contract-names.ts'
 import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { createParsed, PayloadError, requireList, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field states it. */
@@ -79,6 +79,13 @@ export const kraken: Venue = {
         rate: decimalOf(row['relativeFundingRate']),
       }))
     },
+  },
+  book: {
+    request: (instrument) => ({ path: `/derivatives/api/v3/orderbook?symbol=${instrument}` }),
+    sides: (payload) => ({
+      bids: requireList(payload, 'orderBook', 'bids'),
+      asks: requireList(payload, 'orderBook', 'asks'),
+    }),
   },
 }
 

@@ -1,7 +1,7 @@
 import { symbolOf } from '../contract-names.ts'
 import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
-import { createParsed, PayloadError, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
-import { isRow } from '../../lib/feeds/payloads.ts'
+import { createParsed, PayloadError, requireList, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /**
  * OKX v5: every swap in one request. The interval is the time between the next settlement and the one after it, or
@@ -25,9 +25,18 @@ export const okx: Venue = {
       absent: { data: [] },
       answeredBy: (payload) => haveField(payload, 'volCcy24h'),
     },
+    // How many coins a contract has, which only order books need.
+    instruments: {
+      path: '/api/v5/public/instruments?instType=SWAP',
+      everySeconds: 86_400,
+      optional: true,
+      absent: { data: [] },
+      answeredBy: (payload) => haveField(payload, 'ctVal'),
+    },
   },
-  parse({ rates, tickers }, at) {
+  parse({ rates, tickers, instruments }, at) {
     const prices = new Map(rowsOf(tickers ?? { data: [] }, 'data').map((row) => [row['instId'], row]))
+    const contracts = new Map(rowsOf(instruments ?? { data: [] }, 'data').map((row) => [row['instId'], row]))
     const { code = 0, msg } = isRow(rates) ? rates : {}
     if (Number(code) !== 0) throw new PayloadError(`code ${String(code)}: ${textOf(msg)}`)
     const parsed = createParsed(at)
@@ -58,6 +67,7 @@ export const okx: Venue = {
         floor: decimalOf(row['minFundingRate']),
         cap: decimalOf(row['maxFundingRate']),
         boundsSource: 'venue',
+        contractSize: coinsOf(contracts.get(instrument)),
         volumeUsd: dollars(prices.get(instrument)?.['volCcy24h'], prices.get(instrument)?.['last']),
         observed: secondsOf(row['ts']) ?? at,
       })
@@ -79,6 +89,14 @@ export const okx: Venue = {
       }))
     },
   },
+  book: {
+    request: (instrument) => ({ path: `/api/v5/market/books?instId=${instrument}&sz=200` }),
+    sides(payload) {
+      const [book] = rowsOf(payload, 'data')
+      return { bids: requireList(book, 'bids'), asks: requireList(book, 'asks') }
+    },
+    inContracts: true,
+  },
 }
 
 function haveField(payload: unknown, field: string): boolean {
@@ -89,4 +107,10 @@ function haveField(payload: unknown, field: string): boolean {
 /** Hours between two times, to a thousandth; null if either is missing. */
 function hoursBetween(from: number | null, to: number | null): number | null {
   return from === null || to === null ? null : Math.round(((to - from) / 3600) * 1000) / 1000
+}
+
+/** Coins in one contract: its value times its multiplier, if that value is in coins. */
+function coinsOf(row: Row | undefined): number | null {
+  const [value, multiplier] = [priceOf(row?.['ctVal']), priceOf(row?.['ctMult'])]
+  return value === null || row?.['ctType'] !== 'linear' ? null : value * (multiplier ?? 1)
 }

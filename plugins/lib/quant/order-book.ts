@@ -48,3 +48,44 @@ export function walkBook(book: Book, side: 'buy' | 'sell', notional: number): Wa
   }
   return null
 }
+
+/** True for a book with two sides, each in order with positive prices and quantities, that do not cross. */
+export function isSound({ bids, asks }: Book): boolean {
+  const [bid, ask] = [bids[0]?.[0], asks[0]?.[0]]
+  if (bid === undefined || ask === undefined || !(bid < ask)) return false
+  const isOrdered = (levels: readonly Level[], sign: 1 | -1): boolean =>
+    levels.every(
+      ([price, quantity], i) => price > 0 && quantity > 0 && (i === 0 || sign * (price - levels[i - 1]![0]) > 0),
+    )
+  return isOrdered(bids, -1) && isOrdered(asks, 1)
+}
+
+/** The largest order that costs no more than a bound. */
+export interface BoundedOrder {
+  /** In the quote currency; 0 if half the spread alone costs more. */
+  readonly notional: number
+  /** True if the whole side of the book costs no more than the bound, so that more could be traded behind it. */
+  readonly isWholeBook: boolean
+}
+
+/**
+ * The largest order whose average price is no further from the middle of the book than `bps`. With W and Q the worth and
+ * the quantity of the levels before, a level at p is taken up to (L Q − W) / (p − L), L being the worst average allowed.
+ *
+ * @example notionalWithin({ bids: [[99, 10]], asks: [[101, 1], [102, 10]] }, 'buy', 150) // 203: one at 101, one at 102
+ */
+export function notionalWithin(book: Book, side: 'buy' | 'sell', bps: number): BoundedOrder {
+  const [bid, ask] = [book.bids[0]?.[0], book.asks[0]?.[0]]
+  if (bid === undefined || ask === undefined) return { notional: 0, isWholeBook: false }
+  const sign = side === 'buy' ? 1 : -1
+  const limit = ((bid + ask) / 2) * (1 + (sign * bps) / 1e4)
+  let worth = 0
+  let quantity = 0
+  for (const [price, size] of side === 'buy' ? book.asks : book.bids) {
+    const taken = sign * (price - limit) <= 0 ? size : Math.min(size, (limit * quantity - worth) / (price - limit))
+    worth += price * taken
+    quantity += taken
+    if (taken < size) return { notional: worth, isWholeBook: false }
+  }
+  return { notional: worth, isWholeBook: true }
+}

@@ -8,7 +8,7 @@ import type { BarRow } from '../../lib/feeds/bar-rows.ts'
 import type { BarStore, Series } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBookSource, type Quotes } from './order-book-source.ts'
-import { isSound } from '../venues/bar-venue.ts'
+import { isSound } from '../../lib/quant/order-book.ts'
 
 /** venue_spot_pair_yyyymmdd.json. Books of derivatives have other units and prices and are not read. */
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i

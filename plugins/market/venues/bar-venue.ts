@@ -1,5 +1,5 @@
 /** What a venue must offer so that bars and order books can be read from it. */
-import type { Book, Level } from '../../lib/quant/order-book.ts'
+import { type Book, isSound, type Level } from '../../lib/quant/order-book.ts'
 import { checkBars, numberOf, type RejectedRow, type SentBar } from '../../lib/feeds/bar-rows.ts'
 import { listOf, rowOf } from '../../lib/feeds/payloads.ts'
 import { type DatedJson, requestDatedJson, RequestError } from '../../lib/feeds/requests.ts'
@@ -142,15 +142,4 @@ function levelsOf(rows: unknown): Level[] {
   return listOf(rows)
     .slice(0, MAX_LEVELS)
     .map((row): Level => [Number(listOf(row)[0]), Number(listOf(row)[1])])
-}
-
-/** True for a book with two sides, each in order with positive prices and quantities, that do not cross. */
-export function isSound({ bids, asks }: Book): boolean {
-  const [bid, ask] = [bids[0]?.[0], asks[0]?.[0]]
-  if (bid === undefined || ask === undefined || !(bid < ask)) return false
-  const isOrdered = (levels: readonly Level[], sign: 1 | -1): boolean =>
-    levels.every(
-      ([price, quantity], i) => price > 0 && quantity > 0 && (i === 0 || sign * (price - levels[i - 1]![0]) > 0),
-    )
-  return isOrdered(bids, -1) && isOrdered(asks, 1)
 }

@@ -24,6 +24,7 @@ describe('the funding rate service in online mode', () => {
       'kraken GET /derivatives/api/v3/tickers',
       'okx GET /api/v5/market/tickers?instType=SWAP',
       'okx GET /api/v5/public/funding-rate?instId=ANY',
+      'okx GET /api/v5/public/instruments?instType=SWAP',
     ])
     const answer = await service.rates()
     expect(answer).to.include({
