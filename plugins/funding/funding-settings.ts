@@ -79,7 +79,7 @@ export const settingsSchema = {
       minimum: 1,
       maximum: 3650,
       default: 730,
-      description: 'Days for which settled rates are kept.',
+      description: 'Days for which settled rates are kept. It must be more than `history_days`.',
     },
     history_pause_ms: {
       type: 'integer',

@@ -24,6 +24,10 @@ export default definePlugin({
   async setup(context) {
     const { dataMode } = dataSettings(context)
     const settings = context.settings as unknown as Settings
+    if (settings.keep_settled_days < settings.history_days)
+      throw new Error(
+        `keep_settled_days (${settings.keep_settled_days}) is less than history_days (${settings.history_days}): what is fetched would be deleted; raise keep_settled_days or lower history_days`,
+      )
     const { source, settled, books, jobs } = await openRates(context, settings, dataMode)
     return {
       handlers: {

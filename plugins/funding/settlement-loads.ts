@@ -9,7 +9,7 @@ import type { FundingRate, VenueName } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import { pauseAfter } from './online-rates.ts'
 import type { RateStore } from './rate-store.ts'
-import { type HeldContract, readContract, storeSettlements } from './settlement-store.ts'
+import { type HeldContract, pruneSettlements, readContract, storeSettlements } from './settlement-store.ts'
 import { representatives } from './spreads.ts'
 import { VENUES } from './venues/funding-venues.ts'
 import { PayloadError, type Venue } from './venues/funding-venue.ts'
@@ -107,9 +107,7 @@ export function settlementJobs(
       run: async ({ signal }) => {
         const venues = Object.values(VENUES).filter(({ name }) => isEnabled(name))
         await Promise.all(venues.map((venue) => readVenue(venue, signal)))
-        await db('funding_settlements')
-          .where('time', '<', now() - settings.keep_settled_days * DAY)
-          .delete()
+        await pruneSettlements(db, now() - settings.keep_settled_days * DAY, signal)
       },
     },
   ]

@@ -90,6 +90,31 @@ export async function storeSettlements(
   })
 }
 
+/**
+ * Deletes the settlements from before a time, and moves the beginning of what is held of each contract with them: no answer
+ * calls a window complete whose settlements are gone. A contract of which nothing is left is forgotten. Each step is a
+ * transaction of at most BATCH rows. Returns how many were deleted.
+ */
+export async function pruneSettlements(db: Database, before: number, signal: AbortSignal): Promise<number> {
+  const old = await db<HeldContract>('funding_contracts')
+    .where('held_from', '<', before)
+    .select('venue', 'instrument', 'reached')
+  let deleted = 0
+  for (const { venue, instrument, reached } of old)
+    for (let isDone = false; !isDone && !signal.aborted;) {
+      const rows = () => db<Settlement>('funding_settlements').where({ venue, instrument })
+      const oldest = await rows().where('time', '<', before).orderBy('time').limit(BATCH).select('time')
+      isDone = oldest.length < BATCH
+      const heldFrom = isDone ? before : oldest.at(-1)!.time + 1
+      await db.transaction(async (tx) => {
+        const contract = tx('funding_contracts').where({ venue, instrument })
+        deleted += await tx('funding_settlements').where({ venue, instrument }).where('time', '<', heldFrom).delete()
+        await (isDone && reached < before ? contract.delete() : contract.update({ held_from: heldFrom }))
+      })
+    }
+  return deleted
+}
+
 export async function readContract(db: Database, venue: VenueName, instrument: string): Promise<HeldContract | null> {
   return (await db<HeldContract>('funding_contracts').where({ venue, instrument }).first()) ?? null
 }

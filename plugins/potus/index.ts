@@ -1,6 +1,6 @@
 /** The POTUS feeds: what the President of the United States says, signs and publishes, with exact times. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { definePlugin, type Job, type Database, type Logger } from 'tollgate/plugin'
+import { definePlugin, type Job, type Logger } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { LOG_DAYS } from './answers/feed-health.ts'
 import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
@@ -15,7 +15,7 @@ import { createWriter, type Writer } from './ingest/event-writer.ts'
 import { openReplay, type Replay } from './replay/replay-feed.ts'
 import { createSample, type Sample, SAMPLED_SOURCES } from './sample/sample-feed.ts'
 import { readSources, SOURCES_VERSION, type Source, type SourceSettings } from './sources/source.ts'
-import { noteRemoval } from './store/change-counters.ts'
+import { type PollRetention, prunePolls } from './store/poll-retention.ts'
 import { createReader } from './store/event-reader.ts'
 import { migrations } from './store/tables.ts'
 import { DAY, formatOrNull } from './time-range.ts'
@@ -46,6 +46,13 @@ const settings = {
         },
       },
     },
+    keep_polls_days: {
+      type: 'integer',
+      minimum: LOG_DAYS,
+      maximum: 36_500,
+      description:
+        'Days for which the answers of the sources are kept, from which a feed can be replayed. Without it they are kept for good. Records and their versions always are.',
+    },
   },
 } as const
 
@@ -71,8 +78,15 @@ export default definePlugin({
       add: (...args) => written.add(...args).finally(() => figures.expire()),
       writeListing: (...args) => written.writeListing(...args).finally(() => figures.expire()),
     }
+    const keepDays = context.settings['keep_polls_days'] as number | undefined
+    const retention = (): PollRetention => ({
+      before: now() - LOG_DAYS * DAY,
+      bodiesBefore: keepDays === undefined ? null : now() - keepDays * DAY,
+    })
     const stopping = new AbortController()
-    const jobs: Job[] = [{ name: 'prune', everySeconds: 86_400, run: () => prunePolls(db, now()) }]
+    const jobs: Job[] = [
+      { name: 'prune', everySeconds: 86_400, run: ({ signal }) => prunePolls(db, retention(), signal) },
+    ]
     let sources: readonly Source[] = configured
     let replay: Replay | null = null
     let sample: Sample | null = null
@@ -155,15 +169,4 @@ async function waitForSample(sample: Sample, signal: AbortSignal, log: Logger): 
 /** In sample mode only the sources that the sample imitates are on, and their licence says that they are made up. */
 function sampledSource(source: Source): Source {
   return { ...source, enabled: SAMPLED_SOURCES.includes(source.id), licence: 'made-up sample', attribution: '' }
-}
-
-/** Deletes polls without a body once they are older than LOG_DAYS. Bodies are kept. */
-async function prunePolls(db: Database, now: number): Promise<void> {
-  await db.transaction(async (tx) => {
-    await noteRemoval(tx)
-    await tx('potus_polls')
-      .where('at', '<', now - LOG_DAYS * DAY)
-      .whereNull('body')
-      .delete()
-  })
 }

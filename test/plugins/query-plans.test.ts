@@ -11,6 +11,7 @@ import { UNVISITED } from '../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
 import { PerpetualBookStore } from '../../plugins/funding/perpetual-books.ts'
 import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
+import { createSettlementSource, pruneSettlements, storeSettlements } from '../../plugins/funding/settlement-store.ts'
 import { BackfillPlan } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
 import { createColumns } from '../../plugins/market/bars.ts'
@@ -24,6 +25,7 @@ import {
   openSnapshots,
 } from '../../plugins/regime/snapshots.ts'
 import { createReader } from '../../plugins/potus/store/event-reader.ts'
+import { prunePolls } from '../../plugins/potus/store/poll-retention.ts'
 import { migrations as potusTables } from '../../plugins/potus/store/tables.ts'
 import { DATABASES } from '../contracts/databases.ts'
 import { openSchema } from '../contracts/postgres.ts'
@@ -45,6 +47,7 @@ const GROWING = new Set([
   'directory_visits',
   'funding_polls',
   'funding_books',
+  'funding_settlements',
   'potus_polls',
   'potus_events',
   'potus_versions',
@@ -140,6 +143,16 @@ async function useRates(db: OpenDatabase): Promise<void> {
   const store = createRateStore(db)
   await store.add('binance', 10, { error: 'refused' })
   await store.last('binance', 20)
+  const contract = { venue: 'binance', instrument: 'BTCUSDT', symbol: 'BTC' } as const
+  const held = { ...contract, held_from: 10, reached: 20, updated_at: 20, error: null }
+  const settlements = [10, 20].map((time) => ({ ...contract, time, rate: '0.0001' }))
+  await storeSettlements(db, settlements, held)
+  const settled = createSettlementSource(db)
+  const range = { symbols: ['BTC'], venues: [], from: 0, to: 30, limit: 10 }
+  await settled.read({ ...range, after: null })
+  await settled.read({ ...range, after: [10, 'binance', 'BTCUSDT'] })
+  await settled.before(settlements[1]!)
+  await pruneSettlements(db, 15, new AbortController().signal)
   const books = new PerpetualBookStore(db)
   for (const at of [10, 20]) await books.add('binance', 'BTCUSDT', at, { bids: [[99, 1]], asks: [[101, 1]] })
   await books.last('binance', 'BTCUSDT', 20)
@@ -167,6 +180,8 @@ async function useNews(db: OpenDatabase): Promise<void> {
     ] as const)
       await feed.ask(operation, { query, ...(access ? { access } : {}) })
   await createReader(db).countAll(feed.time)
+  await prunePolls(db, { before: START, bodiesBefore: START }, new AbortController().signal)
+  await prunePolls(db, { before: START, bodiesBefore: feed.time }, new AbortController().signal)
 }
 
 /** Runs what free routes, token calls and frequent jobs run, and returns the statements by their text. */
