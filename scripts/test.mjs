@@ -47,7 +47,12 @@ function mocha(options, isHeld, environment) {
     {
       cwd: root,
       stdio: isHeld ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-      env: { ...process.env, ...environment, ...(product === undefined ? {} : { PRODUCT: product }) },
+      env: {
+        ...process.env,
+        TEST_RUN_FOLDER: folder,
+        ...environment,
+        ...(product === undefined ? {} : { PRODUCT: product }),
+      },
     },
   )
   const output = []

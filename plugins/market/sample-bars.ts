@@ -76,6 +76,16 @@ function normalAt(seed: number, minute: number, draw: number): number {
   )
 }
 
+/** How far the high or the low of a Brownian bridge of `move` is beyond its ends, from its exact distribution at `u`. */
+function reach(move: number, deviation: number, u: number): number {
+  return Math.sqrt(move ** 2 - 2 * deviation * deviation * Math.log(u))
+}
+
+/** The price of a log price, on the grid of ticks. */
+function priceOf(log: number, tick: number): number {
+  return roundTo(Math.round(Math.exp(log) / tick) * tick, DECIMALS)
+}
+
 export interface SampleBars {
   /** The bars that open in [from, to), epoch seconds. */
   read(from: number, to: number): Columns
@@ -129,19 +139,16 @@ export function createSampleBars(symbol: SampleSymbol, walked?: Buffer): SampleB
       walk.price += move - REVERSION * (walk.price - anchor)
       if (add === null || time < from || time >= to) continue
       const close = walk.price
-      // High and low of a Brownian bridge from open to close, each drawn from its exact distribution.
-      const reach = (u: number): number => Math.sqrt((close - open) ** 2 - 2 * deviation * deviation * Math.log(u))
-      const high = (open + close + reach(uniformAt(seed, minute, 4))) / 2
-      const low = (open + close - reach(uniformAt(seed, minute, 5))) / 2
+      const high = (open + close + reach(close - open, deviation, uniformAt(seed, minute, 4))) / 2
+      const low = (open + close - reach(close - open, deviation, uniformAt(seed, minute, 5))) / 2
       const busy = Math.exp(0.9 * (heat + rough) + 0.5 * normalAt(seed, minute, 6) - 0.9)
-      const price = (log: number): number => Math.round(Math.exp(log) / symbol.tick) * symbol.tick
       const volume = ((symbol.turnover / (sessionMinutes / 365)) * busy) / Math.exp(close)
       add(
         time,
-        roundTo(price(open), DECIMALS),
-        roundTo(price(high), DECIMALS),
-        roundTo(price(low), DECIMALS),
-        roundTo(price(close), DECIMALS),
+        priceOf(open, symbol.tick),
+        priceOf(high, symbol.tick),
+        priceOf(low, symbol.tick),
+        priceOf(close, symbol.tick),
         roundTo(volume, DECIMALS),
         CLOSED,
       )

@@ -23,7 +23,7 @@ describe('an unmodified public client', function () {
   before(async () => {
     shop = await openSandboxGateway()
     route = `${shop.url}/v1/regime/current`
-    // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
+    // The minutes since the first start are classified first. Until then the product answers 503 without charge.
     await until(async () => (await fetch(`${shop.url}/v1/regime/sample`)).status === 200)
   })
   after(() => shop.close())

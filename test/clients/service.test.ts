@@ -1,15 +1,18 @@
-import { resolve } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, buy, json } from '../support/agent.ts'
+import { copyFirstStart, OWN_CATALOG } from '../support/first-start.ts'
 import { openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { proves } from '../requirements.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const DAY = 86_400_000
 const MINUTE = 60_000
 
 describe('our own catalog', () => {
   let shop: TestGateway
+  let folder: string
   const get = async (path: string): Promise<Record<string, unknown>> => json(await ask(`${shop.url}${path}`))
   const buyJson = async (path: string): Promise<Record<string, unknown>> =>
     json(await buy(`${shop.url}${path}`, shop.wallet))
@@ -17,13 +20,17 @@ describe('our own catalog', () => {
 
   before(async function () {
     this.timeout(300_000)
-    shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
-    // The first start classifies ten months of minutes. Until then the product answers 503 without charge.
-    await until(async () => (await ask(`${shop.url}/v1/regime/sample`)).status === 200)
-    // The record is graded once all of them are stored.
+    folder = mkdtempSync(join(tmpdir(), 'service-'))
+    const environment = { ...OWN_CATALOG, DATA_DIR: folder }
+    await copyFirstStart(environment)
+    shop = await openGateway(environment, { inMemory: false })
+    // The minutes since the first start are classified first.
     await until(async () => 'brier' in (await get('/v1/stats')), 250)
   })
-  after(() => shop.close())
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
 
   it('has no disabled product', async () => {
     expect((await get('/health'))['withheld']).to.deep.equal([])

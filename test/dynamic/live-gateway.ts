@@ -5,6 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import type { Config } from '../../gateway/config/config.ts'
 import type { Overrides } from '../../gateway/compose.ts'
 import { SERVICE } from '../support/catalog.ts'
+import { copyFirstStart } from '../support/first-start.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
 export const root = resolve(import.meta.dirname, '../..')
@@ -15,7 +16,7 @@ export interface LiveGatewayOptions {
   readonly catalog?: Readonly<Record<string, unknown>>
   /** Folders of test/fixtures/plugins that are in the plugin folder from the start. */
   readonly plugins?: readonly string[]
-  /** Starts with the shipped catalog. */
+  /** Starts with the shipped catalog, and with the data that its first start computes. */
   readonly own?: boolean
   /** Documents may name the project's own plugins too. */
   readonly ownPlugins?: boolean
@@ -50,11 +51,10 @@ export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise
   for (const [file, content] of Object.entries(options.catalog ?? {})) write(catalogDir, file, content)
   options.plugins?.forEach((fixture) => copyPlugin(fixture))
   const dirs = options.own || options.ownPlugins ? [pluginDir, join(root, 'plugins')] : [pluginDir]
-  const shop = await openGateway(
-    { CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter), ...options.environment },
-    options.overrides,
-    options.config,
-  )
+  const place = { DATA_DIR: join(folder, 'data'), CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter) }
+  const environment = { ...place, ...options.environment }
+  if (options.own) await copyFirstStart(environment)
+  const shop = await openGateway(environment, { inMemory: !options.own, ...options.overrides }, options.config)
   const get = (path: string): Promise<Response> => fetch(shop.url + path)
   return {
     ...shop,

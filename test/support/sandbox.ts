@@ -7,6 +7,7 @@ import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway, type Gateway } from '../../gateway/compose.ts'
 import type { Sandbox } from '../../gateway/sandbox/sandbox.ts'
 import { balanceOf } from './chain.ts'
+import { copyFirstStart } from './first-start.ts'
 import { freePort } from './gateway.ts'
 
 export interface SandboxGateway {
@@ -23,9 +24,12 @@ const shop = resolve(import.meta.dirname, '../fixtures/shop')
 /** The small catalog of the fixtures, instead of our own. */
 export const SHOP = { CATALOG_DIR: join(shop, 'catalog'), PLUGIN_DIRS: join(shop, 'plugins') }
 
-export async function openSandboxGateway(environment: Readonly<Record<string, string>> = {}): Promise<SandboxGateway> {
+/** Opens the project's own catalog, with the data that its first start computes, or another catalog by `environment`. */
+export async function openSandboxGateway(environment?: Readonly<Record<string, string>>): Promise<SandboxGateway> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-sandbox-'))
-  const config = readConfig({ PORT: String(await freePort()), DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...environment })
+  const place = { PORT: String(await freePort()), DATA_DIR: dataDir, LOG_LEVEL: 'silent' }
+  if (!environment) await copyFirstStart(place)
+  const config = readConfig({ ...place, ...environment })
   const gateway = await createGateway(config)
   const url = await gateway.listen()
   const sandbox = gateway.settlement.sandbox as Sandbox
