@@ -30,6 +30,7 @@ export function bookJobs(
   const { log } = context
   const now = (): number => context.now().getTime() / 1000
   const wanted = new Set(settings.book_symbols ?? [])
+  const limitMs = (settings.book_request_seconds ?? 8) * 1000
   const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
   async function readVenue(venue: Venue, signal: AbortSignal): Promise<void> {
@@ -41,7 +42,8 @@ export function bookJobs(
       try {
         const { path, body } = venue.book.request(rate.instrument)
         const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
-        const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
+        const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal: limit })
         await books.add(venue.name, rate.instrument, now(), readBook(venue, rate, unit, payload))
       } catch (error) {
         if (signal.aborted) throw error

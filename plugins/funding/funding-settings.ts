@@ -16,6 +16,8 @@ export interface Settings {
   readonly book_symbols?: readonly string[]
   /** Seconds between two readings. */
   readonly book_seconds?: number
+  /** Seconds after which a request for an order book counts as failed. */
+  readonly book_request_seconds?: number
   /** Milliseconds between two requests for settled rates or order books to one venue. */
   readonly history_pause_ms?: number
 }
@@ -60,6 +62,13 @@ export const settingsSchema = {
       maximum: 600,
       default: 300,
       description: 'Seconds between two readings of the order books.',
+    },
+    book_request_seconds: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: 60,
+      default: 8,
+      description: 'A request for an order book that takes longer counts as failed.',
     },
     history_symbols: {
       type: 'array',

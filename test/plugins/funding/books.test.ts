@@ -81,12 +81,15 @@ describe('spreads with order books', () => {
   /** Answers that replace those of BOOKS. */
   let answers: Map<VenueName, { status: number; body: unknown }>
   let asked: string[]
+  /** A venue that takes a request for a book and never answers. */
+  let silent: VenueName | null
 
   beforeEach(async () => {
     venues = await openVenues()
     clock = AT
     answers = new Map()
     asked = []
+    silent = null
     const names = Object.keys(VENUES) as VenueName[]
     const withBooks: typeof fetch = async (input, init) => {
       const url = new URL(input instanceof Request ? input.url : input)
@@ -99,12 +102,14 @@ describe('spreads with order books', () => {
         (path !== '/info' || (typeof init?.body === 'string' && init.body.includes('l2Book')))
       if (!isBook) return fetch(input, init)
       asked.push(venue)
+      if (venue === silent) return new Promise((_, fail) => init?.signal?.addEventListener('abort', () => fail(init.signal!.reason as Error))) // prettier-ignore
       const { status, body } = answers.get(venue) ?? { status: 200, body: BOOKS[venue].answer }
       return new Response(JSON.stringify(body), { status })
     }
     const settings = {
       keep_hours: 6,
       book_symbols: ['BTC'],
+      book_request_seconds: 1,
       venues: Object.fromEntries(names.map((name) => [name, { url: venues.urlOf(name) }])),
     }
     host = await openPluginHost([{ plugin: funding, settings }], {
@@ -159,6 +164,14 @@ describe('spreads with order books', () => {
     answers.delete('okx')
     await host.run('books')
     expect((await spreads())[0]!.tradable).to.not.equal(null)
+  })
+
+  it('have those of the other venues when one is silent', async () => {
+    silent = 'okx'
+    await host.run('books')
+    expect((await spreads())[0]!.tradable).to.equal(null)
+    const rows = (await host.db('funding_books').select('venue').orderBy('venue')) as { venue: string }[]
+    expect(rows.map(({ venue }) => venue)).to.deep.equal(['binance', 'bybit', 'dydx', 'hyperliquid', 'kraken'])
   })
 
   it('are found by the size that they must have', async () => {
