@@ -186,7 +186,7 @@ describe('a computation', function () {
   })
 
   it('that runs longer than it may still pauses its product', async () => {
-    await open()
+    await open({ timeout_seconds: 1 })
     // As many at once as may run, because each takes its whole time.
     const failures = Array.from({ length: 5 }, () => free(60_000))
     for (const failure of failures) expect((await failure).status).to.equal(504)
