@@ -2746,6 +2746,27 @@ export type MarketStatus = {
    */
   live_since?: number | null
   /**
+   * Online only: where the history begins once it is complete, epoch seconds.
+   */
+  collected_from?: number
+  /**
+   * Online only: minutes of the history without a bar.
+   */
+  missing_minutes?: {
+    /**
+     * Not fetched yet.
+     */
+    to_fetch: number
+    /**
+     * Venues did not agree on them; they are asked again.
+     */
+    undecided: number
+    /**
+     * Venues never agreed on them, or did not list the symbol then.
+     */
+    given_up: number
+  }
+  /**
    * Online only: the venues that are asked, and how they answer.
    */
   venues?: readonly {

@@ -18,6 +18,16 @@ export interface PlannedWindow {
   readonly next_at: number
 }
 
+/** Minutes of the history without a bar. */
+export interface MissingMinutes {
+  /** In windows that were never fetched. */
+  readonly to_fetch: number
+  /** In gaps that are fetched again. */
+  readonly undecided: number
+  /** In gaps that stay. */
+  readonly given_up: number
+}
+
 type WindowRow = PlannedWindow & { readonly series: number }
 
 /** Minutes per window. With the minutes before it that venues are asked for too, two requests of the smallest venue. */
@@ -64,9 +74,9 @@ export class BackfillPlan {
     return (await this.#rows().orderBy('t_to', 'desc').first('t_to'))?.t_to ?? null
   }
 
-  /** The newest window or gap that is due; null if none is. */
-  async next(): Promise<PlannedWindow | null> {
-    const due = this.#rows().whereIn('status', ['open', 'gap']).where('next_at', '<=', this.#now())
+  /** The newest window, or gap, that is due; null if none is. */
+  async next(status: 'open' | 'gap'): Promise<PlannedWindow | null> {
+    const due = this.#rows().where('status', status).where('next_at', '<=', this.#now())
     return (await due.orderBy('t_from', 'desc').first()) ?? null
   }
 
@@ -110,6 +120,17 @@ export class BackfillPlan {
     }[]
     const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
     return { windows: of('open'), gaps: of('gap') }
+  }
+
+  /** Counts the minutes without a bar. */
+  async missing(): Promise<MissingMinutes> {
+    const without = this.#rows().whereIn('status', ['open', 'gap', 'lost']).groupBy('status')
+    const rows = (await without.select('status', this.#db.raw('sum(t_to - t_from) as seconds'))) as unknown as {
+      status: string
+      seconds: number | string
+    }[]
+    const of = (status: string): number => Number(rows.find((row) => row.status === status)?.seconds ?? 0) / 60
+    return { to_fetch: of('open'), undecided: of('gap'), given_up: of('lost') }
   }
 
   /** The first minute that somebody still waits for: an open window, or a gap that is not given up. Null if none. */

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { aggregateBars, type Bars, type BarSources, type Columns } from './bars.ts'
-import { createSampleBars, SAMPLE_START, type SampleBars } from './sample-bars.ts'
+import { createSampleBars, SAMPLE_START, type SampleBars, type SampleSymbol } from './sample-bars.ts'
 import type { Extent, Series, BarStore } from './bar-store.ts'
-import type { CoveredSymbol } from './symbols.ts'
 
 const DAY = 86_400
 
@@ -23,7 +22,7 @@ export interface BarSource {
  * that no request has to wait for it, and notes how far it came, so that a later process continues there.
  */
 export async function openSampleBars(
-  symbols: readonly CoveredSymbol[],
+  symbols: readonly SampleSymbol[],
   notes: Pick<BarStore, 'note' | 'setNote'>,
 ): Promise<BarSource & { walk(to: number, signal: AbortSignal): Promise<void> }> {
   const samples = new Map<string, SampleBars>()

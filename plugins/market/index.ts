@@ -1,6 +1,7 @@
 /** The market plugin: bars, order books and quotes of every covered symbol for other products. It has no route. */
 import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { createSymbolIndex } from '../lib/symbol-names.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars, BarSources } from './bars.ts'
 import { openOnlineBooks, type PublishedMinutes } from './order-books/online-books.ts'
@@ -12,7 +13,8 @@ import { barFreshness } from './market-freshness.ts'
 import { sessionAt } from './trading-session.ts'
 import { readBars, openSampleBars, storedBarSource, type BarSource } from './bar-source.ts'
 import { createBarStore, migrations } from './bar-store.ts'
-import { createSymbolIndex, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
+import { sampledSymbols, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
+import { VenuePaces } from './venue-pace.ts'
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
 
@@ -24,20 +26,22 @@ export default definePlugin({
     const settings = context.settings as unknown as Settings
     const store = createBarStore(context.db)
     const { dataMode } = dataSettings(context)
-    const online = dataMode === 'online' ? await openOnlineBars(context, settings, store) : null
+    const paces = new VenuePaces()
+    const online = dataMode === 'online' ? await openOnlineBars(context, settings, store, paces) : null
     // Identifies this set of bars. Products that store results computed from them store it too.
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
-    const sample = dataMode === 'sample' ? await openSampleBars(settings.symbols, store) : null
+    const sampled = sampledSymbols(settings.symbols)
+    const sample = dataMode === 'sample' ? await openSampleBars(sampled, store) : null
     const source: BarSource = sample ?? storedBarSource(store, online ? PUBLISHED : undefined)
     const polled = online
       ? openOnlineBooks(
           context,
-          settings,
+          { ...settings, symbols: online.symbols },
           publishedMinutes(source, () => seconds(context.now())),
+          paces,
         )
       : null
-    const depth =
-      polled ?? (sample ? openSampleBooks(settings.symbols, sample) : await openRecordedBooks(context, store))
+    const depth = polled ?? (sample ? openSampleBooks(sampled, sample) : await openRecordedBooks(context, store))
     const walk: Job = {
       name: 'walk',
       everySeconds: 86_400,

@@ -5,16 +5,19 @@
 import type { Database, Facts, Job, PluginContext } from 'tollgate/plugin'
 import { epochSeconds } from '../lib/time/timestamps.ts'
 import { agreeOnMinutes, type AgreedMinutes, type VenueAnswer } from './agreed-minutes.ts'
-import { BackfillPlan, GIVEN_UP_AFTER, type PlannedWindow } from './backfill.ts'
+import { BackfillPlan, GIVEN_UP_AFTER, type MissingMinutes, type PlannedWindow } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
 import type { Series, BarStore } from './bar-store.ts'
 import { storeMinutes } from './stored-minutes.ts'
-import { venuesOf, type CoveredSymbol, type Settings, type VenueSettings } from './symbols.ts'
+import { venuesOf, type CoveredSymbol, type Settings, type SymbolVenues } from './symbols.ts'
+import { paceOf, type VenuePaces } from './venue-pace.ts'
 import { type Listing, VenueRequests } from './venue-requests.ts'
-import { type ListedVenue, type VenueName, VENUE_BITS, VENUES } from './venues/bar-venues.ts'
+import { type VenueName, VENUE_BITS, VENUES } from './venues/bar-venues.ts'
 
 export interface OnlineBars {
   readonly jobs: readonly Job[]
+  /** The symbols that are collected. */
+  readonly symbols: readonly CoveredSymbol[]
   /** Returns true once the whole history of the symbol was fetched. */
   ready(symbol: string): Promise<boolean>
   /** How far the minutes of a symbol are decided, and which venues stand behind it. */
@@ -27,6 +30,10 @@ export interface SymbolStatus {
   readonly settled: number
   /** Minutes before this were fetched when the collection began; later ones as they closed. Null before it began. */
   readonly live_since: number | null
+  /** Where the history begins once it is complete, epoch seconds. */
+  readonly collected_from: number
+  /** Minutes since then without a bar: still to be fetched, waiting for venues to agree, and given up. */
+  readonly missing_minutes: MissingMinutes
   readonly venues: readonly VenueStatus[]
   /** The venue of each bit where venues are stored as a number. */
   readonly venue_bits: readonly string[]
@@ -55,6 +62,8 @@ const POLLED_SECONDS = 600 * 60
 const LATE_SECONDS = 300
 /** A window that too few venues answered for is fetched again after this. */
 const POSTPONED_SECONDS = 10
+/** A poll leaves a venue out whose turn is further away than this: the minute is published before. */
+const PATIENCE_MS = 10_000
 /** Venues asked for each window, unless they fail or do not agree. */
 const ASKED_FIRST = 2
 const REQUEST_SECONDS = 8
@@ -67,41 +76,65 @@ interface Feed {
   readonly live: readonly Listing[]
   readonly backfill: readonly Listing[]
   readonly tolerance: number
+  /** Where its history begins, epoch seconds. */
+  readonly start: number
   /** What the live venues answered last. */
   readonly answers: Map<VenueName, VenueAnswer>
 }
 
-/** Prepares the feeds of all symbols. Only the jobs send requests. Throws if a symbol has too few venues. */
-export async function openOnlineBars(context: PluginContext, settings: Settings, store: BarStore): Promise<OnlineBars> {
-  const now = (): number => Math.floor(context.now().getTime() / 1000)
-  const requestSeconds = settings.request_seconds ?? REQUEST_SECONDS
-  const requests = new VenueRequests({ context, store, now, requestSeconds })
-  await requests.loadHealth()
-  const feeds: Feed[] = []
-  for (const symbol of settings.symbols)
-    if (Object.keys(symbol.venues ?? {}).length > 0) feeds.push(await openFeed(context, settings, store, symbol, now))
-  return new MedianFeeds({ context, store, feeds, requests, now, start: epochSeconds(settings.history_start) })
-}
-
-async function openFeed(
+/**
+ * Prepares the feeds of all symbols that have enough venues. Only the jobs send requests. Throws if the settings name too
+ * few venues of a symbol, or if no symbol is left.
+ */
+export async function openOnlineBars(
   context: PluginContext,
   settings: Settings,
   store: BarStore,
+  paces: VenuePaces,
+): Promise<OnlineBars> {
+  const now = (): number => Math.floor(context.now().getTime() / 1000)
+  const requestSeconds = settings.request_seconds ?? REQUEST_SECONDS
+  const requests = new VenueRequests({ context, store, paces, now, requestSeconds })
+  await requests.loadHealth()
+  const feeds: Feed[] = []
+  const left: string[] = []
+  for (const symbol of settings.symbols) {
+    if (Object.keys(symbol.venues ?? {}).length === 0) continue
+    const venues = venuesOf(symbol, settings)
+    if (venues) feeds.push(await openFeed({ context, settings, store, now }, symbol, venues))
+    else left.push(symbol.symbol)
+  }
+  if (left.length > 0 && feeds.length === 0)
+    throw new Error(`fewer than two venues of every symbol are enabled; enable more of them in venues`)
+  if (left.length > 0)
+    context.log.warn({ symbols: left }, 'these symbols are not collected: fewer than two of their venues are enabled')
+  return new MedianFeeds({ context, store, feeds, requests, now })
+}
+
+interface FeedParts {
+  readonly context: PluginContext
+  readonly settings: Settings
+  readonly store: BarStore
+  readonly now: () => number
+}
+
+async function openFeed(
+  { context, settings, store, now }: FeedParts,
   symbol: CoveredSymbol,
-  now: () => number,
+  { live, backfill, tolerance }: SymbolVenues,
 ): Promise<Feed> {
-  const { live, backfill, tolerance } = venuesOf(symbol, settings)
   const listing = (name: VenueName): Listing => {
-    const found: VenueSettings & ListedVenue = { ...VENUES[name], ...settings.venues?.[name] }
-    const venue = VENUES[name].create({ url: found.url.replace(/\/$/, ''), fetch: context.fetch, now })
-    const code = symbol.venues[name]!
-    return { venue, name, symbol: symbol.symbol, code, pauseMs: 1000 / found.per_second }
+    const url = settings.venues?.[name]?.url ?? VENUES[name].url
+    const venue = VENUES[name].create({ url: url.replace(/\/$/, ''), fetch: context.fetch, now })
+    return { venue, name, symbol: symbol.symbol, code: symbol.venues[name]!, pace: paceOf(name, settings) }
   }
   const listings = new Map([...new Set([...live, ...backfill])].map((name) => [name, listing(name)]))
   const of = (names: readonly VenueName[]): Listing[] => names.map((name) => listings.get(name)!)
   const series = await store.published(PUBLISHED, symbol.symbol, 60)
   const plan = new BackfillPlan({ db: context.db, series, now })
-  return { symbol, series, plan, live: of(live), backfill: of(backfill), tolerance, answers: new Map() }
+  const from = Math.max(...[settings, symbol].map((one) => epochSeconds(one.history_start) ?? 0)) || SAMPLE_START
+  const start = Math.floor(from / 60) * 60
+  return { symbol, series, plan, live: of(live), backfill: of(backfill), tolerance, start, answers: new Map() }
 }
 
 interface MedianFeedsOptions {
@@ -110,8 +143,6 @@ interface MedianFeedsOptions {
   readonly feeds: readonly Feed[]
   readonly requests: VenueRequests
   readonly now: () => number
-  /** Where the history starts, epoch seconds. */
-  readonly start: number | null
 }
 
 class MedianFeeds implements OnlineBars {
@@ -121,27 +152,34 @@ class MedianFeeds implements OnlineBars {
   readonly #feeds: readonly Feed[]
   readonly #requests: VenueRequests
   readonly #now: () => number
-  readonly #start: number
 
-  constructor({ context, store, feeds, requests, now, start }: MedianFeedsOptions) {
+  constructor({ context, store, feeds, requests, now }: MedianFeedsOptions) {
     this.#context = context
     this.#store = store
     this.#feeds = feeds
     this.#requests = requests
     this.#now = now
-    this.#start = Math.floor((start ?? SAMPLE_START) / 60) * 60
-    const each = async (run: (feed: Feed) => Promise<void>): Promise<void> => void (await Promise.all(feeds.map(run)))
     this.jobs = [
-      { name: 'poll', everySeconds: 5, run: ({ signal }) => each((feed) => this.#poll(feed, signal)) },
+      { name: 'poll', everySeconds: 5, run: ({ signal }) => this.#each((feed) => this.#poll(feed, signal)) },
       {
         name: 'backfill',
         everySeconds: 20,
         run: async ({ signal }) => {
           await requests.loadHealth()
-          await each((feed) => this.#backfill(feed, signal))
+          await this.#backfill(signal)
         },
       },
     ]
+  }
+
+  get symbols(): readonly CoveredSymbol[] {
+    return this.#feeds.map(({ symbol }) => symbol)
+  }
+
+  /** Runs something for every feed. One that fails stops none of the others. */
+  async #each(run: (feed: Feed) => Promise<void>): Promise<void> {
+    const outcomes = await Promise.allSettled(this.#feeds.map(run))
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
   async ready(symbol: string): Promise<boolean> {
@@ -160,6 +198,8 @@ class MedianFeeds implements OnlineBars {
     return {
       settled: Math.min((await feed.plan.awaited()) ?? frontier, frontier),
       live_since: await this.#liveSince(feed),
+      collected_from: feed.start,
+      missing_minutes: await feed.plan.missing(),
       venue_bits: VENUE_BITS,
       venues: listings.map((listing) => {
         const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
@@ -194,13 +234,13 @@ class MedianFeeds implements OnlineBars {
   /** Plans windows for the past, and for a pause that is too long for a poll. */
   async #extend(feed: Feed, until: number): Promise<void> {
     const last = (await this.#store.extent(feed.series))?.last
-    await feed.plan.extend(last === undefined ? this.#start : last + 60, until)
+    await feed.plan.extend(last === undefined ? feed.start : last + 60, until)
   }
 
   /** The first minute that is neither published nor planned. */
-  async #frontier({ plan, series }: Feed): Promise<number> {
+  async #frontier({ plan, series, start }: Feed): Promise<number> {
     const last = (await this.#store.extent(series))?.last
-    return Math.max((await plan.end()) ?? this.#start, last === undefined ? 0 : last + 60)
+    return Math.max((await plan.end()) ?? start, last === undefined ? 0 : last + 60)
   }
 
   async #liveSince({ symbol }: Feed): Promise<number | null> {
@@ -233,7 +273,8 @@ class MedianFeeds implements OnlineBars {
     const known = answers.get(listing.name)
     const newest = known?.bars.time[known.bars.count - 1] ?? 0
     if (known && known.to >= to && known.from <= from && newest >= to - 60) return
-    const answer = await this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal)
+    const patience = { patienceMs: PATIENCE_MS }
+    const answer = await this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, patience)
     if (answer === null || answer === 'empty') answers.delete(listing.name)
     else answers.set(listing.name, answer)
   }
@@ -266,17 +307,33 @@ class MedianFeeds implements OnlineBars {
       this.#context.log.warn({ symbol: symbol.symbol, from, to }, 'venues do not agree: these minutes are held')
   }
 
-  async #backfill(feed: Feed, signal: AbortSignal): Promise<void> {
-    await this.#extend(feed, this.#now())
-    const { windows } = await feed.plan.remaining()
-    const progress = windows > 1 ? this.#context.progress(`back-filling ${feed.symbol.symbol}`, windows) : null
-    while (!signal.aborted && (await this.#fetchNext(feed, signal))) progress?.advance(1)
-    progress?.end()
+  /**
+   * Fetches what is due: gaps of every symbol before windows, because minutes as they close wait for them, and the windows
+   * of one symbol after the other in the order of the settings, so that the first ones are sold long before the last.
+   */
+  async #backfill(signal: AbortSignal): Promise<void> {
+    await this.#each((feed) => this.#extend(feed, this.#now()))
+    for (const feed of this.#feeds) {
+      const { windows } = await feed.plan.remaining()
+      const progress = windows > 1 ? this.#context.progress(`back-filling ${feed.symbol.symbol}`, windows) : null
+      for (;;) {
+        await this.#fetchGaps(signal)
+        if (signal.aborted || !(await this.#fetchNext(feed, 'open', signal))) break
+        progress?.advance(1)
+      }
+      progress?.end()
+    }
+  }
+
+  async #fetchGaps(signal: AbortSignal): Promise<void> {
+    await this.#each(async (feed) => {
+      while (!signal.aborted && (await this.#fetchNext(feed, 'gap', signal)));
+    })
   }
 
   /** Fetches the next window or gap that is due. Returns false if none is, or if too few venues answered. */
-  async #fetchNext(feed: Feed, signal: AbortSignal): Promise<boolean> {
-    const window = await feed.plan.next()
+  async #fetchNext(feed: Feed, status: 'open' | 'gap', signal: AbortSignal): Promise<boolean> {
+    const window = await feed.plan.next(status)
     if (!window) return false
     const { t_from: from, t_to: to } = window
     const before = await this.#closeBefore(feed, from)

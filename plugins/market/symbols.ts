@@ -1,9 +1,11 @@
-import { NotFound } from 'tollgate/plugin'
 import type { SampleSymbol } from './sample-bars.ts'
 import { VENUES, type VenueName } from './venues/bar-venues.ts'
 
-/** One entry of `symbols` in the product's settings. */
-export interface CoveredSymbol extends SampleSymbol {
+/** One entry of `symbols` in the product's settings. One without the numbers of a sample has no sample. */
+export interface CoveredSymbol
+  extends
+    Pick<SampleSymbol, 'symbol' | 'tick' | 'session'>,
+    Partial<Omit<SampleSymbol, 'symbol' | 'tick' | 'session'>> {
   readonly name: string
   /** Other spellings. Case, dash, slash and underscore are ignored. */
   readonly aliases: readonly string[]
@@ -15,6 +17,8 @@ export interface CoveredSymbol extends SampleSymbol {
   readonly backfill?: readonly VenueName[]
   /** Venues agree if their prices differ by no more than this, basis points. */
   readonly tolerance_bps?: number
+  /** Where its back-fill begins, if that is later than for the others. */
+  readonly history_start?: string
 }
 
 export interface VenueSettings {
@@ -56,13 +60,18 @@ export const settingsSchema = {
       items: {
         type: 'object',
         additionalProperties: false,
-        required: ['symbol', 'name', 'price', 'volatility', 'turnover', 'tick', 'session'],
+        required: ['symbol', 'name', 'tick', 'session'],
         properties: {
           symbol: { type: 'string' },
           name: { type: 'string' },
           aliases: { type: 'array', items: { type: 'string' }, default: [] },
           session: { enum: ['24x7', 'us_equity'] },
-          price: { type: 'number', exclusiveMinimum: 0, description: 'Price at the start of the sample.' },
+          price: {
+            type: 'number',
+            exclusiveMinimum: 0,
+            description:
+              'Price at the start of the sample. A symbol without price, volatility and turnover is not in the sample.',
+          },
           volatility: {
             type: 'number',
             exclusiveMinimum: 0,
@@ -98,6 +107,11 @@ export const settingsSchema = {
             default: 50,
             description:
               'Venues agree if their opens and closes differ by no more than this, basis points, or by half of what they moved in the minute.',
+          },
+          history_start: {
+            type: 'string',
+            format: 'date-time',
+            description: 'Where its back-fill begins, if that is later: when its second venue listed it.',
           },
         },
       },
@@ -146,7 +160,7 @@ export const settingsSchema = {
                 description: 'Another API of the venue that has order books with a limit. Only coinbase has one.',
               },
               enabled: { type: 'boolean', default: true },
-              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second during back-fill.' },
+              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second.' },
             },
           },
         ]),
@@ -167,17 +181,25 @@ export interface SymbolVenues {
 export const DEFAULT_TOLERANCE_BPS = 50
 const LEAST_VENUES = 2
 
+/** The symbols that have a sample. */
+export function sampledSymbols(symbols: readonly CoveredSymbol[]): readonly (CoveredSymbol & SampleSymbol)[] {
+  return symbols.filter(
+    (one): one is CoveredSymbol & SampleSymbol =>
+      one.price !== undefined && one.volatility !== undefined && one.turnover !== undefined,
+  )
+}
+
 /**
- * The venues of a symbol that are enabled, with the defaults. Throws a message for the operator if fewer than two are left
- * for the present or for the past, or if one is quoted in a token whose price in dollars is not known.
+ * The venues of a symbol that are enabled, with the defaults; null if fewer than two are left for the present or for the
+ * past because others are not enabled: then nothing of it can be published. Throws a message for the operator if the
+ * settings name fewer than two, or one that is quoted in a token whose price in dollars is not known.
  */
-export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venues'>): SymbolVenues {
-  const isEnabled = (name: VenueName): boolean => symbol.venues[name] !== undefined && venues?.[name]?.enabled !== false
+export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venues'>): SymbolVenues | null {
   const isInDollars = (name: VenueName): boolean => !/(USDT|USDC)$/i.test(symbol.venues[name] ?? '')
   const named = (Object.keys(symbol.venues) as VenueName[]).filter(isInDollars)
-  const keepsYears = (name: VenueName): boolean => VENUES[name].keepsYears
-  const live = (symbol.live ?? named).filter(isEnabled)
-  const backfill = (symbol.backfill ?? symbol.live ?? named).filter((name) => isEnabled(name) && keepsYears(name))
+  const isListed = (name: VenueName): boolean => symbol.venues[name] !== undefined
+  const live = (symbol.live ?? named).filter(isListed)
+  const backfill = (symbol.backfill ?? symbol.live ?? named).filter((name) => isListed(name) && VENUES[name].keepsYears)
   const foreign = [...live, ...backfill].find((name) => !isInDollars(name))
   if (foreign)
     throw new Error(
@@ -188,28 +210,8 @@ export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venu
       throw new Error(
         `${symbol.symbol}: ${role} has ${names.length} venues, but no minute is published unless ${LEAST_VENUES} agree; name more in venues and ${role}`,
       )
-  return { live, backfill, tolerance: (symbol.tolerance_bps ?? DEFAULT_TOLERANCE_BPS) / 10_000 }
-}
-
-const normalised = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
-
-/** Finds symbols by any of their spellings. Throws NotFound that names the field and the covered symbols. */
-export function createSymbolIndex(symbols: readonly Pick<CoveredSymbol, 'symbol' | 'aliases'>[]): {
-  resolve(name: string): string
-} {
-  const bySpelling = new Map<string, string>()
-  for (const { symbol, aliases } of symbols) {
-    for (const name of aliases) bySpelling.set(normalised(name), symbol)
-    bySpelling.set(normalised(symbol), symbol)
-  }
-  return {
-    resolve(name) {
-      const symbol = bySpelling.get(normalised(name))
-      if (symbol !== undefined) return symbol
-      const covered = symbols.map((entry) => entry.symbol)
-      const some =
-        covered.length > 12 ? `${covered.slice(0, 12).join(', ')} and ${covered.length - 12} more` : covered.join(', ')
-      throw new NotFound(`symbol: ${name} is not covered. Covered are ${some}.`)
-    },
-  }
+  const isEnabled = (name: VenueName): boolean => venues?.[name]?.enabled !== false
+  const enabled = { live: live.filter(isEnabled), backfill: backfill.filter(isEnabled) }
+  if (Object.values(enabled).some((names) => names.length < LEAST_VENUES)) return null
+  return { ...enabled, tolerance: (symbol.tolerance_bps ?? DEFAULT_TOLERANCE_BPS) / 10_000 }
 }

@@ -1,11 +1,11 @@
 /** Asks venues for minutes: at their pace, not while they are in quarantine, and never for longer than a few seconds. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { PluginContext } from 'tollgate/plugin'
 import { RequestError } from '../lib/feeds/requests.ts'
 import { SourceHealth } from '../lib/feeds/source-health.ts'
 import type { VenueAnswer } from './agreed-minutes.ts'
 import { type Columns, createColumns } from './bars.ts'
 import type { BarStore } from './bar-store.ts'
+import type { Pace, VenuePaces } from './venue-pace.ts'
 import type { Venue } from './venues/bar-venue.ts'
 import type { VenueName } from './venues/bar-venues.ts'
 
@@ -16,13 +16,14 @@ export interface Listing {
   /** The symbol, and the venue's own name of it. */
   readonly symbol: string
   readonly code: string
-  /** Time between two requests to the venue. */
-  readonly pauseMs: number
+  readonly pace: Pace
 }
 
 export interface VenueRequestsOptions {
   readonly context: Pick<PluginContext, 'log'>
   readonly store: BarStore
+  /** The turns of the process, which other requests to the same venues take too. */
+  readonly paces: VenuePaces
   /** Epoch seconds. */
   readonly now: () => number
   /** A request that takes longer counts as failed. */
@@ -33,8 +34,6 @@ export interface VenueRequestsOptions {
 export class VenueRequests {
   readonly health: SourceHealth
   readonly #options: VenueRequestsOptions
-  /** When each venue may be asked again, by performance.now(). */
-  readonly #nextAt = new Map<VenueName, number>()
 
   constructor(options: VenueRequestsOptions) {
     this.#options = options
@@ -53,14 +52,14 @@ export class VenueRequests {
   /**
    * The minutes of a listing that open in [from, to), in as many requests as it takes; null if the venue is in quarantine
    * or fails. Bad rows are stored apart. An answer without a single bar is a failure too, unless it may be empty, as
-   * before the symbol was listed: then it is `empty`.
+   * before the symbol was listed: then it is `empty`. With `patienceMs`, null if the venue cannot be asked that soon.
    */
   async minutes(
     listing: Listing,
     from: number,
     to: number,
     signal: AbortSignal,
-    { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
+    { mayBeEmpty = false, patienceMs = Infinity }: { readonly mayBeEmpty?: boolean; readonly patienceMs?: number } = {},
   ): Promise<VenueAnswer | 'empty' | null> {
     const { name, symbol, venue } = listing
     if (!this.isUsable(listing)) return null
@@ -69,6 +68,7 @@ export class VenueRequests {
     try {
       const size = venue.windowMinutes * 60
       for (let at = from; at < to; at += size) {
+        if (!(await this.#options.paces.turn(name, listing.pace, patienceMs, signal))) return null
         const found = await this.#request(listing, at, Math.min(at + size, to), signal)
         parts.push(found.bars)
         for (const { time } of found.rejected) if (time !== null) rejected.add(time)
@@ -90,8 +90,7 @@ export class VenueRequests {
     }
   }
 
-  async #request({ venue, name, code, pauseMs }: Listing, from: number, to: number, signal: AbortSignal) {
-    await this.#turn(name, pauseMs, signal)
+  async #request({ venue, name, code }: Listing, from: number, to: number, signal: AbortSignal) {
     const limit = AbortSignal.timeout(this.#options.requestSeconds * 1000)
     try {
       return await venue.minutes(code, from, to, AbortSignal.any([signal, limit]))
@@ -99,14 +98,6 @@ export class VenueRequests {
       if (!limit.aborted || signal.aborted) throw error
       throw new RequestError(`${name} did not answer within ${this.#options.requestSeconds} seconds`, 0, null, error)
     }
-  }
-
-  /** Waits until the venue may be asked. Requests of several symbols queue. */
-  async #turn(name: VenueName, pauseMs: number, signal: AbortSignal): Promise<void> {
-    const now = performance.now()
-    const at = Math.max(now, this.#nextAt.get(name) ?? 0)
-    this.#nextAt.set(name, at + pauseMs * (0.75 + Math.random() / 2))
-    if (at > now) await pause(at - now, undefined, { signal })
   }
 }
 

@@ -75,7 +75,7 @@ async function useBars(db: OpenDatabase): Promise<void> {
   const database: Database = db
   const plan = new BackfillPlan({ db, series, now: () => 1e6 })
   await plan.extend(0, 10 * 86_400)
-  for (let window = await plan.next(); window; window = await plan.next()) {
+  for (let window = await plan.next('open'); window; window = await plan.next('open')) {
     const [from, to] = [window.t_from, window.t_from + 600]
     const bars = createColumns()
     for (let time = from; time < to; time += 60) if (time !== from + 60) bars.add(time, 1, 1, 1, 1, 1, 0)
@@ -87,6 +87,8 @@ async function useBars(db: OpenDatabase): Promise<void> {
     })
   }
   await plan.addGaps([{ from: 0, to: 3600 }])
+  await plan.next('gap')
+  await plan.missing()
   await plan.awaited()
   await plan.end()
   await plan.remaining()

@@ -15,14 +15,14 @@ import { publicFeeds, SOURCE_HOSTS } from './feeds/public-feeds.ts'
 import { createNews, type ScriptedNews } from './feeds/scripted-news.ts'
 import { createMarket, type ScriptedMarket } from './scripted-market.ts'
 import { openScriptedVenue, type ScriptedVenue, type ServedRequest } from './scripted-venue.ts'
-import { binance } from './spot/binance.ts'
+import { binance, binanceUs } from './spot/binance.ts'
 import { bitfinex } from './spot/bitfinex.ts'
 import { bitstamp } from './spot/bitstamp.ts'
 import { coinbase } from './spot/coinbase.ts'
 import { kraken } from './spot/kraken.ts'
 import { createVenueClock, type VenueClock } from './venue-clock.ts'
 
-export const SPOT_VENUES = ['coinbase', 'binance', 'kraken', 'bitstamp', 'bitfinex'] as const
+export const SPOT_VENUES = ['coinbase', 'binance', 'binance_us', 'kraken', 'bitstamp', 'bitfinex'] as const
 
 /** The scripted venue of each venue of plugins/funding. */
 const PERPETUAL_NAMES: Readonly<Record<PerpetualVenue, string>> = {
@@ -77,7 +77,16 @@ export async function openVenueKit({
   const funding = createFundingMarket(seed)
   const news = createNews(seed, newsSince)
   const faults = createFaults(() => clock.now())
-  const scripts = [coinbase, binance, kraken, bitstamp, bitfinex, ...perpetualVenues(funding), ...publicFeeds(news)]
+  const scripts = [
+    coinbase,
+    binance,
+    binanceUs,
+    kraken,
+    bitstamp,
+    bitfinex,
+    ...perpetualVenues(funding),
+    ...publicFeeds(news),
+  ]
   const open = await Promise.all(scripts.map((script) => openScriptedVenue(script, { market, clock, faults, limits })))
   const venues = new Map<string, ScriptedVenue>(open.map((venue) => [venue.name, venue]))
   const url = (name: string): string => {

@@ -4,6 +4,7 @@ import { request as rawRequest } from 'node:http'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { VENUES as PERPETUALS } from '../../plugins/funding/venues/funding-venues.ts'
+import { type Settings, venuesOf } from '../../plugins/market/symbols.ts'
 import { type VenueName, VENUES as SPOT } from '../../plugins/market/venues/bar-venues.ts'
 import { parseBody } from '../../plugins/potus/sources/parsers.ts'
 import { readSources } from '../../plugins/potus/sources/source.ts'
@@ -11,14 +12,16 @@ import { RequestError, requestJson } from '../../plugins/lib/feeds/requests.ts'
 import { FAULTS, type FaultName } from './faults.ts'
 import { CONTRACTS, type PerpetualVenue } from './funding/funding-market.ts'
 import { SYMBOLS, VENUE_DEVIATION } from './scripted-market.ts'
-import { openVenueKit, SPOT_VENUES, type VenueKit } from './venue-kit.ts'
+import { openVenueKit, type VenueKit } from './venue-kit.ts'
 
+const MARKET = resolve(import.meta.dirname, '../../catalog/market.json')
 const RECORDED = resolve(import.meta.dirname, '../../../shared/data/exchanges')
 const SIGNAL = new AbortController().signal
 const HOUR = 3600
 const BITCOIN: Readonly<Record<VenueName, string>> = {
   coinbase: 'BTC-USD',
   binance: 'BTCUSDT',
+  binance_us: 'BTCUSD',
   kraken: 'XBTUSD',
   bitstamp: 'btcusd',
   bitfinex: 'tBTCUSD',
@@ -60,6 +63,7 @@ describe('the scripted venues', () => {
     const codes: Readonly<Record<string, string>> = {
       coinbase: 'ETH-USD',
       binance: 'ETHUSDT',
+      binance_us: 'ETHUSD',
       kraken: 'ETHUSD',
       bitstamp: 'ethusd',
       bitfinex: 'tETHUSD',
@@ -372,8 +376,23 @@ describe('the scripted venues', () => {
     })
   })
 
-  it('list every symbol at one spot venue at least', () => {
-    expect(SPOT_VENUES).to.have.length(5)
-    for (const symbol of Object.keys(SYMBOLS)) expect(kit.market.price(symbol, kit.clock.now())).to.be.above(0)
+  it('list every collected symbol of the catalog at the venues that it names, two for the present and for the past', async () => {
+    const { settings } = JSON.parse(readFileSync(MARKET, 'utf8')) as { settings: Settings }
+    const collected = settings.symbols.filter(({ venues }) => venues !== undefined)
+    expect(collected.map(({ symbol }) => symbol)).to.deep.equal(Object.keys(SYMBOLS).slice(0, -1))
+    const end = Math.floor(now() / 60) * 60
+    for (const symbol of collected) {
+      const { live, backfill } = venuesOf(symbol, settings)!
+      expect(Math.min(live.length - 1, backfill.length), symbol.symbol).to.be.at.least(2)
+      for (const name of Object.keys(symbol.venues) as VenueName[]) {
+        const venue = SPOT[name].create({ url: kit.spotUrls[name], fetch, now })
+        const { bars } = await venue.minutes(symbol.venues[name]!, end - 600, end, SIGNAL)
+        expect(bars.count, `${symbol.symbol} at ${name}`).to.be.within(8, 10)
+        expect(bars.close[0], symbol.symbol).to.be.closeTo(
+          kit.market.bar(symbol.symbol, bars.time[0]!).close,
+          bars.close[0]! / 200,
+        )
+      }
+    }
   })
 })

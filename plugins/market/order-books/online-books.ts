@@ -9,6 +9,7 @@ import { RequestError } from '../../lib/feeds/requests.ts'
 import { SourceHealth } from '../../lib/feeds/source-health.ts'
 import type { Book } from '../../lib/quant/order-book.ts'
 import { type CoveredSymbol, DEFAULT_TOLERANCE_BPS, type Settings } from '../symbols.ts'
+import { paceOf, type VenuePaces } from '../venue-pace.ts'
 import { type VenueName, VENUES } from '../venues/bar-venues.ts'
 import { KeptBooks, type MinuteRange } from './kept-books.ts'
 import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
@@ -29,6 +30,8 @@ const NEAR_MINUTE = 0.01
 const MINUTE_SECONDS = 300
 /** Books of two venues confirm each other if their prices are this close (log ratio). */
 const NEAR_BOOK = 0.003
+/** A venue whose turn is further away than this is passed over. */
+const PATIENCE_MS = 5_000
 /** A venue that answers with the same book for this long is frozen. */
 const FROZEN_SECONDS = 60
 /** A book is kept only if our clock and that of its venue differ by no more than this. */
@@ -46,15 +49,19 @@ export interface PublishedMinutes {
   since(symbol: string, from: number): Promise<ReadonlyMap<number, MinuteRange>>
 }
 
-/** The latest books and the best prices of the last hour. The setting `books: false` switches the polling off. */
+/**
+ * The latest books and the best prices of the last hour. The setting `books: false` switches the polling off. Requests for
+ * minutes take the same turns.
+ */
 export function openOnlineBooks(
   context: PluginContext,
   settings: Settings,
   minutes: PublishedMinutes,
+  paces: VenuePaces,
 ): OrderBookSource & { readonly jobs: readonly Job[] } {
   const { kv, log } = context
   const now = (): number => context.now().getTime() / 1000
-  const poller = new BookPoller(context, settings, minutes)
+  const poller = new BookPoller(context, settings, minutes, paces)
   const kept = new KeptBooks(context.db, {
     everySeconds: settings.keep_books_every_seconds,
     keepDays: settings.keep_books_days,
@@ -133,14 +140,16 @@ class BookPoller {
   readonly #context: PluginContext
   readonly #settings: Settings
   readonly #minutes: PublishedMinutes
+  readonly #paces: VenuePaces
   readonly #health: SourceHealth
   /** The book that a venue answered last, by venue and symbol, and since when it answers that. */
   readonly #repeated = new Map<string, { readonly print: string; readonly since: number }>()
 
-  constructor(context: PluginContext, settings: Settings, minutes: PublishedMinutes) {
+  constructor(context: PluginContext, settings: Settings, minutes: PublishedMinutes, paces: VenuePaces) {
     this.#context = context
     this.#settings = settings
     this.#minutes = minutes
+    this.#paces = paces
     // One process polls at a time. What it knows is soon known again by another.
     this.#health = new SourceHealth({ now: this.#now, save: async () => {} })
   }
@@ -182,6 +191,7 @@ class BookPoller {
 
   async #request(venue: VenueName, code: string, symbol: string, signal: AbortSignal): Promise<ReadBook | null> {
     if (!this.#health.isUsable(venue, symbol)) return null
+    if (!(await this.#paces.turn(venue, paceOf(venue, this.#settings), PATIENCE_MS, signal))) return null
     const seconds = this.#settings.request_seconds ?? REQUEST_SECONDS
     const limit = AbortSignal.timeout(seconds * 1000)
     const { fetch, log } = this.#context

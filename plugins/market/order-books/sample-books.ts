@@ -11,7 +11,7 @@ import { seededRandom } from '../../lib/quant/seeded-random.ts'
 import type { Level } from '../../lib/quant/order-book.ts'
 import type { BarSource } from '../bar-source.ts'
 import { DECIMALS } from '../sample-bars.ts'
-import type { CoveredSymbol } from '../symbols.ts'
+import type { SampleSymbol } from '../sample-bars.ts'
 import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 
 const LEVELS = 250
@@ -24,7 +24,7 @@ const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
 /** Sample books from the bars of `source`, for 24x7 symbols only. There are no separate quotes: the book has them. */
-export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSource): OrderBookSource {
+export function openSampleBooks(symbols: readonly SampleSymbol[], source: BarSource): OrderBookSource {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
   return {
     async book(symbol, asOf) {
@@ -40,7 +40,7 @@ export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSo
 }
 
 /** The book of a minute around its price. */
-export function makeBook(symbol: CoveredSymbol, time: number, price: number): BookSnapshot {
+export function makeBook(symbol: SampleSymbol, time: number, price: number): BookSnapshot {
   const { tick, turnover } = symbol
   const random = seededRandom(seedOf(symbol.symbol) ^ Math.imul(time / 60, 0x9e3779b1))
   const lognormal = (deviation: number): number => Math.exp(deviation * normalQuantile(0.001 + 0.998 * random()))

@@ -19,7 +19,7 @@ export function createBitfinex(options: VenueOptions): Venue {
     windowMinutes: 10_000,
     historyMinutes: Infinity,
     minutes(symbol, from, to, signal) {
-      const url = new URL(`${options.url}/v2/candles/trade:1m:${encodeURIComponent(symbol)}/hist`)
+      const url = new URL(`${options.url}/v2/candles/trade:1m:${written(symbol)}/hist`)
       url.searchParams.set('start', String(from * 1000))
       url.searchParams.set('end', String((to - 60) * 1000))
       url.searchParams.set('limit', String((to - from) / 60))
@@ -28,7 +28,7 @@ export function createBitfinex(options: VenueOptions): Venue {
       return requestMinutes({ name: 'bitfinex', url, from, to, rows }, options, signal)
     },
     book(symbol, signal) {
-      const url = new URL(`${options.url}/v2/book/${encodeURIComponent(symbol)}/P0?len=${LEVELS}`)
+      const url = new URL(`${options.url}/v2/book/${written(symbol)}/P0?len=${LEVELS}`)
       return requestBook({ name: 'bitfinex', url, sides }, options, signal)
     },
   }
@@ -41,6 +41,9 @@ function sides(body: unknown): unknown {
     levels.filter(([, , amount]) => Math.sign(amount!) === sign).map(([price, , amount]) => [price, Math.abs(amount!)])
   return { bids: side(1), asks: side(-1) }
 }
+
+/** Longer names have a colon, `tDOGE:USD`, which stands in the path as it is. */
+const written = (symbol: string): string => encodeURIComponent(symbol).replaceAll('%3A', ':')
 
 function withoutError(body: unknown): unknown {
   const [first, code, message] = listOf(body)

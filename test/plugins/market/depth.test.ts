@@ -7,7 +7,7 @@ import { joinQuotes } from '../../../plugins/market/order-books/recorded-books.t
 import { makeBook } from '../../../plugins/market/order-books/sample-books.ts'
 import market from '../../../plugins/market/index.ts'
 import { sessionAt } from '../../../plugins/market/trading-session.ts'
-import type { CoveredSymbol } from '../../../plugins/market/symbols.ts'
+import { type CoveredSymbol, sampledSymbols } from '../../../plugins/market/symbols.ts'
 import { isSound, walkBook } from '../../../plugins/lib/quant/order-book.ts'
 import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
@@ -16,6 +16,7 @@ const START = Date.UTC(2026, 10, 17, 15) / 1000
 const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
   settings: { symbols: CoveredSymbol[] }
 }
+const SAMPLED = sampledSymbols(catalog.settings.symbols)
 
 describe('recorded quotes', () => {
   it('are joined from two files in order of time', () => {
@@ -32,7 +33,7 @@ describe('recorded quotes', () => {
 
 describe('sample order books', () => {
   it('are valid and cost about what the square-root law of impact predicts', () => {
-    for (const symbol of catalog.settings.symbols.filter(({ session }) => session === '24x7')) {
+    for (const symbol of SAMPLED.filter(({ session }) => session === '24x7')) {
       const order = { quantity: symbol.turnover / 2000, dailyVolume: symbol.turnover }
       const law = 1e4 * squareRootImpact({ ...order, dailyVolatility: symbol.volatility / Math.sqrt(365) })
       const costs = Array.from({ length: 50 }, (_, i) => {
@@ -46,7 +47,7 @@ describe('sample order books', () => {
   })
 
   it('are the same for the same minute and differ between minutes', () => {
-    const [symbol] = catalog.settings.symbols
+    const [symbol] = SAMPLED
     expect(makeBook(symbol!, START, 90_000)).to.deep.equal(makeBook(symbol!, START, 90_000))
     expect(makeBook(symbol!, START + 60, 90_000).asks).to.not.deep.equal(makeBook(symbol!, START, 90_000).asks)
   })

@@ -8,7 +8,7 @@ import market from '../../../plugins/market/index.ts'
 import { KeptBooks } from '../../../plugins/market/order-books/kept-books.ts'
 import type { BookSnapshot } from '../../../plugins/market/order-books/order-book-source.ts'
 import { makeBook } from '../../../plugins/market/order-books/sample-books.ts'
-import type { CoveredSymbol } from '../../../plugins/market/symbols.ts'
+import { type CoveredSymbol, sampledSymbols } from '../../../plugins/market/symbols.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { openVenueKit, SPOT_VENUES, type VenueKit } from '../../venues/venue-kit.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
@@ -16,7 +16,7 @@ import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
   settings: Record<string, unknown> & { symbols: CoveredSymbol[] }
 }
-const [BTC] = catalog.settings.symbols as [CoveredSymbol]
+const BTC = sampledSymbols(catalog.settings.symbols)[0]!
 const DAY = 86_400
 const START = Date.UTC(2026, 2, 2, 12) / 1000
 const SIGNAL = new AbortController().signal

@@ -30,7 +30,7 @@ describe('the collector of market bars', () => {
     live,
     backfill: live.filter((name) => name !== 'kraken'),
   })
-  const openHost = (symbols: readonly string[] = ['BTC']): Promise<PluginHost> =>
+  const openHost = (symbols: readonly string[] = ['BTC'], disabled: readonly Name[] = []): Promise<PluginHost> =>
     openPluginHost(
       [
         {
@@ -39,7 +39,12 @@ describe('the collector of market bars', () => {
             history_start: '2026-02-01T00:00:00Z',
             request_seconds: 0.5,
             symbols: symbols.map(symbolOf),
-            venues: Object.fromEntries(NAMES.map((name) => [name, { url: venues[name].url, per_second: 1000 }])),
+            venues: Object.fromEntries(
+              NAMES.map((name) => [
+                name,
+                { url: venues[name].url, per_second: 1000, enabled: !disabled.includes(name) },
+              ]),
+            ),
           },
         },
       ],
@@ -192,6 +197,56 @@ describe('the collector of market bars', () => {
     const asked = venues.coinbase.asked('DOGE')
     await pollUntil(clock + 400)
     expect(venues.coinbase.asked('DOGE')).to.equal(asked)
+  })
+
+  it('back-fills symbols in their order, and asks again for a gap of any of them before it goes on', async () => {
+    host = await openHost(['BTC', 'ETH'])
+    await host.run('poll')
+    // A gap of the second symbol becomes due while the first one is back-filled.
+    venues.coinbase.closes.set(START + 20 * HOUR, closeAt(START + 20 * HOUR) * 1.05)
+    venues.kraken.closes.set(START + 20 * HOUR, closeAt(START + 20 * HOUR) * 1.05)
+    clock += 80
+    await host.run('poll')
+    expect((await facts())['gaps']).to.equal(2)
+    clock += 70
+    const asked = venues.bitstamp.requests.length
+    await host.run('backfill')
+    const order = venues.bitstamp.requests.slice(asked).map((request) => /ohlc\/(\w+)usd/.exec(request)![1])
+    expect(order.toSorted().join()).to.equal('BTC,BTC,BTC,ETH,ETH,ETH')
+    expect(order.slice(0, 2).toSorted()).to.deep.equal(['BTC', 'ETH'])
+    expect(order.slice(2)).to.deep.equal(['BTC', 'BTC', 'ETH', 'ETH'])
+  })
+
+  it('leaves out a symbol with fewer than two venues that are enabled, and collects the others', async () => {
+    const settings = (disabled: readonly Name[]) => openHost(['BTC', 'ETH'], disabled)
+    live = ['coinbase', 'kraken', 'bitstamp']
+    host = await settings(['bitfinex'])
+    await host.run('backfill')
+    expect((await status()).ready).to.equal(true)
+    const none = await settings(['coinbase', 'bitstamp']).catch((error: unknown) => String(error))
+    expect(none).to.match(/fewer than two venues of every symbol are enabled/)
+  })
+
+  it('counts the minutes that it has no bar of', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    const whole = 2 * 580
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: whole, undecided: 0, given_up: 0 })
+    await host.run('backfill')
+    await host.run('poll')
+    expect(await status()).to.deep.include({
+      collected_from: START,
+      missing_minutes: { to_fetch: 0, undecided: 0, given_up: 0 },
+    })
+    const minute = Math.floor(clock / 60) * 60
+    venues.coinbase.change = (time, bar) =>
+      time === minute ? { ...bar, close: bar.close! * 1.05, high: bar.high * 1.06 } : bar
+    await pollUntil(minute + 85)
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 1, given_up: 0 })
+    await pollUntil(minute + 2200)
+    clock += 86_400
+    await pollUntil(clock + 40)
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 1 })
   })
 
   it('moves no minute for a venue that states 1.05 times the price for an hour, and marks the hour', async () => {

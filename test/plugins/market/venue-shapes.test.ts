@@ -27,10 +27,14 @@ function venueWith(
   return { venue, asked }
 }
 
+const klines = (times: readonly number[]) =>
+  times.map((time) => [time * 1000, '10', '12', '9', '11', '2', time * 1000 + 59_999, '22', 3])
+
 /** Two closed minutes and the open one, as each venue sends them: 10, 12, 9, 11 with a volume of 2. */
 const ANSWERS: Readonly<Record<VenueName, (times: readonly number[]) => unknown>> = {
   coinbase: (times) => times.map((time) => [time, 9, 12, 10, 11, 2]).toReversed(),
-  binance: (times) => times.map((time) => [time * 1000, '10', '12', '9', '11', '2', time * 1000 + 59_999, '22', 3]),
+  binance: klines,
+  binance_us: klines,
   kraken: (times) => ({
     error: [],
     result: {

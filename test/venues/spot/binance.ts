@@ -1,6 +1,7 @@
 /**
  * Binance spot market data: klines oldest first with times in milliseconds and numbers as text, at most 1,000, quiet
- * minutes included; order books and best prices. Prices are in USDT, which is not quite a dollar.
+ * minutes included; order books and best prices. Prices are in USDT, which is not quite a dollar. Binance.US has the same
+ * API, and pairs in dollars.
  *
  * Source: Binance Spot API, "Kline/Candlestick data", "Order book", "Symbol order book ticker", "Limits".
  */
@@ -10,19 +11,23 @@ import type { VenueView } from '../venue-view.ts'
 
 const MOST = 1000
 
-function symbolOf({ query }: VenueRequest): string | undefined {
-  const code = query.get('symbol') ?? ''
-  const symbol = `${code.replace(/USDT$/, '')}-USD`
-  return code.endsWith('USDT') && symbol in SYMBOLS && symbol !== 'USDT-USD' ? symbol : undefined
-}
+type Quote = 'USDT' | 'USD'
 
-/** Dollars of one USDT. */
-const dollars = (view: VenueView): number => view.price('USDT-USD')
+const symbolIn =
+  (quote: Quote) =>
+  (_: unknown, { query }: VenueRequest): string | undefined => {
+    const code = query.get('symbol') ?? ''
+    const symbol = `${code.slice(0, -quote.length)}-USD`
+    return code.endsWith(quote) && symbol in SYMBOLS && symbol !== 'USDT-USD' ? symbol : undefined
+  }
 
-const klines: VenueRoute = {
+/** Dollars of one unit of the quote currency. */
+const dollars = (view: VenueView, quote: Quote): number => (quote === 'USD' ? 1 : view.price('USDT-USD'))
+
+const klines = (quote: Quote): VenueRoute => ({
   name: 'candles',
   path: /^\/api\/v3\/klines$/,
-  symbol: (_, request) => symbolOf(request),
+  symbol: symbolIn(quote),
   weight: () => 2,
   answer({ query }, view, symbol) {
     if (query.get('interval') !== '1m') return refusal(-1120, 'Invalid interval.')
@@ -35,7 +40,7 @@ const klines: VenueRoute = {
       .bars(symbol, startMs / 1000, Math.floor(endMs / 1000) + 1)
       .slice(0, limit)
       .map(({ time, open, high, low, close, volume, trades }) => {
-        const rate = tether.get(time) ?? 1
+        const rate = (quote === 'USDT' && tether.get(time)) || 1
         const price = (value: number): string => (value / rate).toFixed(digits)
         const quoted = (volume * close).toFixed(8)
         return [
@@ -52,12 +57,12 @@ const klines: VenueRoute = {
       })
     return { rows, wrap: (list) => list }
   },
-}
+})
 
-const depth: VenueRoute = {
+const depth = (quote: Quote): VenueRoute => ({
   name: 'book',
   path: /^\/api\/v3\/depth$/,
-  symbol: (_, request) => symbolOf(request),
+  symbol: symbolIn(quote),
   weight: ({ query }) => {
     const limit = Number(query.get('limit') ?? 100)
     return limit <= 100 ? 5 : limit <= 500 ? 25 : limit <= 1000 ? 50 : 250
@@ -66,7 +71,7 @@ const depth: VenueRoute = {
     const { bids, asks } = view.book(symbol, Math.min(120, Number(query.get('limit') ?? 100)))
     const { digits } = SYMBOLS[symbol]!
     const side = (levels: typeof bids) =>
-      levels.map(([price, quantity]) => [(price / dollars(view)).toFixed(digits), quantity.toFixed(8)])
+      levels.map(([price, quantity]) => [(price / dollars(view, quote)).toFixed(digits), quantity.toFixed(8)])
     return {
       rows: side(bids),
       wrap: (rows) => ({
@@ -76,30 +81,30 @@ const depth: VenueRoute = {
       }),
     }
   },
-}
+})
 
-const bookTicker: VenueRoute = {
+const bookTicker = (of: Quote): VenueRoute => ({
   name: 'ticker',
   path: /^\/api\/v3\/ticker\/bookTicker$/,
-  symbol: (_, request) => symbolOf(request),
+  symbol: symbolIn(of),
   weight: () => 2,
   answer({ query }, view, symbol) {
     const { bids, asks } = view.book(symbol, 1)
     const { digits } = SYMBOLS[symbol]!
     const quote = {
       symbol: query.get('symbol'),
-      bidPrice: (bids[0]![0] / dollars(view)).toFixed(digits),
+      bidPrice: (bids[0]![0] / dollars(view, of)).toFixed(digits),
       bidQty: bids[0]![1].toFixed(8),
-      askPrice: (asks[0]![0] / dollars(view)).toFixed(digits),
+      askPrice: (asks[0]![0] / dollars(view, of)).toFixed(digits),
       askQty: asks[0]![1].toFixed(8),
     }
     return { rows: [quote], wrap: (rows) => rows[0] ?? {} }
   },
-}
+})
 
-export const binance: VenueScript = {
-  name: 'binance',
-  routes: [klines, depth, bookTicker],
+const script = (name: string, quote: Quote): VenueScript => ({
+  name,
+  routes: [klines(quote), depth(quote), bookTicker(quote)],
   limit: { weight: 6000, seconds: 60 },
   refusals: {
     unknownSymbol: () => ({ status: 400, body: { code: -1121, msg: 'Invalid symbol.' } }),
@@ -111,6 +116,9 @@ export const binance: VenueScript = {
       },
     },
   },
-}
+})
+
+export const binance = script('binance', 'USDT')
+export const binanceUs = script('binance_us', 'USD')
 
 const refusal = (code: number, msg: string) => ({ status: 400, rows: [], wrap: () => ({ code, msg }) })
