@@ -210,6 +210,10 @@ export type FindingFamily = 'impossible' | 'timestamp' | 'bad_print' | 'stale' |
  */
 export type FindingSeverity = 'error' | 'warning' | 'info'
 /**
+ * The market, in any spelling; case, dash, slash and underscore do not matter. Default: BTC-USD. Free list: GET /v1/symbols.
+ */
+export type Market = string
+/**
  * ISO 8601 (UTC without a zone), or seconds or milliseconds since 1970.
  */
 export type Moment = string | number
@@ -667,10 +671,18 @@ export type Products = {
     }
   }
   regime: {
-    getRegimeCurrent: {
+    getRegimeCoverage: {
       input: {
         params: Readonly<Record<string, unknown>>
         query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: RegimeCoverage
+    }
+    getRegimeCurrent: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: RegimeQuery
         body: undefined
       }
       output: Snapshot
@@ -699,7 +711,7 @@ export type Products = {
     getRegimeSample: {
       input: {
         params: Readonly<Record<string, unknown>>
-        query: Readonly<Record<string, unknown>>
+        query: RegimeQuery
         body: undefined
       }
       output: Snapshot
@@ -771,6 +783,16 @@ export type Products = {
         body: undefined
       }
       output: unknown
+    }
+  }
+  symbols: {
+    listSymbols: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: SymbolList
     }
   }
 }
@@ -4909,7 +4931,36 @@ export type BarSplit = {
     share_volume_log_odds: number
   }
 }
+/**
+ * What is stored of each market.
+ */
+export type RegimeCoverage = {
+  symbols: readonly CoveredMarket[]
+}
+export type CoveredMarket = {
+  symbol: string
+  /**
+   * Number of stored snapshots.
+   */
+  snapshots: number
+  /**
+   * Time of the first one.
+   */
+  since: string | null
+  /**
+   * Time of the last one.
+   */
+  newest: string | null
+  /**
+   * False while the history is being computed.
+   */
+  complete: boolean
+}
+export type RegimeQuery = {
+  symbol?: Market
+}
 export type RegimeHistoryQuery = {
+  symbol?: Market
   start?: Moment
   end?: Moment
   /**
@@ -4926,6 +4977,7 @@ export type RegimeHistoryQuery = {
   provenance: boolean
 }
 export type AskedRegimeHistoryQuery = {
+  symbol?: Market
   start?: Moment
   end?: Moment
   /**
@@ -5055,6 +5107,99 @@ export type AskedPricingQuery = {
    * Error code that the page explains.
    */
   err?: string
+}
+export type SymbolList = {
+  as_of: string
+  data_mode: DataMode
+  count: number
+  symbols: readonly ListedSymbol[]
+}
+export type ListedSymbol = {
+  symbol: string
+  name: string
+  /**
+   * Other spellings.
+   */
+  aliases: readonly string[]
+  session: '24x7' | 'us_equity'
+  /**
+   * `filling`: older bars or snapshots are still being fetched or computed. `late`: the newest bar is older than five minutes. `down`: fewer than two venues answer, or there is no bar. A sample or a recording that has bars is `ok`.
+   */
+  status: 'ok' | 'filling' | 'late' | 'down'
+  bars: {
+    /**
+     * Of the finest bars.
+     */
+    interval_seconds: number | null
+    /**
+     * Start of the first bar.
+     */
+    since: string | null
+    /**
+     * End of the last bar.
+     */
+    newest: string | null
+    age_seconds: number | null
+    /**
+     * Online only: the share of the minutes of the whole history that have a bar.
+     */
+    coverage: number | null
+    /**
+     * Online only: minutes of the history without a bar.
+     */
+    missing_minutes: {
+      /**
+       * Not fetched yet.
+       */
+      to_fetch: number
+      /**
+       * Venues did not agree on them; they are asked again.
+       */
+      undecided: number
+      /**
+       * Venues never agreed on them, or did not list the symbol then.
+       */
+      given_up: number
+    } | null
+  }
+  /**
+   * Online only: the venues behind the bars.
+   */
+  venues: readonly {
+    venue: string
+    /**
+     * Asked every minute.
+     */
+    live: boolean
+    /**
+     * Asked for the past.
+     */
+    backfill: boolean
+    answers: boolean
+    /**
+     * Why it was left out last.
+     */
+    reason: string | null
+    asked_again_at: string | null
+  }[]
+  /**
+   * Null if the symbol has no regime here.
+   */
+  regime: {
+    /**
+     * Time of the first snapshot.
+     */
+    since: string | null
+    /**
+     * Time of the last one.
+     */
+    newest: string | null
+    snapshots: number
+    /**
+     * False while the history is being computed.
+     */
+    complete: boolean
+  } | null
 }
 
 declare module 'tollgate/plugin' {

@@ -78,6 +78,8 @@ export default definePlugin({
         },
         async getMarketStatus({ input, asOf }: Call<{ query: MarketStatusQuery }>) {
           const symbol = directory.resolve(input.query.symbol)
+          // Asked first: bars that are stored meanwhile may only make the history longer than it is said to be.
+          const ready = (await online?.ready(symbol)) ?? true
           const series = (await source.series()).filter((entry) => entry.symbol === symbol)
           const status = await Promise.all(
             series.map(async (entry) => ({
@@ -86,7 +88,6 @@ export default definePlugin({
               ...((await source.extent(entry, seconds(asOf))) ?? { first: null, last: null }),
             })),
           )
-          const ready = (await online?.ready(symbol)) ?? true
           return { symbol, origin, ready, series: status, ...(await online?.status(symbol)) }
         },
       },

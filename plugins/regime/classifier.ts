@@ -25,6 +25,18 @@ export interface Horizon {
   readonly liveSince: number | null
 }
 
+/** Markets catch up one after the other: each of them keeps a worker thread busy for seconds. */
+export class CatchUpTurns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Runs after all that were given before have ended, however they ended. */
+  async take<Result>(run: () => Promise<Result>): Promise<Result> {
+    const mine = this.#last.then(run, run)
+    this.#last = mine.catch(() => undefined)
+    return mine
+  }
+}
+
 const DAY = 86_400
 /** A minute that is not settled this long after its close is held. */
 const HELD_AFTER = 40
@@ -50,6 +62,7 @@ export function createClassifier(
   snapshots: Snapshots,
   market: Market,
   since: number,
+  turns = new CatchUpTurns(),
 ): Classifier {
   /** The model at the last bar; null before the first run. */
   let live: ModelState | null = null
@@ -193,10 +206,11 @@ export function createClassifier(
       const to = settled()
       // Gaps of the past are fetched again, or given up within minutes. Classified before, they would stay holes for ever.
       if (epoch() - to > FAR) return
-      live = to - closed(closedAt(model)) > FAR ? await catchUp(model, to, ask, signal) : model
+      const isFar = to - closed(closedAt(model)) > FAR
+      live = isFar ? await turns.take(() => catchUp(model, settled(), ask, signal)) : model
     }
     await follow(ask)
-    if (fill) await fillIn(ask, signal)
+    if (fill) await turns.take(() => fillIn(ask, signal))
     if (fill || isComplete) return
     await snapshots.fillBefore(null)
     isComplete = true

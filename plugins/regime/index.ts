@@ -1,4 +1,6 @@
-/** The regime plugin: one snapshot per minute, sold as current value and as history, and free with a day's delay. */
+/**
+ * The regime plugin: one snapshot per minute and market, sold as current value and as history, and free with a day's delay.
+ */
 import {
   type Ask,
   type Call,
@@ -6,57 +8,32 @@ import {
   type Facts,
   type Freshness,
   type FreshnessTools,
-  InvalidInput,
-  NotHeld,
-  type OperationId,
+  NotFound,
   type PluginContext,
-  Reply,
-  type ServiceError,
-  Unavailable,
+  type Reply,
 } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
+import { createSymbolIndex, type SymbolIndex } from '../lib/symbol-names.ts'
 import type {
-  MarketStatus,
-  Method,
+  RegimeCoverage,
   RegimeHistory,
   RegimeHistoryQuery,
+  RegimeQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
-import { roundTo } from '../lib/quant/rounding.ts'
-import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
-import { createClassifier, type Classifier, type Horizon } from './classifier.ts'
-import type { Market } from './classify-work.ts'
-import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
-import { type HistoryLabel, historyItem, SOLD_COLUMNS } from './history-blocks.ts'
-import { createGrader, type Grades } from './label-grades.ts'
-import { methodology } from './regime-methodology.ts'
-import { MODEL } from './regime-model.ts'
-import { provenanceOf } from './provenance.ts'
-import { type HistoryPage, RememberedSnapshots, withHeld } from './remembered-snapshots.ts'
-import {
-  BACKFILL,
-  HELD,
-  type HeldSnapshot,
-  LIVE,
-  migrations,
-  newestSnapshots,
-  openSnapshots,
-  type Origin,
-  ORIGINS,
-  type Snapshot,
-  SNAPSHOT_COLUMNS,
-  type SnapshotRange,
-  type Snapshots,
-  type SnapshotsAround,
-} from './snapshots.ts'
+import { CatchUpTurns } from './classifier.ts'
+import { MarketRegime } from './market-regime.ts'
+import { migrations } from './snapshots.ts'
 
-/** Older data are not sold as current. */
-const STALE_SECONDS = 300
-const END_OF_ROWS = Buffer.from(']}')
-const GRADED_DAYS = 90
-const FACTS_SECONDS = 60
+/** Memory for the history of a market that is not the default: about three weeks of minutes. */
+const OTHER_BLOCK_BYTES = 4 * 2 ** 20
+/** How long the spellings of symbols are remembered. */
+const SPELLINGS_MS = 60_000
 
-const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
+interface Settings {
+  readonly symbol: string
+  readonly symbols?: readonly string[]
+}
 
 export default definePlugin({
   name: 'regime',
@@ -66,7 +43,14 @@ export default definePlugin({
     additionalProperties: false,
     required: ['symbol', 'since'],
     properties: {
-      symbol: { type: 'string', description: 'The market to classify.' },
+      symbol: { type: 'string', description: 'The market of a call that names none.' },
+      symbols: {
+        type: 'array',
+        items: { type: 'string' },
+        uniqueItems: true,
+        default: [],
+        description: 'Further markets to classify, online only: a sample or a recording has the first one.',
+      },
       since: {
         type: 'string',
         format: 'date-time',
@@ -75,335 +59,121 @@ export default definePlugin({
     },
   },
   setup(context) {
-    const regime = new MarketRegime(context)
+    const regimes = new Regimes(context)
     return {
       handlers: {
-        getRegimeSample: (call: Call) => regime.latest(call),
-        getRegimeCurrent: (call: Call) => regime.latest(call),
-        getRegimeHistory: (call: Call<{ query: RegimeHistoryQuery }>) => regime.history(call),
-        getRegimeMethod: () => regime.method(),
+        getRegimeSample: (call: Call<{ query: RegimeQuery }>) => regimes.latest(call),
+        getRegimeCurrent: (call: Call<{ query: RegimeQuery }>) => regimes.latest(call),
+        getRegimeHistory: (call: Call<{ query: RegimeHistoryQuery }>) => regimes.history(call),
+        getRegimeCoverage: ({ ask }: Call) => regimes.coverage(ask),
+        getRegimeMethod: () => regimes.main.method(),
       },
       // Every ten seconds, so that a snapshot follows soon after its minute. A run without new bars is cheap.
-      jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => regime.classify(ask, signal) }],
-      freshness: ({ operation }, asOf, tools) =>
-        operation === 'getRegimeCurrent' ? regime.freshness(tools, asOf) : null,
-      facts: () => regime.facts(),
-      stop: () => regime.stop(),
+      jobs: regimes.all.map((regime) => ({
+        name: regime === regimes.main ? 'classify' : `classify ${regime.symbol}`,
+        everySeconds: 10,
+        run: ({ ask, signal }) => regimes.classify(regime, ask, signal),
+      })),
+      freshness: ({ operation, query }, asOf, tools) =>
+        operation === 'getRegimeCurrent' ? regimes.freshness(query as RegimeQuery, asOf, tools) : null,
+      facts: () => regimes.facts(),
+      stop: () => regimes.stop(),
     }
   },
 })
 
-/** The last answer of an operation, and what it shows. */
-interface LastReply {
-  readonly found: Snapshot
-  readonly age: number
-  readonly delay: number
-  readonly reply: Reply<RegimeSnapshot>
+interface Spellings {
+  readonly index: SymbolIndex
+  /** Symbols with bars. */
+  readonly covered: ReadonlySet<string>
 }
 
-/** The regime of one market: its model, its stored snapshots and their grades. */
-class MarketRegime {
-  readonly #context: PluginContext
-  readonly #symbol: string
+/** The regimes of all markets. */
+class Regimes {
+  readonly main: MarketRegime
+  readonly all: readonly MarketRegime[]
   readonly #dataMode: DataMode
-  readonly #label: HistoryLabel
-  /** The venue of each bit, and since when minutes are classified as they close. */
-  #market: Pick<MarketStatus, 'venue_bits' | 'live_since'> = {}
-  /** First snapshot to keep, epoch seconds. */
-  readonly #since: number
-  #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
-  #classifier: Classifier | null = null
-  #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
-  readonly #lastReplies = new Map<OperationId, LastReply>()
-  /** The replies that show pages of the history. */
-  readonly #pageReplies = new WeakMap<HistoryPage, Reply<RegimeHistory>>()
-  #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
+  /** Every market of the settings, also those that these data do not have. */
+  readonly #symbols: readonly string[]
+  #spellings: { readonly at: number; readonly read: Promise<Spellings> } | null = null
 
   constructor(context: PluginContext) {
-    const { symbol, since } = context.settings as { readonly symbol: string; readonly since: string }
-    const { dataMode } = dataSettings(context)
-    this.#context = context
-    this.#symbol = symbol
-    this.#dataMode = dataMode
-    // Sample and recording have no origin: they are the same whenever they are computed.
-    this.#label = { symbol, hasOrigin: dataMode === 'online' }
-    // A recording begins on its own first day.
-    this.#since = dataMode === 'replay' ? 0 : seconds(new Date(since))
+    const { symbol, symbols = [] } = context.settings as unknown as Settings
+    const turns = new CatchUpTurns()
+    this.#dataMode = dataSettings(context).dataMode
+    this.#symbols = [...new Set([symbol, ...symbols])]
+    this.main = new MarketRegime(context, symbol, { turns })
+    const others = this.#dataMode === 'online' ? this.#symbols.slice(1) : []
+    const parts = { turns, blockBytes: OTHER_BLOCK_BYTES }
+    this.all = [this.main, ...others.map((other) => new MarketRegime(context, other, parts))]
   }
 
-  /** The snapshot at `asOf`, for both current and sample: the catalog decides how old `asOf` is. */
-  latest(call: Call): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
-    const found = this.#snapshots?.remembered.recallLatest(seconds(call.asOf))
-    return found === undefined ? this.#readLatest(call) : this.#replyOf(found, call)
-  }
-
-  async #readLatest(call: Call): Promise<Reply<RegimeSnapshot>> {
-    const { remembered } = await this.#open(call.ask)
-    return this.#replyOf(await remembered.latest(seconds(call.asOf)), call)
-  }
-
-  /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
-  #replyOf(found: Snapshot | HeldSnapshot | null, { asOf, operation }: Call): Reply<RegimeSnapshot> {
-    if (!found) throw this.#waiting()
-    // A held minute repeats an older one: the data are as old as that.
-    const age = seconds(asOf) - ('rests_on' in found ? found.rests_on : found.as_of)
-    if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
-    if (age > STALE_SECONDS)
-      throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
-    const delay = operation.maxFreshnessSeconds
-    const last = this.#lastReplies.get(operation.id)
-    if (last && last.found === found && last.age === age && last.delay === delay) return last.reply
-    const reply = Reply.shared(new Reply(this.#shown(found, age, delay)))
-    this.#lastReplies.set(operation.id, { found, age, delay, reply })
-    return reply
-  }
-
-  #shown(found: Snapshot, age: number, delay: number): RegimeSnapshot {
-    return {
-      ...historyItem(found, this.#label),
-      forecast_vol: found.forecast_vol,
-      boundary_vol: found.boundary_vol,
-      realized_vol_1h: found.realized_vol_1h,
-      horizon_minutes: HORIZON_MINUTES,
-      since: formatSeconds(found.since),
-      annualisation: 365,
-      bars_used: found.bars_used,
-      data_age_seconds: age,
-      model: MODEL,
-      data_mode: this.#dataMode,
-      ...(delay > 0 ? { delayed_by_seconds: delay } : {}),
-      ...(this.#label.hasOrigin ? provenanceOf(found, this.#market.venue_bits ?? []) : {}),
-    }
-  }
-
-  /** How fresh the snapshot is that would be sold at a moment. Throws Unavailable while the history is being computed. */
-  async freshness({ ask, freshnessOf }: FreshnessTools, asOf: Date): Promise<Freshness> {
-    const { remembered } = await this.#open(ask)
-    const at = seconds(asOf)
-    const found = await remembered.latest(at)
-    if (this.#isFilling() && !(found && at - found.as_of <= STALE_SECONDS)) throw this.#waiting()
-    const query = { symbol: this.#symbol }
-    const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
-    const newest = found && new Date(found.as_of * 1000)
-    return { newest, sources: bars?.sources ?? null, coverage: found ? (bars?.coverage ?? 1) : 0 }
+  latest(call: Call<{ query: RegimeQuery }>): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
+    const { symbol } = call.input.query
+    if (symbol === undefined) return this.main.latest(call)
+    return this.#of(symbol, call.ask).then((regime) => regime.latest(call))
   }
 
   async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
-    const { ask, asOf, input } = call
-    const { start, end, limit } = input.query
-    const at = seconds(asOf)
-    const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
-    const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
-    if (from >= until) throw new InvalidInput('must be before end', ['query', 'start'])
-    const range = { from, to: until, asOf: at, limit }
-    if (input.query.origin !== undefined || input.query.provenance) return this.#fullHistory(ask, range, input.query)
-    const { stored, remembered } = await this.#open(ask)
-    const page = await remembered.page(range)
-    const known = this.#pageReplies.get(page)
-    if (known) return known
-    const { text, count, next, missing } = page
-    const readTo = next === null ? until : next + 1
-    if (missing && from < missing.to && readTo > missing.from) throw this.#waiting()
-    if (count === 0) {
-      const held = await stored.around({ from, to: until }, at)
-      if (held.inside === null) throw this.#nothingHeld(held, { from, until, at })
-      // It was stored since the page was remembered.
-      remembered.expire()
-      if ((await remembered.page(range)).count === 0) throw this.#waiting()
-      return this.history(call)
-    }
-    const head: RegimeHistory = {
-      symbol: this.#symbol,
-      start: formatSeconds(from),
-      end: formatSeconds(until),
-      count,
-      next_start: next === null ? null : formatSeconds(next),
-      data_mode: this.#dataMode,
-      snapshots: [],
-    }
-    // The rows are JSON already and belong between the last two brackets of the head.
-    const beginning = Buffer.from(JSON.stringify(head).slice(0, -2))
-    const reply = Reply.shared(Reply.json<RegimeHistory>([beginning, ...text, END_OF_ROWS]))
-    this.#pageReplies.set(page, reply)
-    return reply
+    const { symbol } = call.input.query
+    return (symbol === undefined ? this.main : await this.#of(symbol, call.ask)).history(call)
   }
 
-  /** The history of one origin, or with everything that is recorded of each snapshot. It is read from the database. */
-  async #fullHistory(
-    ask: Ask,
-    range: SnapshotRange,
-    { origin: name, provenance }: RegimeHistoryQuery,
-  ): Promise<Reply<RegimeHistory>> {
-    if (!this.#label.hasOrigin)
-      throw new InvalidInput(`is recorded online only; this service serves ${this.#dataMode} data`, [
-        'query',
-        name === undefined ? 'provenance' : 'origin',
-      ])
-    const { stored } = await this.#open(ask)
-    const missing = await stored.missing()
-    const origin = name === undefined ? undefined : (ORIGINS.indexOf(name) as Origin)
-    const liveSince = this.#market.live_since ?? Infinity
-    // Rows before and after the first live minute are not searched for those of the other side.
-    const from = origin === LIVE ? Math.max(range.from, liveSince + 1) : range.from
-    const to = origin === BACKFILL ? Math.min(range.to, liveSince + 1) : range.to
-    const columns = provenance ? SNAPSHOT_COLUMNS : SOLD_COLUMNS
-    const asked = { ...range, from: Math.min(from, range.to), to }
-    const found = (await stored.between(columns, { ...asked, limit: range.limit + 1 }, origin)) as Snapshot[]
-    const held = origin === undefined || origin === HELD ? await stored.held() : []
-    // Whoever asks for held minutes also gets those that have been classified since.
-    const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
-    const next = rows[range.limit]?.as_of ?? null
-    const readTo = next === null ? range.to : next + 1
-    if (missing && range.from < missing.to && readTo > missing.from) throw this.#waiting()
-    const around = rows.length === 0 ? await stored.around(range, range.asOf) : null
-    if (around?.inside === null) throw this.#nothingHeld(around, { ...range, until: range.to, at: range.asOf })
-    const snapshots = rows.slice(0, range.limit).map((row) => ({
-      ...historyItem(row, this.#label),
-      ...(provenance ? provenanceOf(row, this.#market.venue_bits ?? []) : {}),
-      ...('superseded_at' in row ? supersededAt(row as HeldSnapshot) : {}),
-    }))
-    const answer: RegimeHistory = {
-      symbol: this.#symbol,
-      start: formatSeconds(range.from),
-      end: formatSeconds(range.to),
-      count: snapshots.length,
-      next_start: next === null ? null : formatSeconds(next),
-      data_mode: this.#dataMode,
-      snapshots,
-    }
-    return new Reply(answer, { empty: snapshots.length === 0 })
+  async coverage(ask: Ask): Promise<RegimeCoverage> {
+    const { covered } = await this.#spelled(ask)
+    const kept = this.all.filter(({ symbol }) => covered.has(symbol))
+    return { symbols: await Promise.all(kept.map((regime) => regime.coverage())) }
   }
 
-  /** Why a window has no snapshots: they are being computed, the bars are late, or the window lies outside what is held. */
-  #nothingHeld(
-    { first, last, before }: SnapshotsAround,
-    { from, until, at }: Record<'from' | 'until' | 'at', number>,
-  ): ServiceError {
-    if (first === null || last === null) return this.#waiting()
-    if (from > last && from <= at) {
-      if (this.#isFilling()) return this.#waiting()
-      return new Unavailable(
-        `The newest snapshot is of ${formatSeconds(last)}: the bars are late. Nothing was charged.`,
-      )
-    }
-    const length = until - from
-    const end = before === null ? Math.min(first + length, last + 60) : before + 60
-    const nearest = { start: new Date(Math.max(first, end - length) * 1000), end: new Date(end * 1000) }
-    const held = `${formatSeconds(first)} to ${formatSeconds(last)}`
-    return new NotHeld(`There are no snapshots in this window. They reach from ${held}. Nothing was charged.`, nearest)
+  /** Classifies a market, if there are bars of it: its venues may not be enabled. */
+  async classify(regime: MarketRegime, ask: Ask, signal: AbortSignal): Promise<void> {
+    const isCovered = regime === this.main || (await this.#spelled(ask)).covered.has(regime.symbol)
+    if (isCovered) await regime.classify(ask, signal)
   }
 
-  async classify(ask: Ask, signal: AbortSignal): Promise<void> {
-    const status = await this.#statusOf(ask)
-    if (!this.#classifier) {
-      const market = marketOf(status)
-      if (!status.ready || !market) return
-      const { stored } = await this.#open(ask)
-      this.#classifier = createClassifier(this.#context, stored, market, this.#since)
-    }
-    await this.#classifier.run(ask, signal, horizonOf(status))
+  async freshness({ symbol }: RegimeQuery, asOf: Date, tools: FreshnessTools): Promise<Freshness> {
+    return (symbol === undefined ? this.main : await this.#of(symbol, tools.ask)).freshness(tools, asOf)
   }
 
-  async #grades(): Promise<Facts> {
-    const kept = this.#snapshots?.stored ?? this.#grader?.of ?? (await newestSnapshots(this.#context.db, this.#symbol))
-    const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
-    const extent = {
-      snapshots: count,
-      first: first === null ? null : formatSeconds(first),
-      last: last === null ? null : formatSeconds(last),
-      window_days: GRADED_DAYS,
-      model: MODEL,
-    }
-    if (!kept || this.#isFilling()) return extent
-    if (this.#grader?.of !== kept) this.#grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
-    const { all, live, others } = await this.#grader.grade(seconds(this.#context.now()))
-    const { snapshots: _, ...figures } = figuresOf(this.#label.hasOrigin ? live : all)
-    if (!this.#label.hasOrigin) return { ...extent, ...figures }
-    const { snapshots: liveCount } = figuresOf(live)
-    // The figures above are those of labels that were sold before their hour; what was computed later is graded apart.
-    return { ...extent, ...figures, graded: 'live', live_snapshots: liveCount, backfilled: figuresOf(others) }
-  }
-
-  /** How the regime is computed, and its grades here. */
-  async method(): Promise<Method> {
-    return methodology(this.#label.hasOrigin ? await this.facts() : null)
-  }
-
-  /** The grades of the labels. They are computed at most once per FACTS_SECONDS. */
-  facts(): Promise<Facts> {
-    const now = performance.now()
-    if (!this.#graded || now - this.#graded.at >= FACTS_SECONDS * 1000)
-      // What is known of an unfinished history is soon out of date.
-      this.#graded = { at: this.#isFilling() ? -Infinity : now, grades: this.#grades() }
-    return this.#graded.grades
+  /** The grades of the default market, and how far the others reach. */
+  async facts(): Promise<Facts> {
+    const grades = await this.main.facts()
+    if (this.all.length === 1) return grades
+    return { ...grades, others: await Promise.all(this.all.slice(1).map((regime) => regime.coverage())) }
   }
 
   async stop(): Promise<void> {
-    await this.#classifier?.keep()
+    await Promise.all(this.all.map((regime) => regime.stop()))
   }
 
-  async #statusOf(ask: Ask): Promise<MarketStatus> {
-    const status = await this.#askStatus(ask)
-    this.#market = status
-    return status
+  /** The regime of a market by any of its spellings. Throws NotFound if there is none. */
+  async #of(name: string, ask: Ask): Promise<MarketRegime> {
+    const { index, covered } = await this.#spelled(ask)
+    const symbol = index.resolve(name)
+    const found = this.all.find((regime) => regime.symbol === symbol)
+    if (!found)
+      throw new NotFound(
+        `symbol: the regime of ${symbol} is collected online only; ${this.#dataMode} data have ${this.main.symbol} alone. Nothing was charged.`,
+      )
+    if (found !== this.main && !covered.has(symbol))
+      throw new NotFound(`symbol: no bars of ${symbol} are collected here. Nothing was charged.`)
+    return found
   }
 
-  #askStatus(ask: Ask): Promise<MarketStatus> {
-    return ask('getMarketStatus', { params: {}, query: { symbol: this.#symbol }, body: undefined })
+  /** The spellings of the markets, and which of them have bars. */
+  #spelled(ask: Ask): Promise<Spellings> {
+    const now = performance.now()
+    const known = this.#spellings
+    if (known && now - known.at < SPELLINGS_MS) return known.read
+    const read = this.#readSpellings(ask)
+    this.#spellings = { at: now, read }
+    read.catch(() => (this.#spellings = null))
+    return read
   }
 
-  async #open(ask: Ask): Promise<{ readonly stored: Snapshots; readonly remembered: RememberedSnapshots }> {
-    if (!this.#snapshots) {
-      const db = this.#context.db
-      const stored = await openSnapshots(db, this.#symbol, (await this.#statusOf(ask)).origin)
-      // Two calls may open at the same time; one memory is enough.
-      this.#snapshots ??= { stored, remembered: new RememberedSnapshots({ db, stored, label: this.#label }) }
-    }
-    return this.#snapshots
+  async #readSpellings(ask: Ask): Promise<Spellings> {
+    const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+    const named = this.#symbols.map((symbol) => symbols.find((one) => one.symbol === symbol) ?? { symbol, aliases: [] })
+    return { index: createSymbolIndex(named), covered: new Set(symbols.map(({ symbol }) => symbol)) }
   }
-
-  /** True while the history is being computed. */
-  #isFilling(): boolean {
-    return this.#classifier !== null && this.#classifier.done() < 1
-  }
-
-  #waiting(): Unavailable {
-    const done = this.#classifier?.done() ?? 0
-    const share = Math.floor(100 * done)
-    return new Unavailable(
-      `${share}% of the history is computed. Nothing was charged; ask again in a few seconds.`,
-      10,
-      share / 100,
-    )
-  }
-}
-
-/** Rows of held minutes, with what was sold for them meanwhile, oldest first. */
-function everHeld(rows: readonly Snapshot[], held: readonly HeldSnapshot[], range: SnapshotRange): Snapshot[] {
-  const { from, to, asOf, limit } = range
-  const sold = held.filter((one) => one.as_of >= from && one.as_of < to && one.known_at <= asOf)
-  return [...sold, ...rows].toSorted((a, b) => a.as_of - b.as_of).slice(0, limit + 1)
-}
-
-const supersededAt = ({ superseded_at: at }: HeldSnapshot) => ({
-  superseded_at: at === null ? null : formatSeconds(at),
-})
-
-/** Figures for JSON: null for one without any case. */
-function figuresOf(grades: Grades): Record<keyof Grades, number | null> {
-  const known = Object.entries(grades).map(([name, value]) => [name, Number.isNaN(value) ? null : roundTo(value, 4)])
-  return Object.fromEntries(known) as Record<keyof Grades, number | null>
-}
-
-/** How far a collected market is settled; null for a sample or a recording, which is settled as it closes. */
-function horizonOf({ settled, live_since: liveSince = null }: MarketStatus): Horizon | null {
-  return settled === undefined ? null : { settled, liveSince }
-}
-
-/** The finest bars that the model can read. */
-function marketOf({ symbol, series }: MarketStatus): Market | null {
-  const fitting = series
-    .filter(({ interval_seconds, first }) => first !== null && barsSupported(interval_seconds / 60))
-    .toSorted((a, b) => a.interval_seconds - b.interval_seconds)[0]
-  return fitting ? { symbol, interval: fitting.interval_seconds, first: fitting.first as number } : null
 }

@@ -80,7 +80,7 @@ export function methodology(facts: Facts | null = null): Method {
     limits: [
       'A recording shorter than 90 days is graded from its first day. It depends mostly on the fixed coefficients and a boundary of a few days, so its figures are worse. There the baseline is right more often than the model.',
       'If volatility doubles within a year, the trailing boundary lags behind and more hours count as VOLATILE.',
-      'The fixed coefficients of the first 30 days were measured on BTC and ETH of 2017.',
+      'The fixed coefficients of the first 30 days were measured on BTC and ETH of 2017. They are those of every market; the boundary and, after 30 days, the fit are its own.',
       'The model sees one market at a time. News affects it only through prices.',
     ],
     sources: [

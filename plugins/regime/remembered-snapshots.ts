@@ -36,6 +36,8 @@ export interface RememberedOptions {
   readonly label: HistoryLabel
   /** How long a process may serve what it remembers before it looks for changes. */
   readonly checkMs?: number
+  /** Memory for the history. Default: about half a year of minutes. */
+  readonly blockBytes?: number
 }
 
 /** Moments up to this long before the newest snapshot are answered from memory: more than the delay of the sample. */
@@ -49,7 +51,6 @@ const MAX_READS = 3
 /** Pages that are kept for callers who ask for the same one. */
 const MAX_PAGES = 16
 
-/** Memory for the history: about half a year of minutes. */
 const MAX_BLOCK_BYTES = 32 * 2 ** 20
 
 /** What was stored when there were `state.count` snapshots. */
@@ -78,12 +79,13 @@ export class RememberedSnapshots {
   readonly #check: ChangeCheck
   #memory: Memory | null = null
   /** Blocks of the history by number, with all the rows that are stored according to `#memory`. */
-  readonly #blocks = new LRUCache<number, Block>({ maxSize: MAX_BLOCK_BYTES, sizeCalculation: sizeOf })
+  readonly #blocks: LRUCache<number, Block>
   /** Pages by their range, with the memory that they were made of. */
   readonly #pages = new LRUCache<string, { readonly memory: Memory; readonly page: HistoryPage }>({ max: MAX_PAGES })
   #writes = -1
 
-  constructor({ db, stored, label, checkMs }: RememberedOptions) {
+  constructor({ db, stored, label, checkMs, blockBytes = MAX_BLOCK_BYTES }: RememberedOptions) {
+    this.#blocks = new LRUCache({ maxSize: blockBytes, sizeCalculation: sizeOf })
     this.#db = db
     this.#stored = stored
     this.#label = label

@@ -130,6 +130,10 @@ const SOURCE_SETTINGS = (
   potus.settings as unknown as { properties: { sources: { additionalProperties: { properties: Json } } } }
 ).properties.sources.additionalProperties.properties
 
+function without(row: Json, name: string): Json {
+  return Object.fromEntries(Object.entries(row).filter(([key]) => key !== name))
+}
+
 /** Copies the shipped catalog with the addresses of the scripted sources, and fewer symbols and days. */
 function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], sources }: VenueGatewayOptions): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-venues-'))
@@ -152,7 +156,8 @@ function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], s
     venues: Object.fromEntries(
       Object.entries(settings['venues'] as Record<string, Json>).map(([name, venue]) => [
         name,
-        { ...venue, url: kit.spotUrls[name as keyof typeof kit.spotUrls], per_second: 1000 },
+        // Books come from the same scripted venue: without `book_url`, no real one is asked.
+        { ...without(venue, 'book_url'), url: kit.spotUrls[name as keyof typeof kit.spotUrls], per_second: 1000 },
       ]),
     ),
   }))

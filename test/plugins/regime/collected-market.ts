@@ -17,6 +17,30 @@ export interface CollectedOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly fetch?: typeof fetch
+  /** The first one is that of calls without a symbol. Default: BTC-USD alone. */
+  readonly symbols?: readonly string[]
+}
+
+/** How Kraken names bases that it calls otherwise. */
+const KRAKEN: Readonly<Record<string, string>> = { BTC: 'XBT', DOGE: 'XDG' }
+
+function symbolOf(symbol: string) {
+  const base = symbol.split('-')[0]!
+  return {
+    symbol,
+    name: base,
+    aliases: [base, `${base}USDT`],
+    session: '24x7',
+    tick: 0.01,
+    venues: {
+      coinbase: symbol,
+      kraken: `${KRAKEN[base] ?? base}USD`,
+      bitstamp: `${base.toLowerCase()}usd`,
+      bitfinex: `t${base}USD`,
+    },
+    live: LIVE,
+    backfill: ['coinbase', 'bitstamp', 'bitfinex'],
+  }
 }
 
 /** Three days of minutes before START are back-filled, two of them classified. */
@@ -25,30 +49,18 @@ export function openCollectedMarket({
   db,
   now,
   fetch = globalThis.fetch,
+  symbols = ['BTC-USD'],
 }: CollectedOptions): Promise<PluginHost> {
-  const symbol = {
-    symbol: 'BTC-USD',
-    name: 'Bitcoin',
-    aliases: [],
-    session: '24x7',
-    price: 1,
-    volatility: 1,
-    turnover: 1,
-    tick: 0.01,
-    venues: { coinbase: 'BTC-USD', kraken: 'XBTUSD', bitstamp: 'btcusd', bitfinex: 'tBTCUSD' },
-    live: LIVE,
-    backfill: ['coinbase', 'bitstamp', 'bitfinex'],
-  }
   const settings = {
     history_start: iso(START - 3 * DAY),
     request_seconds: 2,
-    symbols: [symbol],
+    symbols: symbols.map(symbolOf),
     venues: Object.fromEntries(LIVE.map((name) => [name, { url: urls[name], per_second: 1000 }])),
   }
   return openPluginHost(
     [
       { plugin: market, settings },
-      { plugin: regime, settings: { symbol: 'BTC-USD', since: iso(START - 2 * DAY) } },
+      { plugin: regime, settings: { symbol: symbols[0], symbols: symbols.slice(1), since: iso(START - 2 * DAY) } },
     ],
     { dataMode: 'online', now: () => new Date(now()), db, fetch },
   )

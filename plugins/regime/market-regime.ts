@@ -1,0 +1,409 @@
+/** The regime of one market: what is sold of it, and what it is made of. */
+import {
+  type Ask,
+  type Call,
+  type Facts,
+  type Freshness,
+  type FreshnessTools,
+  InvalidInput,
+  NotHeld,
+  type OperationId,
+  type PluginContext,
+  Reply,
+  type ServiceError,
+  Unavailable,
+} from 'tollgate/plugin'
+import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
+import type {
+  MarketStatus,
+  Method,
+  RegimeCoverage,
+  RegimeHistory,
+  RegimeHistoryQuery,
+  Snapshot as RegimeSnapshot,
+} from '../../schemas/types.d.ts'
+import { roundTo } from '../lib/quant/rounding.ts'
+import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
+import { type CatchUpTurns, type Classifier, createClassifier, type Horizon } from './classifier.ts'
+import type { Market } from './classify-work.ts'
+import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
+import { type HistoryLabel, historyItem, SOLD_COLUMNS } from './history-blocks.ts'
+import { createGrader, type Grades } from './label-grades.ts'
+import { methodology } from './regime-methodology.ts'
+import { MODEL } from './regime-model.ts'
+import { provenanceOf } from './provenance.ts'
+import { type HistoryPage, RememberedSnapshots, withHeld } from './remembered-snapshots.ts'
+import {
+  BACKFILL,
+  HELD,
+  type HeldSnapshot,
+  LIVE,
+  newestSnapshots,
+  openSnapshots,
+  type Origin,
+  ORIGINS,
+  type Snapshot,
+  SNAPSHOT_COLUMNS,
+  type SnapshotRange,
+  type Snapshots,
+  type SnapshotsAround,
+} from './snapshots.ts'
+
+/** Older data are not sold as current. */
+const STALE_SECONDS = 300
+const END_OF_ROWS = Buffer.from(']}')
+const GRADED_DAYS = 90
+const FACTS_SECONDS = 60
+
+const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
+
+/** The last answer of an operation, and what it shows. */
+interface LastReply {
+  readonly found: Snapshot
+  readonly age: number
+  readonly delay: number
+  readonly reply: Reply<RegimeSnapshot>
+}
+
+type LatestCall = Pick<Call, 'ask' | 'asOf' | 'operation'>
+
+export interface MarketRegimeParts {
+  /** Shared by all markets. */
+  readonly turns: CatchUpTurns
+  /** Memory for the history; the default of RememberedSnapshots if absent. */
+  readonly blockBytes?: number
+}
+
+/** The regime of one market: its model, its stored snapshots and their grades. */
+export class MarketRegime {
+  readonly #context: PluginContext
+  readonly #symbol: string
+  readonly #dataMode: DataMode
+  readonly #turns: CatchUpTurns
+  readonly #blockBytes: number | undefined
+  readonly #label: HistoryLabel
+  /** The venue of each bit, and since when minutes are classified as they close. */
+  #market: Pick<MarketStatus, 'venue_bits' | 'live_since'> = {}
+  /** First snapshot to keep, epoch seconds. */
+  readonly #since: number
+  #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
+  #classifier: Classifier | null = null
+  #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
+  readonly #lastReplies = new Map<OperationId, LastReply>()
+  /** The replies that show pages of the history. */
+  readonly #pageReplies = new WeakMap<HistoryPage, Reply<RegimeHistory>>()
+  #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
+
+  constructor(context: PluginContext, symbol: string, { turns, blockBytes }: MarketRegimeParts) {
+    const { since } = context.settings as { readonly since: string }
+    const { dataMode } = dataSettings(context)
+    this.#context = context
+    this.#symbol = symbol
+    this.#dataMode = dataMode
+    this.#turns = turns
+    this.#blockBytes = blockBytes
+    // Sample and recording have no origin: they are the same whenever they are computed.
+    this.#label = { symbol, hasOrigin: dataMode === 'online' }
+    // A recording begins on its own first day.
+    this.#since = dataMode === 'replay' ? 0 : seconds(new Date(since))
+  }
+
+  get symbol(): string {
+    return this.#symbol
+  }
+
+  /** The snapshot at `asOf`, for both current and sample: the catalog decides how old `asOf` is. */
+  latest(call: LatestCall): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
+    const found = this.#snapshots?.remembered.recallLatest(seconds(call.asOf))
+    return found === undefined ? this.#readLatest(call) : this.#replyOf(found, call)
+  }
+
+  async #readLatest(call: LatestCall): Promise<Reply<RegimeSnapshot>> {
+    const { remembered } = await this.#open(call.ask)
+    return this.#replyOf(await remembered.latest(seconds(call.asOf)), call)
+  }
+
+  /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
+  #replyOf(found: Snapshot | HeldSnapshot | null, { asOf, operation }: LatestCall): Reply<RegimeSnapshot> {
+    if (!found) throw this.#waiting()
+    // A held minute repeats an older one: the data are as old as that.
+    const age = seconds(asOf) - ('rests_on' in found ? found.rests_on : found.as_of)
+    if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
+    if (age > STALE_SECONDS)
+      throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
+    const delay = operation.maxFreshnessSeconds
+    const last = this.#lastReplies.get(operation.id)
+    if (last && last.found === found && last.age === age && last.delay === delay) return last.reply
+    const reply = Reply.shared(new Reply(this.#shown(found, age, delay)))
+    this.#lastReplies.set(operation.id, { found, age, delay, reply })
+    return reply
+  }
+
+  #shown(found: Snapshot, age: number, delay: number): RegimeSnapshot {
+    return {
+      ...historyItem(found, this.#label),
+      forecast_vol: found.forecast_vol,
+      boundary_vol: found.boundary_vol,
+      realized_vol_1h: found.realized_vol_1h,
+      horizon_minutes: HORIZON_MINUTES,
+      since: formatSeconds(found.since),
+      annualisation: 365,
+      bars_used: found.bars_used,
+      data_age_seconds: age,
+      model: MODEL,
+      data_mode: this.#dataMode,
+      ...(delay > 0 ? { delayed_by_seconds: delay } : {}),
+      ...(this.#label.hasOrigin ? provenanceOf(found, this.#market.venue_bits ?? []) : {}),
+    }
+  }
+
+  /** How fresh the snapshot is that would be sold at a moment. Throws Unavailable while the history is being computed. */
+  async freshness({ ask, freshnessOf }: FreshnessTools, asOf: Date): Promise<Freshness> {
+    const { remembered } = await this.#open(ask)
+    const at = seconds(asOf)
+    const found = await remembered.latest(at)
+    if (this.#isFilling() && !(found && at - found.as_of <= STALE_SECONDS)) throw this.#waiting()
+    const query = { symbol: this.#symbol }
+    const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
+    const newest = found && new Date(found.as_of * 1000)
+    return { newest, sources: bars?.sources ?? null, coverage: found ? (bars?.coverage ?? 1) : 0 }
+  }
+
+  async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
+    const { ask, asOf, input } = call
+    const { start, end, limit } = input.query
+    const at = seconds(asOf)
+    const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
+    const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
+    if (from >= until) throw new InvalidInput('must be before end', ['query', 'start'])
+    const range = { from, to: until, asOf: at, limit }
+    if (input.query.origin !== undefined || input.query.provenance) return this.#fullHistory(ask, range, input.query)
+    const { stored, remembered } = await this.#open(ask)
+    const page = await remembered.page(range)
+    const known = this.#pageReplies.get(page)
+    if (known) return known
+    const { text, count, next, missing } = page
+    const readTo = next === null ? until : next + 1
+    if (missing && from < missing.to && readTo > missing.from) throw this.#waiting()
+    if (count === 0) {
+      const held = await stored.around({ from, to: until }, at)
+      if (held.inside === null) throw this.#nothingHeld(held, { from, until, at })
+      // It was stored since the page was remembered.
+      remembered.expire()
+      if ((await remembered.page(range)).count === 0) throw this.#waiting()
+      return this.history(call)
+    }
+    const head: RegimeHistory = {
+      symbol: this.#symbol,
+      start: formatSeconds(from),
+      end: formatSeconds(until),
+      count,
+      next_start: next === null ? null : formatSeconds(next),
+      data_mode: this.#dataMode,
+      snapshots: [],
+    }
+    // The rows are JSON already and belong between the last two brackets of the head.
+    const beginning = Buffer.from(JSON.stringify(head).slice(0, -2))
+    const reply = Reply.shared(Reply.json<RegimeHistory>([beginning, ...text, END_OF_ROWS]))
+    this.#pageReplies.set(page, reply)
+    return reply
+  }
+
+  /** The history of one origin, or with everything that is recorded of each snapshot. It is read from the database. */
+  async #fullHistory(
+    ask: Ask,
+    range: SnapshotRange,
+    { origin: name, provenance }: RegimeHistoryQuery,
+  ): Promise<Reply<RegimeHistory>> {
+    if (!this.#label.hasOrigin)
+      throw new InvalidInput(`is recorded online only; this service serves ${this.#dataMode} data`, [
+        'query',
+        name === undefined ? 'provenance' : 'origin',
+      ])
+    const { stored } = await this.#open(ask)
+    const missing = await stored.missing()
+    const origin = name === undefined ? undefined : (ORIGINS.indexOf(name) as Origin)
+    const liveSince = this.#market.live_since ?? Infinity
+    // Rows before and after the first live minute are not searched for those of the other side.
+    const from = origin === LIVE ? Math.max(range.from, liveSince + 1) : range.from
+    const to = origin === BACKFILL ? Math.min(range.to, liveSince + 1) : range.to
+    const columns = provenance ? SNAPSHOT_COLUMNS : SOLD_COLUMNS
+    const asked = { ...range, from: Math.min(from, range.to), to }
+    const found = (await stored.between(columns, { ...asked, limit: range.limit + 1 }, origin)) as Snapshot[]
+    const held = origin === undefined || origin === HELD ? await stored.held() : []
+    // Whoever asks for held minutes also gets those that have been classified since.
+    const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
+    const next = rows[range.limit]?.as_of ?? null
+    const readTo = next === null ? range.to : next + 1
+    if (missing && range.from < missing.to && readTo > missing.from) throw this.#waiting()
+    const around = rows.length === 0 ? await stored.around(range, range.asOf) : null
+    if (around?.inside === null) throw this.#nothingHeld(around, { ...range, until: range.to, at: range.asOf })
+    const snapshots = rows.slice(0, range.limit).map((row) => ({
+      ...historyItem(row, this.#label),
+      ...(provenance ? provenanceOf(row, this.#market.venue_bits ?? []) : {}),
+      ...('superseded_at' in row ? supersededAt(row as HeldSnapshot) : {}),
+    }))
+    const answer: RegimeHistory = {
+      symbol: this.#symbol,
+      start: formatSeconds(range.from),
+      end: formatSeconds(range.to),
+      count: snapshots.length,
+      next_start: next === null ? null : formatSeconds(next),
+      data_mode: this.#dataMode,
+      snapshots,
+    }
+    return new Reply(answer, { empty: snapshots.length === 0 })
+  }
+
+  /** Why a window has no snapshots: they are being computed, the bars are late, or the window lies outside what is held. */
+  #nothingHeld(
+    { first, last, before }: SnapshotsAround,
+    { from, until, at }: Record<'from' | 'until' | 'at', number>,
+  ): ServiceError {
+    if (first === null || last === null) return this.#waiting()
+    if (from > last && from <= at) {
+      if (this.#isFilling()) return this.#waiting()
+      return new Unavailable(
+        `The newest snapshot is of ${formatSeconds(last)}: the bars are late. Nothing was charged.`,
+      )
+    }
+    const length = until - from
+    const end = before === null ? Math.min(first + length, last + 60) : before + 60
+    const nearest = { start: new Date(Math.max(first, end - length) * 1000), end: new Date(end * 1000) }
+    const held = `${formatSeconds(first)} to ${formatSeconds(last)}`
+    return new NotHeld(`There are no snapshots in this window. They reach from ${held}. Nothing was charged.`, nearest)
+  }
+
+  async classify(ask: Ask, signal: AbortSignal): Promise<void> {
+    const status = await this.#statusOf(ask)
+    if (!this.#classifier) {
+      const market = marketOf(status)
+      if (!status.ready || !market) return
+      const { stored } = await this.#open(ask)
+      this.#classifier = createClassifier(this.#context, stored, market, this.#since, this.#turns)
+    }
+    await this.#classifier.run(ask, signal, horizonOf(status))
+  }
+
+  #kept(): Promise<Snapshots | null> | Snapshots {
+    return this.#snapshots?.stored ?? this.#grader?.of ?? newestSnapshots(this.#context.db, this.#symbol)
+  }
+
+  /** What is stored of the market. */
+  async coverage(): Promise<RegimeCoverage['symbols'][number]> {
+    const kept = await this.#kept()
+    const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
+    const time = (at: number | null) => (at === null ? null : formatSeconds(at))
+    const isComplete = kept !== null && count > 0 && (await kept.missing()) === null
+    return { symbol: this.#symbol, snapshots: count, since: time(first), newest: time(last), complete: isComplete }
+  }
+
+  async #grades(): Promise<Facts> {
+    const kept = await this.#kept()
+    const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
+    const extent = {
+      snapshots: count,
+      first: first === null ? null : formatSeconds(first),
+      last: last === null ? null : formatSeconds(last),
+      window_days: GRADED_DAYS,
+      model: MODEL,
+    }
+    if (!kept || this.#isFilling()) return extent
+    if (this.#grader?.of !== kept) this.#grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
+    const { all, live, others } = await this.#grader.grade(seconds(this.#context.now()))
+    const { snapshots: _, ...figures } = figuresOf(this.#label.hasOrigin ? live : all)
+    if (!this.#label.hasOrigin) return { ...extent, ...figures }
+    const { snapshots: liveCount } = figuresOf(live)
+    // The figures above are those of labels that were sold before their hour; what was computed later is graded apart.
+    return { ...extent, ...figures, graded: 'live', live_snapshots: liveCount, backfilled: figuresOf(others) }
+  }
+
+  /** How the regime is computed, and its grades here. */
+  async method(): Promise<Method> {
+    return methodology(this.#label.hasOrigin ? await this.facts() : null)
+  }
+
+  /** The grades of the labels. They are computed at most once per FACTS_SECONDS. */
+  facts(): Promise<Facts> {
+    const now = performance.now()
+    if (!this.#graded || now - this.#graded.at >= FACTS_SECONDS * 1000)
+      // What is known of an unfinished history is soon out of date.
+      this.#graded = { at: this.#isFilling() ? -Infinity : now, grades: this.#grades() }
+    return this.#graded.grades
+  }
+
+  async stop(): Promise<void> {
+    await this.#classifier?.keep()
+  }
+
+  async #statusOf(ask: Ask): Promise<MarketStatus> {
+    const status = await this.#askStatus(ask)
+    this.#market = status
+    return status
+  }
+
+  #askStatus(ask: Ask): Promise<MarketStatus> {
+    return ask('getMarketStatus', { params: {}, query: { symbol: this.#symbol }, body: undefined })
+  }
+
+  async #open(ask: Ask): Promise<{ readonly stored: Snapshots; readonly remembered: RememberedSnapshots }> {
+    if (!this.#snapshots) {
+      const db = this.#context.db
+      const stored = await openSnapshots(db, this.#symbol, (await this.#statusOf(ask)).origin)
+      // Two calls may open at the same time; one memory is enough.
+      const remembered = {
+        db,
+        stored,
+        label: this.#label,
+        ...(this.#blockBytes ? { blockBytes: this.#blockBytes } : {}),
+      }
+      this.#snapshots ??= { stored, remembered: new RememberedSnapshots(remembered) }
+    }
+    return this.#snapshots
+  }
+
+  /** True while the history is being computed. */
+  #isFilling(): boolean {
+    return this.#classifier !== null && this.#classifier.done() < 1
+  }
+
+  #waiting(): Unavailable {
+    const done = this.#classifier?.done() ?? 0
+    const share = Math.floor(100 * done)
+    return new Unavailable(
+      `${share}% of the history is computed. Nothing was charged; ask again in a few seconds.`,
+      10,
+      share / 100,
+    )
+  }
+}
+
+/** Rows of held minutes, with what was sold for them meanwhile, oldest first. */
+function everHeld(rows: readonly Snapshot[], held: readonly HeldSnapshot[], range: SnapshotRange): Snapshot[] {
+  const { from, to, asOf, limit } = range
+  const sold = held.filter((one) => one.as_of >= from && one.as_of < to && one.known_at <= asOf)
+  return [...sold, ...rows].toSorted((a, b) => a.as_of - b.as_of).slice(0, limit + 1)
+}
+
+const supersededAt = ({ superseded_at: at }: HeldSnapshot) => ({
+  superseded_at: at === null ? null : formatSeconds(at),
+})
+
+/** Figures for JSON: null for one without any case. */
+function figuresOf(grades: Grades): Record<keyof Grades, number | null> {
+  const known = Object.entries(grades).map(([name, value]) => [name, Number.isNaN(value) ? null : roundTo(value, 4)])
+  return Object.fromEntries(known) as Record<keyof Grades, number | null>
+}
+
+/** How far a collected market is settled; null for a sample or a recording, which is settled as it closes. */
+function horizonOf({ settled, live_since: liveSince = null }: MarketStatus): Horizon | null {
+  return settled === undefined ? null : { settled, liveSince }
+}
+
+/** The finest bars that the model can read. */
+function marketOf({ symbol, series }: MarketStatus): Market | null {
+  const fitting = series
+    .filter(({ interval_seconds, first }) => first !== null && barsSupported(interval_seconds / 60))
+    .toSorted((a, b) => a.interval_seconds - b.interval_seconds)[0]
+  return fitting ? { symbol, interval: fitting.interval_seconds, first: fitting.first as number } : null
+}
