@@ -105,7 +105,7 @@ export const SUBJECTS: readonly Subject[] = [
       const books = new KeptBooks(db)
       for (let i = 0; i < rows; i += 1) {
         const time = START + 300 * (i >> 1) + 30 * (i & 1)
-        const book = makeBook({ ...symbol, name: '', aliases: [], session: '24x7', venues: {} }, START + 60 * i, 90_000)
+        const book = makeBook({ ...symbol, session: '24x7' }, START + 60 * i, 90_000)
         await books.keep('BTC-USD', { ...book, venue: 'coinbase', time })
       }
     },
@@ -138,7 +138,7 @@ export const SUBJECTS: readonly Subject[] = [
       const books = new PerpetualBookStore(db)
       for (let i = 0; i < rows; i += 1) {
         const symbol = { symbol: 'BTC-USD', price: 90_000, volatility: 0.5, turnover: 4e9, tick: 0.1 } as const
-        const book = makeBook({ ...symbol, name: '', aliases: [], session: '24x7', venues: {} }, START + 60 * i, 90_000)
+        const book = makeBook({ ...symbol, session: '24x7' }, START + 60 * i, 90_000)
         await books.add('binance', 'BTCUSDT', START + 300 * i, book)
       }
     },
