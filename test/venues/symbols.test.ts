@@ -1,0 +1,118 @@
+/** Symbols of the shipped catalog, bought with payments on a local chain while the venues of one of them fail. */
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import type { TestChain } from '../support/chain.ts'
+import { openVenueGateway, startVenueChain, type VenueGateway } from './venue-gateway.ts'
+import { openVenueKit, type VenueKit } from './venue-kit.ts'
+
+const COVERED = ['BTC-USD', 'ETH-USD', 'DOGE-USD', 'BNB-USD']
+const DOWN = 'ETH-USD'
+
+describe('a buyer of several symbols', function () {
+  this.timeout(240_000)
+  let chain: TestChain
+  let kit: VenueKit
+  let shop: VenueGateway
+  before(async function () {
+    chain = await startVenueChain(this)
+    kit = await openVenueKit()
+    shop = await openVenueGateway(chain, { kit, symbols: COVERED, sources: [] })
+    // The history of all of them.
+    const isComplete = async () => {
+      const found = await listed()
+      return found !== undefined && found.every(({ status }) => status === 'ok')
+    }
+    for (let round = 0; round < 20 && !(await isComplete()); round += 1) await shop.jobs.advance(60, 20)
+  })
+  after(async () => {
+    await shop?.close()
+    await kit?.close()
+    await chain?.stop()
+  })
+
+  const listed = async () =>
+    (await shop.get('/v1/symbols'))['symbols'] as {
+      symbol: string
+      status: string
+      bars: { since: string; age_seconds: number; coverage: number }
+      venues: { venue: string; live: boolean; answers: boolean }[]
+      regime: { since: string; complete: boolean } | null
+    }[]
+  const regime = (symbol: string) => shop.buy(`/v1/regime/current?symbol=${symbol}`)
+  const cost = (symbol: string) =>
+    shop.buy('/v1/cost/estimate', {
+      method: 'POST',
+      body: { symbol, side: 'buy', notional_usd: 10_000, order_type: 'market' },
+    })
+
+  it('finds all of them in the free list, with their bars, venues and regimes', async () => {
+    const found = await listed()
+    expect(found.map(({ symbol }) => symbol)).to.deep.equal(COVERED)
+    for (const { symbol, status, bars, venues, regime: of } of found) {
+      expect([symbol, status, of?.complete]).to.deep.equal([symbol, 'ok', true])
+      expect(bars.coverage, symbol).to.be.above(0.99)
+      expect(bars.age_seconds, symbol).to.be.below(120)
+      expect(Date.parse(of!.since) - Date.parse(bars.since), symbol).to.equal(25 * 3_600_000)
+      expect(venues.filter(({ live }) => live).length, symbol).to.be.at.least(3)
+    }
+  })
+
+  it('buys the regime and the cost of each, over HTTP', async () => {
+    for (const symbol of COVERED) {
+      const label = await regime(symbol)
+      expect([label.code, label.body['symbol'], label.charged]).to.deep.equal(['ok', symbol, label.price])
+      const estimate = await cost(symbol)
+      expect([estimate.code, estimate.body['symbol'], estimate.charged]).to.deep.equal(['ok', symbol, estimate.price])
+      const price = (estimate.body['inputs'] as { price: number }).price
+      const truth = kit.market.price(symbol, kit.clock.now())
+      expect(price / truth, symbol).to.be.within(0.99, 1.01)
+    }
+    const plain = await shop.buy('/v1/regime/current')
+    expect(plain.body['symbol']).to.equal('BTC-USD')
+    const history = await shop.buy('/v1/regime/history?symbol=bnb&limit=2')
+    expect([history.code, history.body['symbol'], history.body['count']]).to.deep.equal(['ok', 'BNB-USD', 2])
+  })
+
+  it('finds the parameter among the arguments of the MCP tools, and names a symbol there', async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const { tools } = await client.listTools()
+    for (const name of ['get_regime_sample', 'get_regime_current', 'get_regime_history', 'estimate_execution_cost'])
+      expect(tools.find((tool) => tool.name === name)!.inputSchema.properties).to.have.property('symbol')
+    const call = (symbol: string) => client.callTool({ name: 'get_regime_sample', arguments: { symbol } })
+    const [bitcoin, solana] = [await call('BTC-USD'), await call('DOGE-USD')]
+    expect(
+      [bitcoin, solana].map(({ structuredContent }) => (structuredContent as { symbol: string }).symbol),
+    ).to.deep.equal(['BTC-USD', 'DOGE-USD'])
+    expect(JSON.stringify(await call('SHIB-USD'))).to.match(/SHIB-USD is not covered/)
+    await client.close()
+  })
+
+  it('is not charged for a symbol that is not covered', async () => {
+    const { status, code, charged } = await regime('SHIB-USD')
+    expect([status, code, charged]).to.deep.equal([404, 'not_found', 0n])
+  })
+
+  it('is refused the one that is down and not charged, and buys the others', async () => {
+    for (const venue of ['coinbase', 'kraken', 'bitstamp', 'bitfinex'])
+      kit.faults.start('unavailable', { venue, symbol: DOWN })
+    await shop.jobs.advance(900, 30)
+    for (const symbol of COVERED) {
+      const label = await regime(symbol)
+      const expected = symbol === DOWN ? [503, 0n] : [200, label.price]
+      expect([label.status, label.charged], symbol).to.deep.equal(expected)
+    }
+    expect((await cost(DOWN)).charged).to.equal(0n)
+    const states = await listed()
+    expect(states.filter(({ status }) => status !== 'ok').map(({ symbol, status }) => [symbol, status])).to.deep.equal([
+      [DOWN, 'down'],
+    ])
+    const { freshness } = (await shop.get('/health')) as { freshness: { operation: string; status: string }[] }
+    const own = freshness.filter(({ operation }) => /Regime|Cost/.test(operation))
+    expect(own.map(({ status }) => status)).to.deep.equal(['fresh', 'fresh'])
+    kit.faults.clear()
+    await shop.jobs.advance(600, 30)
+    expect((await regime(DOWN)).status).to.equal(200)
+  })
+})
