@@ -24,7 +24,7 @@ export interface PaceClock {
 
 const CLOCK: PaceClock = {
   now: () => performance.now(),
-  wait: async (ms, signal) => void (await pause(ms, undefined, { signal })),
+  wait: (ms, signal) => pause(ms, undefined, { signal }),
 }
 
 /** The turns of all venues in one process. */

@@ -212,8 +212,7 @@ describe('the collector of market bars', () => {
     const asked = venues.bitstamp.requests.length
     await host.run('backfill')
     const order = venues.bitstamp.requests.slice(asked).map((request) => /ohlc\/(\w+)usd/.exec(request)![1])
-    expect(order.toSorted().join()).to.equal('BTC,BTC,BTC,ETH,ETH,ETH')
-    expect(order.slice(0, 2).toSorted()).to.deep.equal(['BTC', 'ETH'])
+    expect(order.slice(0, 2)).to.have.members(['BTC', 'ETH'])
     expect(order.slice(2)).to.deep.equal(['BTC', 'BTC', 'ETH', 'ETH'])
   })
 

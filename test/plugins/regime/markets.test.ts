@@ -38,8 +38,8 @@ describe('the regime of several collected markets', function () {
     const asOf = new Date(kit.clock.now())
     const input = { params: {}, query: { symbol }, body: undefined }
     const freshnessOf = async () =>
-      host.registrations[0]!.freshness!({ ...input, operation: 'getMarketStatus' } as never, asOf, {} as never)
-    const report = await host.registrations[1]!.freshness!({ ...input, operation: 'getRegimeCurrent' } as never, asOf, {
+      host.registrations[0]!.freshness!({ ...input, operation: 'getMarketStatus' }, asOf, {} as never)
+    const report = await host.registrations[1]!.freshness!({ ...input, operation: 'getRegimeCurrent' }, asOf, {
       ask,
       freshnessOf,
     } as never)
