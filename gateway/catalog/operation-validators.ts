@@ -46,12 +46,16 @@ interface Compilers {
 }
 
 /**
- * Creates the function that compiles the validators of an operation. The function throws SchemaError if a schema is
- * invalid: an unknown keyword, a wrong value, or a default that cannot be applied.
+ * Compiles the validators of an operation. Throws SchemaError if a schema is invalid: an unknown keyword, a wrong value, or a
+ * default that cannot be applied.
+ * @param options.onDemand compiles each schema when it is first needed, because all of them are known to compile
  */
-export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
+export type CompileValidators = (operation: Operation, options?: { readonly onDemand: boolean }) => Validators
+
+/** Creates the function that compiles the validators of operations with these schemas. */
+export function createValidators(schemas: Schemas): CompileValidators {
   const compilers = createCompilers(schemas)
-  return (operation) => compileValidators(compilers, operation)
+  return (operation, options) => compileValidators(compilers, operation, options?.onDemand === true)
 }
 
 function createCompilers(schemas: Schemas): Compilers {
@@ -65,33 +69,39 @@ function createCompilers(schemas: Schemas): Compilers {
   return compilers
 }
 
-function compileValidators(compilers: Compilers, operation: Operation): Validators {
+function compileValidators(compilers: Compilers, operation: Operation, onDemand: boolean): Validators {
   const { response } = operation
-  const params = paramsCheck(compilers, operation)
-  const query = operation.plan
-    ? NO_INPUT
-    : operation.query
-      ? queryCheck(compilers, operation.query)
-      : compilers.noQuery()
-  const body = bodyCheck(compilers, operation)
+  const made = <Made>(make: () => Made): (() => Made) => {
+    const get = once(make)
+    if (!onDemand) get()
+    return get
+  }
+  const params = made(() => paramsCheck(compilers, operation))
+  const query = made(() => {
+    if (operation.plan) return NO_INPUT
+    return operation.query ? queryCheck(compilers, operation.query) : compilers.noQuery()
+  })
+  const body = made(() => bodyCheck(compilers, operation))
   const rules = once(() => bodyRulesOf(operation, compilers.schemas))
-  const validAnswer =
-    response === null || operation.internal ? null : compile(compilers.answers(), response, 'response')
+  const validAnswer = made(() =>
+    response === null || operation.internal ? null : compile(compilers.answers(), response, 'response'),
+  )
   return {
     input(raw) {
       const large = raw.body instanceof LargeBody ? raw.body : null
-      const [path, search, content] = [params(raw.params), query(raw.query), large ?? body(raw.body)]
+      const [path, search, content] = [params()(raw.params), query()(raw.query), large ?? body()(raw.body)]
       const items = [...path.items, ...search.items, ...content.items]
       if (items.length > 0) throw new InvalidInput(items)
       const input = { params: path.value, query: search.value } as Omit<Input, 'body'>
       if (!large) return { ...input, body: (content as Checked).value }
       const { bytes } = large
-      return inputWithUnread(input, { bytes, rules: rules() }, () => body(parseMeasuredJson(bytes)).value)
+      return inputWithUnread(input, { bytes, rules: rules() }, () => body()(parseMeasuredJson(bytes)).value)
     },
     bodyRules: rules,
     answer(value) {
-      if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
-      const [violation] = violationsOf(validAnswer)
+      const validate = validAnswer()
+      if (!validate || validate(onTheWire(value, response?.['type'] === 'string'))) return null
+      const [violation] = violationsOf(validate)
       return violation
         ? `${violation.path.join('.') || 'the answer'}: ${violation.message}`
         : 'the answer breaks its schema'
@@ -126,13 +136,14 @@ function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Opera
   const fields = fieldsOf(schema, schemas)
   if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
     return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
-  const [first, all] = [compile(firstIssue(), schema, 'body'), compile(allIssues(), schema, 'body')]
+  const first = compile(firstIssue(), schema, 'body')
+  const all = once(() => compile(allIssues(), schema, 'body'))
   const copy = copier(dereference(schema, schemas), fields)
   return (sent) => {
     if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
     const value = copy(sent)
     if (first(value)) return { value, items: [] }
-    const failed = isLarge(value) || all(value) ? first : all
+    const failed = isLarge(value) || all()(value) ? first : all()
     return { value, items: itemsOf(failed, 'body') }
   }
 }
@@ -254,8 +265,8 @@ function onTheWire(value: unknown, isText: boolean): unknown {
 }
 
 function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined
-  return () => (made ??= make())
+  let made: { readonly value: Value } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i

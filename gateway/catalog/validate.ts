@@ -25,7 +25,7 @@ import { networksFileIssues } from '../config/networks.ts'
 import { PROJECT_ROOT } from '../config/project-root.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { type Schemas, compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
+import { type Schemas, compileOwn, schemaIssues } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
 export interface ValidateOptions {
@@ -272,16 +272,19 @@ function acceptsIssues(
 
 const folder = join(PROJECT_ROOT, 'schemas', 'catalog')
 
-function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
-  const schema = JSON.parse(readFileSync(join(folder, `${kind}.json`), 'utf8')) as JsonSchema
-  return compile(createAjv(new Map(), { allErrors: true }), schema, kind)
-}
+const validators = new Map<CatalogDocument['kind'], ValidateFunction>()
 
-const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
+function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
+  const known = validators.get(kind)
+  if (known) return known
+  const validate = compileOwn(JSON.parse(readFileSync(join(folder, `${kind}.json`), 'utf8')) as JsonSchema)
+  validators.set(kind, validate)
+  return validate
+}
 
 const knownOfSchemas = new Remembered<readonly Issue[]>()
 
 /** Lists the ways in which a document breaks its schema. */
 function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {
-  return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validators[kind], file, content)
+  return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validatorOf(kind), file, content)
 }

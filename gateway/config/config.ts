@@ -5,8 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { violationsOf } from '../validation/json-schema.ts'
+import { compileOwn, violationsOf } from '../validation/json-schema.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, processEnvironment } from './environment.ts'
 import {
@@ -122,10 +121,10 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     if (text !== undefined && text !== '') values[name] = text
   }
   const issues: string[] = []
-  const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile({
-    ...schema,
-    properties,
-  })
+  const validate = compileOwn(
+    { ...schema, properties },
+    { allErrors: true, coerceTypes: true, useDefaults: true, strict: false },
+  )
   if (!validate(values)) {
     for (const { path, message } of violationsOf(validate)) {
       const name = path.join('.')

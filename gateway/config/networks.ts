@@ -5,7 +5,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { CatalogError, lineOf, type Issue } from '../validation/issue.ts'
 import { isObject, parseJson } from '../validation/json.ts'
-import { compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
+import { compileOwn, schemaIssues } from '../validation/json-schema.ts'
 import { PROJECT_ROOT } from './project-root.ts'
 
 export type Hex = `0x${string}`
@@ -70,7 +70,7 @@ export function networksFileIssues(content: unknown): Issue[] {
   if (!compiledSchema) {
     const path = join(PROJECT_ROOT, 'schemas', 'catalog', 'networks.json')
     const schema = JSON.parse(readFileSync(path, 'utf8')) as JsonSchema
-    compiledSchema = compile(createAjv(new Map(), { allErrors: true }), schema, 'networks')
+    compiledSchema = compileOwn(schema)
   }
   return schemaIssues(compiledSchema, NETWORKS_FILE, content)
 }

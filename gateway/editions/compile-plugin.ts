@@ -1,14 +1,6 @@
 /** Compiles plugin code to JavaScript, so that the built gateway runs dropped-in TypeScript without a loader. */
 import { dirname, join, normalize, relative, sep } from 'node:path'
-import {
-  build,
-  type BuildFailure,
-  type BuildResult,
-  type Location,
-  type Message,
-  type OnResolveResult,
-  type Plugin as EsbuildPlugin,
-} from 'esbuild'
+import type { BuildFailure, BuildResult, Location, Message, OnResolveResult, Plugin as EsbuildPlugin } from 'esbuild'
 
 /** Files of a plugin by path, e.g. "gold/index.ts". */
 export type PluginFiles = ReadonlyMap<string, Buffer>
@@ -82,7 +74,9 @@ async function compileModules(given: Entries, extension: string, files: PluginFi
 
 type Bundled = BuildResult<{ write: false }>
 
-function bundle(entries: Entries, extension: string, reader: EsbuildPlugin): Promise<Bundled | BuildFailure> {
+async function bundle(entries: Entries, extension: string, reader: EsbuildPlugin): Promise<Bundled | BuildFailure> {
+  // Most starts compile nothing.
+  const { build } = await import('esbuild')
   return build({
     entryPoints: [...entries].map(([name, file]) => ({ in: file, out: name.slice(0, -extension.length) })),
     outdir: sep,

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { CatalogDocument } from '../catalog/documents.ts'
 import { promisesFreshData } from '../catalog/fresh-data.ts'
 import { filesOf } from '../catalog/schemas.ts'
-import type { Validators } from '../catalog/operation-validators.ts'
+import type { CompileValidators, Validators } from '../catalog/operation-validators.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
@@ -221,7 +221,7 @@ type Options = SetupOptions & { readonly setupSeconds: number }
 export function createSetup(
   options: Options,
   schemas: Schemas,
-  validatorsOf: (operation: Operation) => Validators,
+  validatorsOf: CompileValidators,
 ): Setup {
   const migrated = new Map<Plugin, Promise<void>>()
 
@@ -241,8 +241,8 @@ export function createSetup(
     const schemaNames = filesOf(product.operations, schemas)
     const schemaKey = schemaKeyOf(product, schemaNames, schemas)
     const isChecked = options.checkedSchemas?.has(schemaKey) === true
-    const compile = isChecked ? (operation: Operation) => compiledOnDemand(operation, validatorsOf) : validatorsOf
-    const validators = former?.schemaKey === schemaKey ? former.validators : compileAll(product, compile)
+    const validators =
+      former?.schemaKey === schemaKey ? former.validators : compileAll(product, validatorsOf, { onDemand: isChecked })
     if ('issues' in validators) return validators
     const issues = isChecked ? [] : exampleIssues(product, validators)
     return issues.length > 0 ? { issues } : { validators, schemaKey, schemaNames }
@@ -258,23 +258,16 @@ function schemaKeyOf({ operations }: Product, names: readonly string[], schemas:
   return createHash('sha256').update(content).digest('base64url')
 }
 
-/** Validators of schemas that are known to compile. They are compiled when they are first used. */
-function compiledOnDemand(operation: Operation, validatorsOf: (operation: Operation) => Validators): Validators {
-  let compiled: Validators | undefined
-  const validators = (): Validators => (compiled ??= validatorsOf(operation))
-  return {
-    input: (raw) => validators().input(raw),
-    bodyRules: () => validators().bodyRules(),
-    answer: (value) => validators().answer(value),
-  }
-}
-
-function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
+function compileAll(
+  { file, operations }: Product,
+  validatorsOf: CompileValidators,
+  options: { readonly onDemand: boolean },
+) {
   const validators = new Map<OperationId, Validators>()
   const issues: Issue[] = []
   for (const operation of operations)
     try {
-      validators.set(operation.id, validatorsOf(operation))
+      validators.set(operation.id, validatorsOf(operation, options))
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error
       const pointer = pointerOf('operations', operation.id, error.part)

@@ -43,6 +43,11 @@ export class SchemaError extends Error {
   }
 }
 
+/** Compiles a schema of the gateway itself. It is not checked by its meta-schema: tests do that, and it takes time at every start. */
+export function compileOwn(schema: JsonSchema, options: Options = { allErrors: true }): ValidateFunction {
+  return createAjv(new Map(), options).compile(schema)
+}
+
 /** Checks schemas by their meta-schema. It is shared, because compiling the meta-schema takes longer than most schemas. */
 const metaSchema = new Ajv2020({ strict: true, verbose: true })
 

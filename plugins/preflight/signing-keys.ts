@@ -4,7 +4,6 @@
  */
 import type { Attester, Database, Migration } from 'tollgate/plugin'
 import type { Hex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 
 export interface PublishedKey {
   readonly address: Hex
@@ -65,7 +64,8 @@ interface KeyOptions {
  */
 export async function openKeys({ db, attest, configuredKey, rotateDays, now }: KeyOptions): Promise<Keys> {
   const rows = () => db<Row>('preflight_keys')
-  const own = configuredKey && privateKeyToAccount(configuredKey)
+  // Loaded only where it is used: it takes a fifth of a second, and the signer holds most keys.
+  const own = configuredKey && (await import('viem/accounts')).privateKeyToAccount(configuredKey)
   /** The key of a serial number does not change, so it is asked for once. */
   const known = new Map<number, ReturnType<Attester['key']>>()
   async function keyOf(serial: number): ReturnType<Attester['key']> {
