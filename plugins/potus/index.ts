@@ -9,7 +9,7 @@ import { createHandlers } from './answers/operations.ts'
 import { createRecentFigures } from './answers/recent-figures.ts'
 import { createFetcher, type Fetcher } from './ingest/fetch.ts'
 import { historyJobs } from './ingest/history-loads.ts'
-import { createHostTurns } from './ingest/host-turns.ts'
+import { createHostPace } from './ingest/pace-per-host.ts'
 import { pollJobs } from './ingest/polling.ts'
 import { createWriter, type Writer } from './ingest/event-writer.ts'
 import { openReplay, type Replay } from './replay/replay-feed.ts'
@@ -104,7 +104,7 @@ export default definePlugin({
       jobs.push({ name: 'replay', everySeconds: 1, run: ({ signal }) => opened.step(signal) })
     } else {
       fetcher = createFetcher()
-      const parts = { db, writer, fetcher, turns: createHostTurns(), sources, log, now }
+      const parts = { db, writer, fetcher, pace: createHostPace(), sources, log, now }
       jobs.push(...pollJobs(parts), ...historyJobs(parts))
     }
     return {

@@ -12,7 +12,7 @@ import { pino } from 'pino'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { createFetcher } from '../../plugins/potus/ingest/fetch.ts'
 import { historyJobs } from '../../plugins/potus/ingest/history-loads.ts'
-import { createHostTurns } from '../../plugins/potus/ingest/host-turns.ts'
+import { createHostPace } from '../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../plugins/potus/ingest/polling.ts'
 import type { SourceSettings } from '../../plugins/potus/sources/source.ts'
 import { openScriptedSources } from '../../test/plugins/potus/first-day/scripted-sources.ts'
@@ -49,7 +49,7 @@ const sources = [...feed.sources.values()].map((source) => ({
 }))
 const fetcher = createFetcher()
 const log = pino({ level: 'silent' })
-const parts = { db: feed.db, writer: feed, fetcher, turns: createHostTurns(0), sources, log, now: () => feed.time }
+const parts = { db: feed.db, writer: feed, fetcher, pace: createHostPace(0), sources, log, now: () => feed.time }
 const jobs = [...pollJobs(parts), ...historyJobs(parts)]
 const { signal } = new AbortController()
 const run = (name: RegExp) =>

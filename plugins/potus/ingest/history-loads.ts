@@ -9,14 +9,14 @@ import { FeedError, type History, type Item, type Source } from '../sources/sour
 import { earlier, type HistoryRow, newHistory, readHistory, writeHistory } from '../store/histories.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetched, Fetcher } from './fetch.ts'
-import type { HostTurns } from './host-turns.ts'
+import type { HostPace } from './pace-per-host.ts'
 import { pauseAfterFailure } from './polling.ts'
 
 export interface HistoryParts {
   readonly db: Database
   readonly writer: Pick<Writer, 'add'>
   readonly fetcher: Fetcher
-  readonly turns: HostTurns
+  readonly pace: HostPace
   readonly sources: readonly Source[]
   readonly log: Logger
   readonly now: () => number
@@ -178,9 +178,9 @@ class HistoryLoad {
 
   /** Loads one page, and returns the row after it; null after a failure. */
   async #page(row: HistoryRow, signal: AbortSignal): Promise<HistoryRow | null> {
-    const { turns, fetcher, now } = this.#parts
+    const { pace, fetcher, now } = this.#parts
     const source = { ...this.#source, url: this.#walker.address(this.#source, row.position) }
-    const fetched = await turns.take(source.url, signal, () => fetcher.fetch(source, NO_VALIDATORS, now(), signal))
+    const fetched = await pace.run(source.url, signal, () => fetcher.fetch(source, NO_VALIDATORS, now(), signal))
     const at = now()
     const page = pageOf(source, fetched, at, this.#walker.mayBeAbsent(row.position))
     if (typeof page === 'string') return this.#fail(row, page, fetched, at)

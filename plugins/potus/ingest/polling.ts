@@ -7,13 +7,13 @@ import type { Job, Database, Logger } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetcher, Validators } from './fetch.ts'
-import type { HostTurns } from './host-turns.ts'
+import type { HostPace } from './pace-per-host.ts'
 
 export interface PollerParts {
   readonly db: Database
   readonly writer: Pick<Writer, 'write' | 'writeListing'>
   readonly fetcher: Fetcher
-  readonly turns: HostTurns
+  readonly pace: HostPace
   readonly sources: readonly Source[]
   readonly log: Logger
   readonly now: () => number
@@ -32,7 +32,7 @@ const LONG_PAUSE_MS = 15 * 60_000
 const MAX_PAUSE_MS = 3_600_000
 
 /** One job per enabled source, so that none waits for another. */
-export function pollJobs({ db, writer, fetcher, turns, sources, log, now }: PollerParts): Job[] {
+export function pollJobs({ db, writer, fetcher, pace, sources, log, now }: PollerParts): Job[] {
   const states = new Map<string, SourceState>()
 
   async function validatorsOf(source: Source): Promise<Validators> {
@@ -49,7 +49,7 @@ export function pollJobs({ db, writer, fetcher, turns, sources, log, now }: Poll
     // would miss every second run of its job.
     const due = now()
     if (due < state.notBefore) return
-    const fetched = await turns.take(source.url, signal, async () =>
+    const fetched = await pace.run(source.url, signal, async () =>
       fetcher.fetch(source, await validatorsOf(source), now(), signal),
     )
     const at = now()

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fetch.ts'
 import { historyJobs } from '../../../../plugins/potus/ingest/history-loads.ts'
-import { createHostTurns } from '../../../../plugins/potus/ingest/host-turns.ts'
+import { createHostPace } from '../../../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
 import { openTestFeed, type TestFeed } from '../test-feed.ts'
 import { openScriptedSources, type ScriptedSources, type ScriptOptions } from './scripted-sources.ts'
@@ -37,7 +37,7 @@ describe('a first day of the feed', function () {
       history: source.history === null ? null : { ...source.history, pauseSeconds: 0 },
     }))
     const log = pino({ level: 'silent' })
-    const parts = { db: feed.db, writer: feed, fetcher, turns: createHostTurns(0), sources, log, now: () => feed.time }
+    const parts = { db: feed.db, writer: feed, fetcher, pace: createHostPace(0), sources, log, now: () => feed.time }
     const jobs = [...pollJobs(parts), ...historyJobs(parts)]
     const run = async (name: RegExp): Promise<void> => {
       const wanted = jobs.filter((job) => name.test(job.name))

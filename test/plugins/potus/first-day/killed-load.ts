@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
 import { createFetcher } from '../../../../plugins/potus/ingest/fetch.ts'
 import { historyJobs } from '../../../../plugins/potus/ingest/history-loads.ts'
-import { createHostTurns } from '../../../../plugins/potus/ingest/host-turns.ts'
+import { createHostPace } from '../../../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
 import { openTestFeed } from '../test-feed.ts'
 
@@ -22,7 +22,7 @@ const parts = {
   db: feed.db,
   writer: feed,
   fetcher: createFetcher(),
-  turns: createHostTurns(0),
+  pace: createHostPace(0),
   sources,
   log,
   now: () => feed.time,

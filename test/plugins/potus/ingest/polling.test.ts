@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fetch.ts'
-import { createHostTurns } from '../../../../plugins/potus/ingest/host-turns.ts'
+import { createHostPace } from '../../../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
 import { readSources } from '../../../../plugins/potus/sources/source.ts'
 import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
@@ -52,7 +52,7 @@ describe('the poller', () => {
       db: feed.db,
       writer: feed,
       fetcher,
-      turns: createHostTurns(),
+      pace: createHostPace(),
       sources,
       log: pino({ level: 'silent' }),
       now: () => feed.time,
