@@ -205,15 +205,31 @@ async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null>
  * deep; what a reorganisation has removed by then is forgotten.
  */
 async function readTail(parts: ComparisonParts): Promise<void> {
-  const { rpc, findings, depth } = parts
+  const { rpc, agreement, network, payTo, findings, depth } = parts
   if (depth === 0) return
-  const head = Number(await rpc.call<Hex>('eth_blockNumber'))
-  // A chain that is younger than this depth has no cursor yet.
-  const from = (await findings.cursor(cursorId(parts)))?.block ?? Math.max(0, head - depth)
-  if (head < from || head - from >= BLOCKS_PER_REQUEST) return
-  const rows = await readRows(parts, from, head, false)
+  const cursor = await findings.cursor(cursorId(parts))
+  const read = async (node: Rpc): Promise<readonly Transfer[]> => {
+    const head = Number(await node.call<Hex>('eth_blockNumber'))
+    // A chain that is younger than this depth has no cursor yet.
+    const from = cursor?.block ?? Math.max(0, head - depth)
+    return head < from || head - from >= BLOCKS_PER_REQUEST
+      ? []
+      : readTransfers(node, network, payTo, { from, to: head })
+  }
+  const rows = await rowsOf(parts, agreement ? await readFromAll(agreement, read) : await read(rpc), false)
   const foreign = rows.filter(({ isForeign }) => isForeign)
   if (foreign.length > 0) await findings.put(foreign)
+}
+
+/** Returns what any node shows: what one hides another has, and an alarm needs no proof. Throws Error if none answers. */
+async function readFromAll(
+  { nodes }: Agreement,
+  read: (node: Rpc) => Promise<readonly Transfer[]>,
+): Promise<readonly Transfer[]> {
+  const answers = await nodes.askEach(read)
+  if (answers.length === 0) throw new Error('no node shows the newest blocks')
+  const shown = answers.flatMap(({ answer }) => answer)
+  return [...new Map(shown.map((transfer) => [`${transfer.transaction}/${transfer.logIndex}`, transfer])).values()]
 }
 
 async function timeOf(rpc: Rpc, block: number): Promise<number> {
@@ -221,16 +237,21 @@ async function timeOf(rpc: Rpc, block: number): Promise<number> {
   return Number(timestamp) * 1000
 }
 
-/**
- * Returns one row per transfer in a range of blocks, both ends included.
- * @param isFinal whether these blocks are deep enough to record a debt
- */
-async function readRows(parts: ComparisonParts, from: number, to: number, isFinal = true): Promise<Row[]> {
+/** Returns one row per transfer in a range of blocks that are deep, both ends included. */
+async function readRows(parts: ComparisonParts, from: number, to: number): Promise<Row[]> {
   const { rpc, agreement, network, payTo } = parts
-  const transfers =
-    isFinal && agreement
-      ? await readAgreedTransfers(agreement, network, payTo, { from, to })
-      : await readTransfers(rpc, network, payTo, { from, to })
+  const range = { from, to }
+  const transfers = agreement
+    ? await readAgreedTransfers(agreement, network, payTo, range)
+    : await readTransfers(rpc, network, payTo, range)
+  return rowsOf(parts, transfers, true)
+}
+
+/**
+ * Returns the row of each transfer.
+ * @param isFinal whether their blocks are deep enough to record a debt
+ */
+async function rowsOf(parts: ComparisonParts, transfers: readonly Transfer[], isFinal: boolean): Promise<Row[]> {
   const records = await Promise.all(
     transfers.map(async (transfer) => {
       const { from: payer, nonce } = transfer

@@ -38,8 +38,11 @@ describe('reconciliation with two nodes, of which the first one lies', () => {
     await db.destroy()
   })
 
-  /** @param from the amount from which two nodes have to agree */
-  function compareFrom(from: bigint) {
+  /**
+   * @param from the amount from which two nodes have to agree
+   * @param depth of the blocks that count as final
+   */
+  function compareFrom(from: bigint, depth = 0) {
     const { network } = fixture.chain
     const nodes = createNodes({ addresses: `${liar.url},${fixture.proxy.url}`, network, log })
     return createComparison({
@@ -53,7 +56,7 @@ describe('reconciliation with two nodes, of which the first one lies', () => {
       log,
       now: () => new Date(),
       own: new Set(),
-      depth: 0,
+      depth,
       lookBack: null,
       graceSeconds: 60,
     })
@@ -64,6 +67,13 @@ describe('reconciliation with two nodes, of which the first one lies', () => {
   }
 
   const rows = async () => (await findings.list(['unknown'], 10)).length
+
+  it('finds what others have sent in the newest blocks, also while the first node hides it', async () => {
+    await settleUnknown()
+    liar.lie({ eth_getLogs: () => [] })
+    await compareFrom(PRICE, 1_000).look()
+    expect(await findings.foreignSince(0, 10)).to.have.length(1)
+  })
 
   it('passes over no payment that one node hides, and finds it once two show it', async () => {
     await settleUnknown()
