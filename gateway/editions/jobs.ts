@@ -2,6 +2,7 @@
  * Runs the jobs of a product at their intervals. Runs of one job never overlap, in any process. A failure is logged and
  * counted, never thrown.
  */
+import { setMaxListeners } from 'node:events'
 import type { Ask, Job, Logger } from '../plugin/plugin.ts'
 import { keepLease, type KeptLease, RENEW_SECONDS } from '../stores/lease.ts'
 
@@ -77,6 +78,8 @@ class JobRunner implements Jobs {
   #isStarted = false
 
   constructor(parts: JobParts) {
+    // Each request of a run that waits listens to it, and a run may have many: that is no leak, of which Node would warn.
+    setMaxListeners(0, this.#stopping.signal)
     this.#parts = parts
     const { jobs, lease, product, log, timers = NODE_TIMERS } = parts
     this.#timers = timers
