@@ -148,7 +148,10 @@ export interface Gateway {
   close(options?: { readonly drains?: boolean }): Promise<void>
 }
 
-const RECOVER_SECONDS = 30
+/** What a process that died had reserved, another one releases within this time. */
+const RECOVER_SECONDS = 5
+/** How long a start waits for the chain to say what became of open payments. */
+const START_RECOVERY_MS = 2_000
 /** How long a large body may wait to be read. With the wait for a computation, less than 28 seconds. */
 const READ_WAIT_SECONDS = 4
 /** Longer than any call may take, so that recovery never touches a payment that a call is working on. */
@@ -230,10 +233,11 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     answerRetentionSeconds: config.answerRetentionSeconds,
     isWorking: payments.isWorking,
   })
-  await recovery.run(true)
+  const logFailedRecovery = (error: unknown): void => log.error({ err: error }, 'the recovery of open payments failed')
+  await atMost(START_RECOVERY_MS, recovery.run(true), logFailedRecovery)
   recoverPayments = () => {
     log.info('payments can be recorded again')
-    recovery.run().catch((error: unknown) => log.error({ err: error }, 'the recovery of open payments failed'))
+    recovery.run().catch(logFailedRecovery)
   }
   const finality = createFinalityWatch({
     journal,
@@ -853,6 +857,19 @@ function onNewCatalog(editions: Swap, listener: (edition: Edition) => void): () 
   return editions.onEdition((edition, { catalog }) => {
     if (edition.catalog.version !== catalog.version) listener(edition)
   })
+}
+
+/** Waits for work, but not for long: it goes on, and fails later with `onError`. */
+async function atMost(ms: number, work: Promise<unknown>, onError: (error: unknown) => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, true)
+  })
+  try {
+    if (await Promise.race([work.then(() => false), over])) work.catch(onError)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function listenOn(server: Server, { port, host }: Config): Promise<void> {

@@ -124,6 +124,9 @@ export function quoteAnswer(error: ServiceError, quote: Quote): Answer {
   return { status: error.status, headers: { 'content-type': JSON_TYPE, ...error.headers }, body, error, quote }
 }
 
+/** After most faults a call works again within five seconds, and a caller should not be what takes longer. */
+const RETRY_SECONDS = 2
+
 /** The answer to a refused call. Of anything but a ServiceError the caller learns only the call id. */
 export function errorAnswer(thrown: unknown, callId: string): Answer {
   const error =
@@ -133,7 +136,11 @@ export function errorAnswer(thrown: unknown, callId: string): Answer {
   const waits = error.retry === 'after_delay' || error.retry === 'same_payment'
   return {
     status: error.status,
-    headers: { 'content-type': JSON_TYPE, ...(waits ? { 'retry-after': '5' } : {}), ...error.headers },
+    headers: {
+      'content-type': JSON_TYPE,
+      ...(waits ? { 'retry-after': String(RETRY_SECONDS) } : {}),
+      ...error.headers,
+    },
     body: Buffer.from(JSON.stringify({ ...errorBody(error), call_id: callId })),
     error,
   }

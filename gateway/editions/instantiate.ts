@@ -218,11 +218,7 @@ export interface SetupOptions {
 type Options = SetupOptions & { readonly setupSeconds: number }
 
 /** Creates the function that sets up products. Each plugin runs its migrations once, however many products name it. */
-export function createSetup(
-  options: Options,
-  schemas: Schemas,
-  validatorsOf: CompileValidators,
-): Setup {
+export function createSetup(options: Options, schemas: Schemas, validatorsOf: CompileValidators): Setup {
   const migrated = new Map<Plugin, Promise<void>>()
 
   return async (product, document, plugin, former) => {

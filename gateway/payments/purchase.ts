@@ -356,7 +356,7 @@ async function interrupted(parts: PurchaseParts, thrown: unknown, isSubmitted: b
     : unknownOutcome(parts, thrown)
 }
 
-const RECORD_RETRY_SECONDS = 5
+const RECORD_RETRY_SECONDS = 2
 
 /** The 503 of a payment that the journal could not record, so that it was certainly not sent. */
 export function notRecordedError(cause: unknown): ServiceError {

@@ -48,7 +48,8 @@ export interface Recovery {
 
 /** How long a submitted payment is left to the live process that sent it. */
 const SENDER_SECONDS = 15
-const CONCURRENCY = 4
+/** Each asks the chain. After a crash under load there are hundreds. */
+const CONCURRENCY = 16
 
 /** What became of one payment. */
 type Recovered = Exclude<keyof RecoveryCounts, 'failed' | 'forgotten'>

@@ -10,7 +10,7 @@ export interface SettlerHealthCheck {
 }
 
 /** How soon to check again while payments cannot be settled. */
-const RETRY_SECONDS = 3
+const RETRY_SECONDS = 1
 
 /**
  * Creates the health check of one settler. The first `refresh` starts its timer. It logs when payments can no longer be

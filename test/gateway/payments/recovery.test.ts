@@ -201,15 +201,18 @@ describe('the recovery of open payments', () => {
     expect(await recovery.run()).to.deep.equal({ ...NOTHING, settled: 1 })
   })
 
-  it('reads the status of four payments at a time, and shares a run in progress', async () => {
+  it('reads the status of sixteen payments at a time, and shares a run in progress', async () => {
     await Promise.all(Array.from({ length: 20 }, () => paymentIn(journal, 'submitted')))
     database.now += MINUTE
     let [running, mostRunning, total] = [0, 0, 0]
+    const begun = new EventEmitter()
+    const sixteen = once(begun, 'sixteen')
     const recovery = recoveryWith(async () => {
       total += 1
       running += 1
       mostRunning = Math.max(mostRunning, running)
-      await new Promise((wake) => setTimeout(wake, 2))
+      if (running === 16) begun.emit('sixteen')
+      await sixteen
       running -= 1
       return PENDING
     })
@@ -217,7 +220,7 @@ describe('the recovery of open payments', () => {
     expect(first).to.deep.equal({ ...NOTHING, waiting: 20 })
     expect(second).to.equal(first)
     expect(total).to.equal(20)
-    expect(mostRunning).to.equal(4)
+    expect(mostRunning).to.equal(16)
   })
 
   it('deletes answers at the end of their retention, and keeps the settlements', async () => {
