@@ -548,7 +548,10 @@ async function openStores(
     prices: await openPriceHistory({ db, now: clock.wall, graceSeconds }),
     revocations: createRevocations(db, log),
     async close() {
-      await lease.end()
+      // On a disk that cannot be written to any more, it ends by itself.
+      await lease
+        .end()
+        .catch((error: unknown) => log.warn({ err: error }, 'the leases of this process were not released'))
       await journal.close()
       await db.destroy()
       await redis?.close()

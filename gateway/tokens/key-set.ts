@@ -2,7 +2,7 @@
  * The keys that sign access tokens, receipts and offers: a JWK set (RFC 7517) of private Ed25519 keys (RFC 8037). The
  * first key signs; every key verifies.
  */
-import { chmod, link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, open, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPrivateKey, hkdfSync, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
@@ -68,6 +68,7 @@ export async function rotateKeys(dataDir: string): Promise<KeySet> {
   const old = stored === null ? [] : (await parseKeys(stored, file)).map(({ jwk }) => jwk)
   const set = { keys: [await createKey(), ...old] }
   await rename(await writeTemporary(dataDir, set), file)
+  await syncFolder(dataDir)
   return set
 }
 
@@ -85,14 +86,25 @@ async function storedKeys(dataDir: string): Promise<[SigningKey, ...SigningKey[]
       if (error.code !== 'EEXIST') throw error
     })
     await unlink(temporary)
+    await syncFolder(dataDir)
   }
   return parseKeys(await readFile(file, 'utf8'), file)
+}
+
+/** Waits until the names in a folder are on the disk: without its keys, no plan that was sold is good any more. */
+async function syncFolder(folder: string): Promise<void> {
+  const opened = await open(folder)
+  try {
+    await opened.sync()
+  } finally {
+    await opened.close()
+  }
 }
 
 async function writeTemporary(dataDir: string, set: KeySet): Promise<string> {
   await mkdir(dataDir, { recursive: true })
   const file = join(dataDir, `.${FILE}.${randomUUID()}`)
-  await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600 })
+  await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600, flush: true })
   await chmod(file, 0o600)
   return file
 }

@@ -13,7 +13,7 @@ import { openSchema } from '../contracts/postgres.ts'
 import { ask, json, payment, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway, until } from '../support/gateway.ts'
 import type { ScriptedTransfer } from '../support/settler.ts'
-import { openSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+import { openFailingDisk, openSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -168,6 +168,39 @@ describe('a gateway whose disk is full', function () {
     for (let tries = 0; tries < 1_000 && shop.gateway.journal.health().ready; tries++)
       await shop.gateway.journal.reserve(reservationOf()).catch(() => {})
   }
+})
+
+describe('a gateway whose disk becomes read-only while it serves', function () {
+  this.timeout(120_000)
+
+  it('refuses purchases uncharged, and takes the same payment after the disk was repaired and it was started again', async function () {
+    const disk = openFailingDisk(this)
+    const environment = { DATA_DIR: disk.folder }
+    const overrides = { inMemory: false, log: createLog('silent') }
+    let shop = await openGateway(environment, overrides)
+    try {
+      const echo = (): string => `${shop.url}/v1/echo/readonly`
+      const before = await payment(echo(), shop.wallet)
+      const sold = await send(echo(), before)
+      expect(sold.status).to.equal(200)
+      const header = await payment(echo(), newWallet())
+      disk.fail()
+      const refused = await send(echo(), header)
+      expect(refused.status).to.equal(503)
+      expect(await json(refused)).to.include({ code: 'payment_not_recorded', retry: 'same_payment' })
+      expect(shop.gateway.journal.health().ready).to.equal(false)
+      expect(shop.settler.transfers).to.have.length(1)
+      expect((await send(echo(), before)).status).to.equal(200)
+      await shop.gateway.close()
+      disk.repair()
+      shop = await openGateway(environment, overrides)
+      expect((await send(echo(), header)).status).to.equal(200)
+      expect(shop.settler.transfers).to.have.length(1)
+    } finally {
+      await shop.gateway.close().catch(() => {})
+      disk.close()
+    }
+  })
 })
 
 describe('the journal', function () {

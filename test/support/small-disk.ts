@@ -1,6 +1,6 @@
 /** A disk of a few megabytes that a test can fill, for faults that only a real disk has. Needs root, on Linux. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Context } from 'mocha'
@@ -44,6 +44,54 @@ export function openSmallDisk(context: Context, megabytes = 16): SmallDisk {
     close() {
       execFileSync('umount', ['--lazy', folder])
       rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** A disk with a journal of its own, which a test can break as the kernel does after errors. Needs root, on Linux. */
+export interface FailingDisk {
+  readonly folder: string
+  /** Makes it read-only at once, for files that are open too. */
+  fail(): void
+  /** Unmounts it, checks it and mounts it again, as an operator does. No file of it may be open. */
+  repair(): void
+  close(): void
+}
+
+/** Mounts the disk. Skips the test, and says why, where that is not allowed. */
+export function openFailingDisk(context: Context, megabytes = 48): FailingDisk {
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-failing-'))
+  const [image, folder] = [join(home, 'image'), join(home, 'disk')]
+  const run = (command: string, ...args: readonly string[]): void =>
+    void execFileSync(command, args, { stdio: ['ignore', 'ignore', 'ignore'] })
+  const mount = (): void => run('mount', '-o', 'loop,errors=remount-ro', image, folder)
+  try {
+    mkdirSync(folder)
+    run('truncate', '--size', `${megabytes}M`, image)
+    run('mkfs.ext4', '-q', '-F', image)
+    mount()
+  } catch {
+    rmSync(home, { recursive: true })
+    process.stdout.write('    (skipped: only root may mount a disk)\n')
+    context.skip()
+  }
+  return {
+    folder,
+    // An ordinary remount is refused while files are open.
+    fail: () => run('mount', '-o', 'remount,abort', folder),
+    repair() {
+      run('umount', folder)
+      try {
+        run('e2fsck', '-p', '-f', image)
+      } catch (error) {
+        // 1: errors were found, and corrected.
+        if ((error as { readonly status?: number }).status !== 1) throw error
+      }
+      mount()
+    },
+    close() {
+      run('umount', '--lazy', folder)
+      rmSync(home, { recursive: true })
     },
   }
 }
