@@ -1,7 +1,8 @@
 /**
  * `npm run doctor -- https://gate.example`: finds reasons why an indexer would not list a service or a buyer could not
  * pay it. Exits with 1 if there is a fault, with 2 if nothing answers. `--json` prints JSON. From behind the proxy:
- * `npm run doctor -- http://127.0.0.1:4021 --as https://gate.example`.
+ * `npm run doctor -- http://127.0.0.1:4021 --as https://gate.example`. With OPERATOR_TOKEN in the environment it also reports
+ * the alarms that are raised.
  */
 import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
 import { readFlags } from './command-line.ts'
@@ -34,7 +35,7 @@ try {
   const [address] = positionals
   const { as = address } = values
   if (!isAddress(address) || !isAddress(as)) throw new Error(USAGE)
-  const diagnosis = await diagnose(address, as)
+  const diagnosis = await diagnose(address, as, process.env['OPERATOR_TOKEN'] || null)
   const isHealthy = diagnosis.findings.every(({ isFault }) => !isFault)
   process.stdout.write(
     `${values.json ? JSON.stringify({ ok: isHealthy, ...diagnosis }, null, 2) : report(diagnosis)}\n`,

@@ -3,6 +3,7 @@ import { checkRoute } from './challenge.ts'
 import { checkContract, checkTools } from './contract.ts'
 import {
   checkAgreement,
+  checkAlarms,
   checkContents,
   checkWarnings,
   type Documents,
@@ -27,9 +28,14 @@ export interface Diagnosis {
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Examines the service at an address. `as` is the address that buyers use, if it differs. Throws if nothing answers.
+ * Examines the service at an address. `as` is the address that buyers use, if it differs. With the token of its operator, also
+ * its alarms. Throws if nothing answers.
  */
-export async function diagnose(address: string, as: string = address): Promise<Diagnosis> {
+export async function diagnose(
+  address: string,
+  as: string = address,
+  operatorToken: string | null = null,
+): Promise<Diagnosis> {
   const url = new URL(as)
   const [asked, baseUrl] = [new URL(address), url].map(({ href }) => href.replace(/\/+$/, '')) as [string, string]
   const client = createClient(asked, baseUrl)
@@ -79,6 +85,7 @@ export async function diagnose(address: string, as: string = address): Promise<D
   })
   // The service has seen enough of us by now to know whether our address is hidden from it.
   checkWarnings(fieldsOf((await client.request('/health')).json), findings)
+  if (operatorToken !== null) await checkAlarms(client, operatorToken, findings)
   const looked = { routes: priced.length, documents: documents.size, tools, links: links.length }
   return { baseUrl, looked, findings: findings.list }
 }

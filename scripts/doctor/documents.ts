@@ -1,5 +1,5 @@
 /** Checks every document of a service: it exists, is well formed, and agrees with the prices that the routes ask. */
-import type { Findings } from './findings.ts'
+import type { Findings, Report } from './findings.ts'
 import { type Answer, type Client, type Fields, fieldsOf, itemsOf, type Place } from './client.ts'
 
 export const DOCUMENTS = [
@@ -87,28 +87,67 @@ export function checkWarnings({ warnings }: ReturnType<typeof fieldsOf>, finding
 }
 
 function checkHealth(
-  { status, products, mistakes, settler, journal }: ReturnType<typeof fieldsOf>,
+  { status, products, mistakes, settler, journal, freshness }: ReturnType<typeof fieldsOf>,
   findings: Findings,
 ): void {
   if (status === 'ok') return
+  const before = findings.list.length
   const report = findings.at('/health')
-  const failing = itemsOf(products).filter((product) => product['status'] !== 'ok')
-  for (const product of failing)
-    report('health', `${String(product['product'])} is ${String(product['status'])}.`, String(product['reason']))
+  for (const { product, status, reason } of itemsOf(products))
+    if (status !== 'ok') report('health', `${String(product)} is ${String(status)}.`, String(reason))
+  for (const stale of itemsOf(freshness)) if (stale['status'] === 'stale') reportStale(stale, report)
   for (const { file, pointer, message } of itemsOf(mistakes))
     report('health', `${String(file)}#${String(pointer)} has an error.`, String(message))
   const { ready, reason } = fieldsOf(settler)
   if (ready !== true)
     report('health', 'Payments cannot be settled.', typeof reason === 'string' ? reason : 'Check the settler.')
-  const isUnwritable = fieldsOf(journal)['ready'] === false
-  if (isUnwritable)
+  if (fieldsOf(journal)['ready'] === false)
     report(
       'health',
       'Payments cannot be recorded, so none is taken.',
       'The log of the gateway says why: a full or read-only disk, or a damaged file (docs/operations.md, A full disk).',
     )
-  if (failing.length === 0 && itemsOf(mistakes).length === 0 && ready === true && !isUnwritable)
+  if (findings.list.length === before)
     report('health', `Reports the status ${String(status)}.`, 'It should report "ok".')
+}
+
+/** Reports an operation that is not sold because of its data: what they lack, since when, and what to do. */
+function reportStale({ operation, route, missing, required, found, reason }: Fields, report: Report): void {
+  const { newest, sources } = fieldsOf(found)
+  const needed = fieldsOf(required)['sources']
+  const lacking = Array.isArray(missing) ? missing.map(String) : []
+  const since = typeof newest === 'string' ? ` Its newest data are from ${newest}.` : ''
+  const delivering =
+    typeof sources === 'number'
+      ? ` ${sources} ${sources === 1 ? 'source delivers' : 'sources deliver'} data, ${typeof needed === 'number' ? needed : 1} must.`
+      : ''
+  const isDown = lacking.includes('sources') || lacking.includes('newest')
+  report(
+    'stale',
+    `${String(route)} is not sold, because its data are not fresh enough: ${String(reason)}${since}${delivering}`,
+    isDown
+      ? `Find the source that fails in the log of the gateway: it names sources with their product. Check that this machine reaches it, and its settings in the product's document. Sales of ${String(operation)} go on by themselves when it delivers.`
+      : `The log of the gateway has what the product of ${String(operation)} reports. Sales go on by themselves when its data are there.`,
+  )
+}
+
+/** Reports the alarms that only the operator may read, such as operations whose settlement costs more than their price allows. */
+export async function checkAlarms(client: Client, token: string, findings: Findings): Promise<void> {
+  const { status, json } = await client.request('/operator', {
+    headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+  })
+  if (status !== 200) {
+    findings.at('/operator')('alarm', `Answers ${status} to OPERATOR_TOKEN.`, 'Use the OPERATOR_TOKEN of the service.')
+    return
+  }
+  for (const { name, message } of itemsOf(fieldsOf(json)['alarms']))
+    findings.at('/operator')(
+      'alarm',
+      `The alarm ${String(name)} is raised: ${String(message)}`,
+      name === 'gas.above_price'
+        ? 'They are sold all the same. Raise their prices, settle on a cheaper network ("accepts"), or raise GAS_MAX_PERCENT.'
+        : 'docs/operations.md, Alarms, says what it means.',
+    )
 }
 
 /** Checks that every document lists the same routes, at the prices that the routes really ask. */

@@ -17,6 +17,7 @@ const DOCUMENTS = {
   ...(JSON.parse(readFileSync(join(root, 'catalog/documents.json'), 'utf8')) as object),
   settings: { docs: '/openapi.json' },
 }
+const OPERATOR_TOKEN = 'a-token-of-the-operator'
 const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
 
 describe('npm run doctor', () => {
@@ -34,7 +35,7 @@ describe('npm run doctor', () => {
         'throws.json': thing('throws', { route: 'POST /v1/throws', body: order, response: PRICED, example }),
       },
       plugins: ['gold', 'throws'],
-      environment: { BASE_URL: proxy.url },
+      environment: { BASE_URL: proxy.url, OPERATOR_TOKEN },
     })
     proxy.target = live.url
   })
@@ -61,6 +62,39 @@ describe('npm run doctor', () => {
         expect([problem, fix].every((text) => text.length > 5)).to.equal(true)
       }
     })
+
+  it('says which operation is stale, for want of how many sources, since when, and what to do', async () => {
+    proxy.tampering = PLANTED_FAULTS.find(({ rule }) => rule === 'stale')?.tampering ?? proxy.tampering
+    const { findings } = await diagnose(proxy.url)
+    proxy.tampering = () => {}
+    const [stale, ...others] = findings.filter(({ where }) => where === '/health')
+    expect(others).to.deep.equal([])
+    expect(stale?.problem).to.match(
+      /^GET \/v1\/gold is not sold.+1 of at least 2 sources.+from 2026-11-20T10:00:00.000Z.+1 source delivers data, 2 must/,
+    )
+    expect(stale?.fix).to.contain('source that fails')
+  })
+
+  it('reports the alarms to whoever has the token of the operator', async () => {
+    const name = 'gas.above_price'
+    proxy.tampering = on('/operator', (answer) => {
+      if (answer.status !== 200) return
+      const overview = JSON.parse(answer.body) as { alarms: unknown[] }
+      overview.alarms.push({ name, message: 'getGold costs more', about: ['getGold'], since: '2026-11-20T10:00:00Z' })
+      answer.body = JSON.stringify(overview)
+    })
+    const [told, untold, refused] = [
+      await diagnose(proxy.url, proxy.url, OPERATOR_TOKEN),
+      await diagnose(proxy.url),
+      await diagnose(proxy.url, proxy.url, 'another-token-entirely').catch(String),
+    ]
+    proxy.tampering = () => {}
+    const alarms = told.findings.filter(({ rule }) => rule === 'alarm')
+    expect(alarms.map(({ problem }) => problem)).to.deep.equal([`The alarm ${name} is raised: getGold costs more`])
+    expect(alarms[0]?.fix).to.contain('GAS_MAX_PERCENT')
+    expect(untold.findings).to.deep.equal([])
+    expect(JSON.stringify(refused)).to.contain('Answers 401 to OPERATOR_TOKEN')
+  })
 
   it('finds no fault in our own catalog', async () => {
     const own = await openLiveGateway({ own: true })

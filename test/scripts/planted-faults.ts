@@ -248,4 +248,28 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
       json((body) => Object.assign(at(body), { status: 'degraded', journal: { ready: false } })),
     ),
   ),
+  plant(
+    'stale',
+    '/health',
+    'an operation whose data are stale',
+    on(
+      '/health',
+      json((body) =>
+        Object.assign(at(body), {
+          status: 'degraded',
+          freshness: [
+            {
+              operation: 'getGold',
+              route: GOLD,
+              status: 'stale',
+              missing: ['sources'],
+              required: { sources: 2 },
+              found: { newest: '2026-11-20T10:00:00.000Z', sources: 1, coverage: 1 },
+              reason: '1 of at least 2 sources deliver data.',
+            },
+          ],
+        }),
+      ),
+    ),
+  ),
 ]
