@@ -6,6 +6,8 @@ import { createHash } from 'node:crypto'
 import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { compileOwn, violationsOf } from '../../gateway/validation/json-schema.ts'
+import operatorSchema from '../../schemas/operator.json' with { type: 'json' }
 
 /** What an operator has to know and to do about a backup: shown without a stack. */
 export class BackupError extends Error {}
@@ -32,6 +34,7 @@ export interface BackedUpDatabase extends BackupFile {
   readonly tables: Readonly<Record<string, number>>
 }
 
+/** Its shape is `BackupManifest` in schemas/operator.json. */
 export interface Manifest {
   readonly format: typeof FORMAT
   /** ISO time at which the backup began. Payments that were settled later are not in it. */
@@ -129,29 +132,13 @@ function readManifest(folder: string): Manifest {
   const { format } = manifest as Partial<Manifest>
   if (typeof format === 'number' && format > FORMAT)
     throw new BackupError(`${file} was written by a later release (format ${format}). Update Tollgate first.`)
-  if (!isManifest(manifest)) throw new BackupError(`${file} is not a manifest of npm run backup. ${USE_ANOTHER}`)
-  return manifest
+  if (isManifest(manifest)) return manifest as Manifest
+  const [wrong] = violationsOf(isManifest)
+  const where = wrong ? ` (${wrong.path.join('.')}: ${wrong.message})` : ''
+  throw new BackupError(`${file} is not a manifest of npm run backup${where}. ${USE_ANOTHER}`)
 }
 
-/** Whether this is a manifest whose names stay inside its folder. */
-function isManifest(value: unknown): value is Manifest {
-  const { format, made_at, database, databases, secrets, network, data_mode } = value as Manifest
-  return (
-    format === FORMAT &&
-    typeof made_at === 'string' &&
-    typeof network === 'string' &&
-    typeof data_mode === 'string' &&
-    (database === 'sqlite' || database === 'postgresql') &&
-    [databases, secrets].every((files) => Array.isArray(files) && files.every(isFile)) &&
-    databases.every(({ tables }) => typeof tables === 'object' && tables !== null) &&
-    secrets.every(({ name }) => name === TOKEN_KEYS)
-  )
-}
-
-function isFile(value: unknown): value is BackupFile {
-  const { name, bytes, sha256 } = value as BackupFile
-  return typeof bytes === 'number' && typeof sha256 === 'string' && [JOURNAL, PRODUCTS, DUMP, TOKEN_KEYS].includes(name)
-}
+const isManifest = compileOwn({ ...operatorSchema, $id: 'backup-manifest.json', $ref: '#/$defs/BackupManifest' })
 
 /** The name of the dump of a PostgreSQL database. */
 export const DUMP = 'postgresql.dump'

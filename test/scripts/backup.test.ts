@@ -245,6 +245,11 @@ for (const [name, open] of Object.entries(STORES))
       const [file] = manifestOf(backup).databases
       appendFileSync(join(other, String(file?.name)), 'x')
       expect((await operator.run('restore', other)).stderr).to.contain('SHA-256 differs')
+      const outside = { ...manifestOf(backup), databases: [{ ...file, name: '../journal.sqlite' }] }
+      writeFileSync(join(other, 'manifest.json'), JSON.stringify(outside))
+      expect((await operator.run('restore', other)).stderr).to.match(
+        /is not a manifest of npm run backup \(databases\.0\.name: .+journal\.sqlite/,
+      )
       rmSync(join(other, 'manifest.json'))
       expect((await operator.run('restore', other)).stderr).to.contain('it is no backup, or one that was not finished')
       const changed = await run('restore', { ...operator.settings, DATA_MODE: 'online' }, backup)
