@@ -3538,6 +3538,7 @@ export type PotusEntities = {
    * End of the range, exclusive.
    */
   to: string
+  watched: PotusWatched
   /**
    * Number of entities that match the query.
    */
@@ -3598,6 +3599,35 @@ export type PotusEntities = {
     change: number
   }[]
 }
+/**
+ * What was watched. "Nothing happened" rests on it.
+ */
+export type PotusWatched = {
+  /**
+   * Sources that are on.
+   */
+  sources: number
+  /**
+   * How many of them are late, failing or degraded at `as_of`: they may have news that this answer lacks.
+   */
+  sources_late: number
+  /**
+   * The part of the time of all sources in which they were watched: in the closed windows, in the range, or since the event. Null for made-up and recorded data, and if no time has passed.
+   */
+  coverage: number | null
+  /**
+   * The last successful poll of any source.
+   */
+  newest_poll: string | null
+  /**
+   * The sources that are late, failing or degraded.
+   */
+  late: readonly {
+    id: string
+    status: 'late' | 'failing' | 'degraded'
+    last_success: string | null
+  }[]
+}
 export type PotusSelector = {
   /**
    * An event id, `latest`, or `seq:` and a number.
@@ -3624,6 +3654,7 @@ export type PotusEventDetails = {
    * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
+  watched: PotusWatched
   event: PotusEvent
   /**
    * Every version, oldest first. The chain of hashes makes a removal visible.
@@ -3863,6 +3894,7 @@ export type PotusQuarters = {
    * End of the range, exclusive.
    */
   to: string
+  watched: PotusWatched
   /**
    * Number of windows in this answer.
    */
@@ -3881,6 +3913,10 @@ export type PotusQuarters = {
  */
 export type PotusQuarterWindow = {
   window: PotusWindow
+  /**
+   * The part of the time of all sources in which they were watched during this window; null for made-up and recorded data.
+   */
+  coverage: number | null
   /**
    * Number of items.
    */
@@ -4007,6 +4043,7 @@ export type PotusMinutes = {
    * End of the range, exclusive.
    */
   to: string
+  watched: PotusWatched
   /**
    * Number of windows in this answer.
    */
@@ -4025,6 +4062,10 @@ export type PotusMinutes = {
  */
 export type PotusMinuteWindow = {
   window: PotusWindow
+  /**
+   * The part of the time of all sources in which they were watched during this window; null for made-up and recorded data.
+   */
+  coverage: number | null
   /**
    * Number of items.
    */
@@ -4137,7 +4178,7 @@ export type PotusFeedsQuery = {
   /**
    * Only sources with this status.
    */
-  status?: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+  status?: 'ok' | 'degraded' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 }
 /**
  * All sources and their health.
@@ -4257,9 +4298,9 @@ export type PotusFeed = {
    */
   http_304_share: number | null
   /**
-   * late: no successful answer for longer than the limit of the source.
+   * late: no successful answer for longer than the limit of the source; failing: the last poll failed; degraded: the last body has entries that cannot be read.
    */
-  status: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+  status: 'ok' | 'degraded' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 }
 export type PotusLiveQuery = {
   /**
@@ -4393,7 +4434,7 @@ export type PotusState = {
    */
   sources_ok: number
   /**
-   * Sources that are late or failing.
+   * Sources that are late, failing or degraded.
    */
   sources_late: number
   /**

@@ -130,11 +130,14 @@ export default definePlugin({
        * The feed is as fresh as its last successful poll: nothing may have happened since. A delayed caller sees an earlier
        * moment, which was watched then or back-filled since.
        */
-      async freshness(_, asOf) {
+      async freshness({ operation, params }, asOf) {
         if (dataMode !== 'online') {
           const isReady = (await figures.ofEvents(asOf.getTime())).newest !== null
           return { newest: isReady ? asOf : null, sources: null, coverage: isReady ? 1 : 0 }
         }
+        // A stored event does not age. What the feed may lack by now is in its answer.
+        if (operation === 'getPotusEvent' && params['selector'] !== 'latest')
+          return { newest: asOf, sources: null, coverage: 1 }
         return feedFreshness(figures, sources, asOf, now())
       },
       // These facts are free, so they are a day old: the time of the newest event is what the live feed sells.

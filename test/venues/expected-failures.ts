@@ -12,32 +12,7 @@ export interface ExpectedFailure {
   readonly reason: string
 }
 
-export const EXPECTED_FAILURES: readonly ExpectedFailure[] = [
-  {
-    failures: ['reset', 'rate_limited', 'maintenance', 'empty'],
-    scope: 'all',
-    products: ['event', 'entities'],
-    reason: 'these operations sell the last event they know while no source answers',
-  },
-  {
-    failures: ['empty'],
-    scope: 'all',
-    products: ['1m', 'plan live'],
-    reason: 'a list without items counts as a good poll of a source that always has some',
-  },
-  {
-    failures: ['empty', 'null_rows'],
-    scope: 'one',
-    products: ['1m'],
-    reason: 'windows do not say that the mirror of posts is late; the archive has its posts two hours later',
-  },
-  {
-    failures: ['null_rows'],
-    scope: 'all',
-    products: ['1m'],
-    reason: 'an item that cannot be read is left out, and the windows do not say so',
-  },
-]
+export const EXPECTED_FAILURES: readonly ExpectedFailure[] = []
 
 /** Why a cell is expected to fail; null if it has to pass. */
 export function expectedFailure(failure: FaultName | 'none', scope: FailureScope, product: string): string | null {

@@ -90,8 +90,12 @@ function allStarts(first: number, end: number, size: number): number[] {
   return Array.from({ length: Math.max(0, Math.ceil((end - first) / size)) }, (_, at) => first + at * size)
 }
 
-/** The fields that windows of both sizes have. */
-function windowSummary<Name extends '1m' | '15m'>({ start, events }: Window, { name, size }: Granularity<Name>) {
+/** The fields that windows of both sizes have. `coverage` is the part of the time of all sources in which they were watched. */
+function windowSummary<Name extends '1m' | '15m'>(
+  { start, events }: Window,
+  coverage: number | null,
+  { name, size }: Granularity<Name>,
+) {
   return {
     window: {
       start: formatMilliseconds(start),
@@ -99,6 +103,7 @@ function windowSummary<Name extends '1m' | '15m'>({ start, events }: Window, { n
       granularity: name,
       revision: events.reduce((sum, { row }) => sum + row.version - 1, 0),
     },
+    coverage,
     count: events.length,
     clusters: new Set(events.map(({ row }) => row.cluster)).size,
     max_relevance: events.length === 0 ? null : Math.max(...events.map(({ relevance }) => relevance.score)),
@@ -109,15 +114,15 @@ function windowSummary<Name extends '1m' | '15m'>({ start, events }: Window, { n
 }
 
 /** A one-minute window with a summary of each event. */
-export function minuteWindow(window: Window) {
-  return { ...windowSummary(window, ONE_MINUTE), events: window.events.map(eventSummary) }
+export function minuteWindow(window: Window, coverage: number | null) {
+  return { ...windowSummary(window, coverage, ONE_MINUTE), events: window.events.map(eventSummary) }
 }
 
 /** A fifteen-minute window with counts by source and the ids of its events. */
-export function quarterWindow(window: Window) {
+export function quarterWindow(window: Window, coverage: number | null) {
   const rows = window.events.map(({ row }) => row)
   const sources = tally(rows.map(({ source }) => source))
-  return { ...windowSummary(window, QUARTER), sources, event_ids: rows.map(({ id }) => id) }
+  return { ...windowSummary(window, coverage, QUARTER), sources, event_ids: rows.map(({ id }) => id) }
 }
 
 /** Counts how often each name occurs. */

@@ -2,11 +2,12 @@
 import type { Freshness } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { FeedFigures } from './feed-figures.ts'
-import { GOOD, latestOf } from './feed-health.ts'
+import { GOOD, latestOf, type SourceFigures, statusAround } from './feed-health.ts'
 
 /**
- * The newest moment is that of the last successful poll of any source, at most `asOf`. Sources count that were polled
- * successfully within their own limit before `now`, and coverage is their share of those that are on.
+ * The newest moment is that of the last successful poll of any source, at most `asOf`. Sources count while their last poll could be
+ * read as a whole and is not older than their own limit before `now`; coverage is their share of those that are on. A source that
+ * fails counts no longer at once: what it may have is unknown, however short ago it answered.
  */
 export async function feedFreshness(
   figures: FeedFigures,
@@ -15,12 +16,11 @@ export async function feedFreshness(
   now: number,
 ): Promise<Freshness> {
   const enabled = sources.filter(({ enabled }) => enabled)
-  const polled = (await figures.ofSources(enabled, now)).map(({ last }) => latestOf(last, GOOD))
-  const alive = enabled.filter(({ lateSeconds }, n) => {
-    const at = polled[n] ?? null
-    return at !== null && now - at <= lateSeconds * 1000
-  })
-  const newest = Math.max(-Infinity, ...polled.filter((at) => at !== null))
+  const known = await figures.ofSources(enabled, now)
+  const alive = enabled.filter(
+    (source, n) => statusAround(source, known[n] as SourceFigures, now, 'online').value === 'ok',
+  )
+  const newest = Math.max(-Infinity, ...known.map(({ last }) => latestOf(last, GOOD) ?? -Infinity))
   return {
     newest: Number.isFinite(newest) ? new Date(Math.min(newest, asOf.getTime())) : null,
     sources: alive.length,

@@ -6,14 +6,16 @@ import type { Source } from '../sources/source.ts'
 import type { Held } from '../store/held-values.ts'
 import type { Outcome } from '../store/tables.ts'
 
-export type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+export type FeedStatus = 'ok' | 'degraded' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 
 /** Days that polls without a body are kept. */
 export const LOG_DAYS = 8
 /** Number of the newest latencies that the quantiles are taken from. */
 export const LATENCY_SAMPLES = 200
 /** Outcomes of polls that reached the source. */
-export const GOOD: readonly Outcome[] = ['new', 'unchanged', 'not_modified']
+export const GOOD: readonly Outcome[] = ['new', 'partial', 'unchanged', 'not_modified']
+/** Outcomes of polls that found another body than the one before. */
+const CHANGES: readonly Outcome[] = ['new', 'partial']
 /** Outcomes of polls that count as failures. */
 export const BAD: readonly Outcome[] = ['failed', 'quarantined']
 const OUTCOMES: readonly Outcome[] = [...GOOD, ...BAD]
@@ -108,7 +110,7 @@ export function feedHealth(source: Source, figures: SourceFigures) {
     poll_seconds: source.pollSeconds,
     last_attempt: formatOrNull(latestOf(last, OUTCOMES)),
     last_success: formatOrNull(latestOf(last, GOOD)),
-    last_change: formatOrNull(latestOf(last, ['new'])),
+    last_change: formatOrNull(latestOf(last, CHANGES)),
     last_item_at: formatOrNull(newest),
     items_24h: items,
     lag_p50_s: quantile(latencies, 0.5),
@@ -133,9 +135,16 @@ export function statusAround(
   const lastSuccess = latestOf(last, GOOD)
   if (lastSuccess === null) return always('late')
   const lateFrom = lastSuccess + source.lateSeconds * 1000 + 1
+  // The same body again, or none, lacks the same entries.
+  const lacksEntries = (latestOf(last, ['partial']) ?? -1) > (latestOf(last, ['new']) ?? -1)
   return asOf < lateFrom
-    ? { value: 'ok', from: -Infinity, until: lateFrom }
+    ? { value: lacksEntries ? 'degraded' : 'ok', from: -Infinity, until: lateFrom }
     : { value: 'late', from: lateFrom, until: Infinity }
+}
+
+/** True for a source that may have news which the feed lacks. */
+export function isLate(status: FeedStatus): boolean {
+  return status === 'late' || status === 'failing' || status === 'degraded'
 }
 
 async function failuresSince(db: Database, source: string, since: number, asOf: number) {

@@ -9,7 +9,7 @@ import { DAY, HOUR } from '../time-range.ts'
 import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { type Filter, parseFilter, readPage } from './event-filters.ts'
 import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
-import type { SourceFigures } from './feed-health.ts'
+import { isLate, type SourceFigures } from './feed-health.ts'
 import { eventRecord, type KnownEvent, knownEvents } from './event-record.ts'
 import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
 import { SourceStatuses } from './health-rows.ts'
@@ -228,7 +228,7 @@ function liveState(
   asOf: number,
 ): PotusLive['state'] {
   const statuses = statusesOf.of(sources, asOf)
-  const late = statuses.filter((status) => status === 'late' || status === 'failing').length
+  const late = statuses.filter(isLate).length
   const { hour, day, month, firstOfMonth, newest, lastSeq } = events
   // Events per day over the last 30 days, or over the days that a younger store has.
   const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))

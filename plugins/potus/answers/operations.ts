@@ -24,6 +24,7 @@ import { parseFilter, readPage } from './event-filters.ts'
 import { eventRecord } from './event-record.ts'
 import {
   type Granularity,
+  lastClosedEnd,
   minuteWindow,
   ONE_MINUTE,
   QUARTER,
@@ -35,6 +36,7 @@ import type { SourceFigures } from './feed-health.ts'
 import { HealthRows, type RowsText } from './health-rows.ts'
 import { createLiveHandler } from './live-feed.ts'
 import { servingLatencies } from './serving-latencies.ts'
+import { assertWatched, readWatchedFeed } from './watched-feed.ts'
 
 /** The handlers of the product, by the operation ids of the catalog. */
 export function createHandlers(parts: FeedParts): Handlers<'potus'> {
@@ -146,7 +148,7 @@ async function windowPage<Name extends Granularity['name'], Shown>(
   call: QueryCall<PotusMinutesQuery | PotusQuartersQuery>,
   granularity: Granularity<Name>,
   longest: number,
-  show: (window: Window) => Shown,
+  show: (window: Window, coverage: number | null) => Shown,
 ) {
   const { from, to, limit, include_empty: withEmpty, cursor } = call.input.query
   const asOf = call.asOf.getTime()
@@ -154,15 +156,25 @@ async function windowPage<Name extends Granularity['name'], Shown>(
   const after = cursor === undefined ? null : readCursor(cursor, 'asc', hash)
   const range = timeRange({ from, to }, { asOf, longest })
   const page = await readWindows(parts.reader, parts.context, granularity, range, asOf, { after, limit, withEmpty })
-  return {
-    ...envelope(parts, call),
+  const first = envelope(parts, call)
+  const watched = await readWatchedFeed(parts, range, asOf)
+  // The part of the range whose windows have closed.
+  const closed = { from: range.from, to: Math.min(range.to, lastClosedEnd(asOf, granularity)) }
+  const isEmpty = page.windows.every(({ events }) => events.length === 0)
+  if (isEmpty && after === null) assertWatched(watched, closed)
+  const answer = {
+    ...first,
     granularity: granularity.name,
     from: formatMilliseconds(range.from),
     to: formatMilliseconds(range.to),
+    watched: watched.shown(closed),
     count: page.windows.length,
-    windows: page.windows.map(show),
+    windows: page.windows.map((window) =>
+      show(window, watched.coverageOf({ from: window.start, to: window.start + granularity.size })),
+    ),
     next_cursor: page.next === null ? null : writeCursor('asc', page.next, hash),
   }
+  return new Reply(answer, { empty: isEmpty })
 }
 
 async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>) {
@@ -220,7 +232,8 @@ async function singleEvent(parts: FeedParts, call: Call<{ readonly params: { rea
   const details = await eventDetails(db, reader, row, asOf, context)
   const hasBars = call.catalog.operations.has('getBars')
   const bars = hasBars ? await barsAround(call.ask, details.event.assets, row.available_at, asOf) : null
-  return { ...envelope(parts, call), ...details, bars }
+  const watched = await readWatchedFeed(parts, { from: row.available_at, to: asOf }, asOf)
+  return { ...envelope(parts, call), watched: watched.shown({ from: row.available_at, to: asOf }), ...details, bars }
 }
 
 async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery>) {
@@ -228,14 +241,18 @@ async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery
   const asOf = call.asOf.getTime()
   const range = timeRange({ from, to }, { asOf, longest: 31 * DAY, usual: 7 * DAY })
   const { total, items } = await countEntities(parts.db, range, asOf, filters)
-  return {
+  const watched = await readWatchedFeed(parts, range, asOf)
+  if (total === 0) assertWatched(watched, range)
+  const answer = {
     ...envelope(parts, call),
     from: formatMilliseconds(range.from),
     to: formatMilliseconds(range.to),
+    watched: watched.shown(range),
     total,
     count: items.length,
     items,
   }
+  return new Reply(answer, { empty: total === 0 })
 }
 
 function sourceHealth(

@@ -9,6 +9,7 @@ import { FeedError, type Item } from '../sources/source.ts'
 import { withoutNoise } from '../sources/feed-body.ts'
 import { parseBody, type ParsedBody } from '../sources/parsers.ts'
 import { insertPolls } from '../store/change-counters.ts'
+import { noteWatched } from '../store/watch-spans.ts'
 import { writeListing } from './listings.ts'
 import { storeItems, type Timing, type WriteResult } from './new-events.ts'
 import {
@@ -108,8 +109,15 @@ async function writePoll(
   return storeItems(db, options, async (tx, { complete, fresh }) => {
     await storeValidators(tx, poll, complete ? sha256 : null)
     const { items } = options
-    const row = { outcome: 'new', detail: remark(parsed), sha256, items: items.length, fresh } as const
+    const row = {
+      outcome: parsed.leftOut > 0 ? 'partial' : 'new',
+      detail: remark(parsed),
+      sha256,
+      items: items.length,
+      fresh,
+    } as const
     await insertPolls(tx, [pollRow(poll, { ...row, body: gzipSync(body) })])
+    await noteWatched(tx, source, at)
     await inTransaction(tx)
   })
 }

@@ -11,6 +11,7 @@ import { jsonRows } from '../sources/json-rows.ts'
 import { parseRow } from '../sources/parsers.ts'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { insertPolls } from '../store/change-counters.ts'
+import { noteWatched } from '../store/watch-spans.ts'
 import { earlier, type HistoryRow, newHistory, readHistory, writeHistory } from '../store/histories.ts'
 import { contentHash, eventId } from './feed-changes.ts'
 import { storeItems, type Timing, type WriteResult } from './new-events.ts'
@@ -207,6 +208,7 @@ class Listing {
     const detail = this.#leftOut === 0 ? null : `${this.#leftOut} skipped: without a key or a date`
     // The body is not kept: it is long, and the next one contains it.
     await insertPolls(tx, [pollRow(this.#poll, { outcome: 'new', detail, sha256: this.#sha256, items, fresh })])
+    await noteWatched(tx, source, at)
     if (this.#history) {
       const finished = now()
       const pages = this.#history.pages + 1

@@ -2,6 +2,7 @@
 import type { Database } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import { insertPolls } from '../store/change-counters.ts'
+import { noteUnwatched, noteWatched } from '../store/watch-spans.ts'
 import type { Outcome, PollRow } from '../store/tables.ts'
 import type { WriteResult } from './new-events.ts'
 import { confirmPending } from './revisions.ts'
@@ -48,6 +49,7 @@ export async function writeUnchanged(
     await state.lockForWriting(tx)
     await inTransaction(tx)
     await insertPolls(tx, [pollRow(poll, row)])
+    await noteWatched(tx, poll.source, poll.at)
     if (row.sha256) await storeValidators(tx, poll, row.sha256)
     return confirmPending(tx, poll.source, { poll, now, state, range })
   })
@@ -63,6 +65,7 @@ export async function writeFailure(
 ): Promise<WriteResult> {
   await db.transaction(async (tx) => {
     await insertPolls(tx, [pollRow(poll, row)])
+    await noteUnwatched(tx, poll.source, poll.at)
     await inTransaction(tx)
   })
   return { ...NO_CHANGES, outcome: row.outcome }

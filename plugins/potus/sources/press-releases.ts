@@ -26,8 +26,17 @@ export function parseWhiteHouse(body: Buffer, source: Source): (Item | null)[] {
   })
 }
 
+/** The entries of a feed. One that the parser leaves out, because it has nothing in it, is here without a key. */
 function entriesOf(body: Buffer): Entry[] {
   const text = feedText(body)
+  const entries = parsedEntries(text)
+  const listed = text.replaceAll(/<!\[CDATA\[[\s\S]*?\]\]>/g, '').match(/<(?:item|entry)(?=[\s>/])/g)?.length ?? 0
+  return [...entries, ...Array.from({ length: Math.max(0, listed - entries.length) }, () => NOTHING)]
+}
+
+const NOTHING: Entry = { key: '', title: '', link: '', date: undefined, html: '', labels: [] }
+
+function parsedEntries(text: string): Entry[] {
   let parsed: ReturnType<typeof parseFeed>
   try {
     parsed = parseFeed(text)

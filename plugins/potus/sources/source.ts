@@ -24,7 +24,10 @@ export interface Source {
   readonly lateSeconds: number
   /** Kind of its items if the parser cannot tell. */
   readonly kind: Kind
-  /** A body with fewer items is quarantined. */
+  /**
+   * A body with fewer items is quarantined: a feed that always has some has failed if it lists none. 0 for a source that may
+   * have nothing to list, such as documents that wait for their publication.
+   */
   readonly minItems: number
   /** True if the feed lists everything recent, so that a missing item was taken back. */
   readonly retracts: boolean

@@ -17,14 +17,16 @@ const CLOCK_MS = 60_000
 /** Posts of the mirror's feed. If the post's id is missing, the mirror's own address is the key. */
 export function parseMirror(body: Buffer): (Item | null)[] {
   const text = feedText(body)
-  let rows: JsonRow[]
+  let rows: readonly unknown[]
   try {
     const { rss } = xml.parse(text) as { rss?: { channel?: { item?: unknown[] } } }
-    rows = objectsOf(rss?.channel?.item ?? [])
+    rows = rss?.channel?.item ?? []
   } catch (error) {
     throw new FeedError('malformed', `The feed cannot be read: ${(error as Error).message}`)
   }
-  return rows.map((row) => {
+  return rows.map((listed) => {
+    const [row] = objectsOf([listed])
+    if (!row) return null
     const word = (name: string): string => stringOf(row[name])
     const id = word('truth:originalId')
     const [address, html] = [word('link') || word('guid'), word('description') || word('title')]

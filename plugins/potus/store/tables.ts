@@ -153,6 +153,16 @@ export const migrations: readonly Migration[] = [
       table.text('detail')
     })
   },
+  async (db) => {
+    // The times in which each source was watched (watch-spans.ts).
+    await db.schema.createTable('potus_watch', (table) => {
+      table.text('source').notNullable()
+      table.bigInteger('from_at').notNullable()
+      table.bigInteger('until_at').notNullable()
+      table.bigInteger('failed_at')
+      table.primary(['source', 'from_at'])
+    })
+  },
 ]
 
 /** Name of the note that keeps the number of events. */
@@ -243,11 +253,12 @@ export interface PollRow {
 }
 
 /**
- * What became of a poll. `new`: parsed and stored. `unchanged`: the same body as last time. `not_modified`: status 304.
+ * What became of a poll. `new`: parsed and stored. `partial`: the same, without entries that cannot be read. `unchanged`: the same
+ * body as last time. `not_modified`: status 304.
  * `quarantined`: not what the source should send; the body is kept and not published. `failed`: no answer, or another
  * status than 200.
  */
-export type Outcome = 'new' | 'unchanged' | 'not_modified' | 'quarantined' | 'failed'
+export type Outcome = 'new' | 'partial' | 'unchanged' | 'not_modified' | 'quarantined' | 'failed'
 
 /** Rows per statement, far below the number of parameters that both databases allow. */
 const BATCH = 200

@@ -1,7 +1,7 @@
 /** The feed on a database of its own: the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Access, type Handler, JsonReply } from 'tollgate/plugin'
+import { type Access, type Handler, JsonReply, Reply } from 'tollgate/plugin'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
@@ -151,7 +151,7 @@ export async function openTestFeed({
     },
     async askText(id: string, options?: AskOptions): Promise<string> {
       const answer = await call(id, options)
-      return answer instanceof JsonReply ? answer.bytes.toString('utf8') : JSON.stringify(answer)
+      return answer instanceof JsonReply ? answer.bytes.toString('utf8') : JSON.stringify(valueOf(answer))
     },
     close: async () => {
       if (!db) await store.destroy()
@@ -159,7 +159,7 @@ export async function openTestFeed({
   })
 }
 
-const valueOf = (answer: unknown): unknown => (answer instanceof JsonReply ? answer.body : answer)
+const valueOf = (answer: unknown): unknown => (answer instanceof Reply ? answer.body : answer)
 
 /** What a source already has at its first poll, which counts as backfill. */
 export const OLD_RELEASE = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }

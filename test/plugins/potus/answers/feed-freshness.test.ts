@@ -51,6 +51,20 @@ describe('the freshness of the feed', () => {
     expect(fresh).to.deep.include({ newestSeconds: 900, sources: 2 })
   })
 
+  it('counts a source no longer once its last poll failed or had entries that cannot be read, until the next good one', async () => {
+    await poll()
+    feed.time += MINUTE
+    await feed.poll('wh.news', '<rss><channel></channel></rss>')
+    expect((await freshness()).sources).to.equal(1)
+    const post = { id: postId(START), text: 'A post.', at: START }
+    await feed.poll('truth.mirror', postsOf([post]).replace('<item>', '<item></item><item>'))
+    expect((await freshness()).sources).to.equal(0)
+    feed.time += MINUTE
+    await feed.poll('truth.mirror', postsOf([post, { ...post, id: postId(START + 1), text: 'Another.' }]))
+    await feed.poll('wh.news', rssOf([{ key: 'a', text: 'A release.', at: START - MINUTE }]))
+    expect((await freshness()).sources).to.equal(2)
+  })
+
   it('is never later than the caller may see', async () => {
     await poll()
     expect((await freshness(START - DAY)).newest).to.deep.equal(new Date(START - DAY))

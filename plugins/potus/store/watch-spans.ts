@@ -1,0 +1,56 @@
+/**
+ * The times during which each source was watched. A span begins with a successful poll and goes on with the next ones. It ends with
+ * a poll that fails, or once the source has not been polled for as long as it may be late. So what is known of a moment never
+ * changes afterwards. Spans are few, and stay when the log of polls is pruned.
+ */
+import type { Database } from 'tollgate/plugin'
+import type { Source } from '../sources/source.ts'
+import type { Span } from './held-values.ts'
+
+interface Row {
+  readonly source: string
+  readonly from_at: number
+  /** The last successful poll. */
+  readonly until_at: number
+  /** The failed poll that ended it, or null. */
+  readonly failed_at: number | null
+}
+
+/** Notes a successful poll. Call it in the transaction that stores the poll, as `noteUnwatched`. */
+export async function noteWatched(tx: Database, source: Source, at: number): Promise<void> {
+  const last = await lastSpan(tx, source)
+  if (last && at <= (last.failed_at ?? last.until_at)) return
+  const goesOn = last && last.failed_at === null && at <= last.until_at + source.lateSeconds * 1000
+  const row = { source: source.id, from_at: goesOn ? last.from_at : at, until_at: at }
+  await tx('potus_watch').insert(row).onConflict(['source', 'from_at']).merge()
+}
+
+/** Notes a failed poll. */
+export async function noteUnwatched(tx: Database, source: Source, at: number): Promise<void> {
+  const last = await lastSpan(tx, source)
+  if (!last || last.failed_at !== null || at < last.until_at || at > last.until_at + source.lateSeconds * 1000) return
+  await tx('potus_watch').where({ source: source.id, from_at: last.from_at }).update({ failed_at: at })
+}
+
+function lastSpan(db: Database, { id }: Source): Promise<Row | undefined> {
+  return db<Row>('potus_watch').where({ source: id }).orderBy('from_at', 'desc').first()
+}
+
+/** The spans of these sources until a moment, by source. Those that ended before `from` may be missing. */
+export async function readWatched(
+  db: Database,
+  sources: readonly Source[],
+  { from, until }: Span,
+): Promise<ReadonlyMap<string, readonly Span[]>> {
+  const late = new Map(sources.map(({ id, lateSeconds }) => [id, lateSeconds * 1000]))
+  const rows = await db<Row>('potus_watch')
+    .whereIn('source', [...late.keys()])
+    .where('from_at', '<', until)
+    .where('until_at', '>', from - Math.max(0, ...late.values()))
+  const spans = new Map<string, Span[]>()
+  for (const { source, from_at, until_at, failed_at } of rows) {
+    const end = failed_at ?? until_at + (late.get(source) ?? 0)
+    spans.set(source, [...(spans.get(source) ?? []), { from: from_at, until: Math.min(end, until) }])
+  }
+  return spans
+}
