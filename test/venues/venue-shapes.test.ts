@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { request as rawRequest } from 'node:http'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
+import { readBook } from '../../plugins/funding/book-polls.ts'
 import { VENUES as PERPETUALS } from '../../plugins/funding/venues/funding-venues.ts'
 import { type Settings, venuesOf } from '../../plugins/market/symbols.ts'
 import { type VenueName, VENUES as SPOT } from '../../plugins/market/venues/bar-venues.ts'
@@ -158,6 +159,28 @@ describe('the scripted venues', () => {
         )
       }
     }
+  })
+
+  it('give the readers of order books the book of every contract, in coins', async () => {
+    const sizes = new Map<string, number[]>()
+    for (const [name, venue] of Object.entries(PERPETUALS)) {
+      const url = kit.perpetualUrls[name as PerpetualVenue]
+      const requests = Object.entries(venue.requests)
+      const payloads = await Promise.all(
+        requests.map(async ([key, { path, body }]) => [key, await read(url + path, body)] as const),
+      )
+      for (const rate of venue.parse(Object.fromEntries(payloads), now()).rates) {
+        if (rate.contract !== 'linear' || !(`${rate.symbol}-USD` in SYMBOLS)) continue
+        const { path, body } = venue.book.request(rate.instrument)
+        const coins = venue.book.inContracts ? (rate.contractSize ?? NaN) : 1
+        const { bids } = readBook(venue, rate, coins, await read(url + path, body))
+        sizes.set(rate.symbol, [...(sizes.get(rate.symbol) ?? []), bids.reduce((sum, [, size]) => sum + size, 0)])
+      }
+    }
+    // The market is the same everywhere, so a venue that counts in contracts shows as many coins as the others.
+    for (const [symbol, [first = NaN, ...others]] of sizes)
+      for (const size of others) expect(size / first, symbol).to.be.within(0.5, 2)
+    expect(sizes.size).to.equal(CONTRACTS.filter((symbol) => symbol in SYMBOLS).length)
   })
 
   it('give the parsers of the POTUS feeds the news, each with its time', async () => {

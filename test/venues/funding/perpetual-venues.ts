@@ -1,6 +1,6 @@
 /**
- * The public interfaces of eight venues for perpetual contracts: current funding, settled funding, and the best prices
- * where they come with it.
+ * The public interfaces of eight venues for perpetual contracts: current funding, settled funding, order books, and the
+ * best prices where they come with it.
  *
  * Sources: Binance USDⓈ-M Futures API ("Mark Price", "Get Funding Rate Info", "Get Funding Rate History", "24hr
  * Ticker"), Bybit V5 ("Get Tickers", "Get Funding Rate History"), OKX v5 ("Get funding rate", "Get funding rate
@@ -18,6 +18,8 @@ const list = (rows: readonly unknown[], wrap: (rows: readonly unknown[]) => unkn
   wrap,
 })
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+/** Coins in one contract. */
+const [OKX_CONTRACT, GATE_CONTRACT, BITMEX_CONTRACT] = [0.01, 0.001, 0.0001]
 const MESSAGE = { status: 429, body: { message: 'Too many requests' } }
 
 /** The scripts of all eight venues. They read the same rates as the test does. */
@@ -51,6 +53,24 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
   })
   const number = (request: VenueRequest, name: string, fallback: number): number =>
     Number(request.query.get(name) ?? fallback)
+  /** An order book. Without bids it has no asks either. */
+  const bookRoute = (
+    path: RegExp,
+    level: (price: number, quantity: number) => unknown,
+    wrap: (sides: { readonly bids: readonly unknown[]; readonly asks: readonly unknown[] }, symbol: string) => unknown,
+    more: Partial<VenueRoute>,
+  ): VenueRoute =>
+    route(
+      'book',
+      path,
+      (_, view, symbol) => {
+        const { bids, asks } = view.book(symbol, 100)
+        const side = (levels: typeof bids) => levels.map(([at, quantity]) => level(at, quantity))
+        return list(side(bids), (rows) => wrap({ bids: rows, asks: rows.length === 0 ? [] : side(asks) }, symbol))
+      },
+      more,
+    )
+  const pair = (at: number, quantity: number): readonly string[] => [price(at), text(quantity, 3)]
 
   const binance: VenueScript = {
     name: 'binance-futures',
@@ -211,6 +231,16 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
         },
         bySymbol(({ query }) => query.get('symbol')?.replace(/USDT$/, '') ?? null),
       ),
+      bookRoute(
+        /^\/v5\/market\/orderbook$/,
+        pair,
+        ({ bids, asks }, symbol) => ({
+          retCode: 0,
+          retMsg: 'OK',
+          result: { s: `${baseOf(symbol)}USDT`, b: bids, a: asks },
+        }),
+        bySymbol(({ query }) => query.get('symbol')?.replace(/USDT$/, '') ?? null),
+      ),
     ],
   }
 
@@ -286,6 +316,25 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
         },
         bySymbol(({ query }) => query.get('instId')?.split('-')[0] ?? null),
       ),
+      route('instruments', /^\/api\/v5\/public\/instruments$/, (_, view) =>
+        list(
+          listed(view).map((symbol) => ({
+            instType: 'SWAP',
+            instId: `${baseOf(symbol)}-USDT-SWAP`,
+            ctType: 'linear',
+            ctVal: String(OKX_CONTRACT),
+            ctMult: '1',
+            ctValCcy: baseOf(symbol),
+          })),
+          (data) => ({ code: '0', msg: '', data }),
+        ),
+      ),
+      bookRoute(
+        /^\/api\/v5\/market\/books$/,
+        (at, quantity) => [price(at), text(quantity / OKX_CONTRACT, 2), '0', '3'],
+        (sides) => ({ code: '0', msg: '', data: [sides] }),
+        bySymbol(({ query }) => query.get('instId')?.split('-')[0] ?? null),
+      ),
     ],
   }
 
@@ -348,6 +397,12 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
           weight: () => 20,
         },
       ),
+      bookRoute(
+        /^\/info$/,
+        (at, quantity) => ({ px: price(at), sz: text(quantity, 3), n: 2 }),
+        ({ bids, asks }, symbol) => ({ coin: baseOf(symbol), levels: [bids, asks] }),
+        { ...info('l2Book'), ...bySymbol(({ body }) => (body as { coin?: string }).coin ?? null), weight: () => 2 },
+      ),
     ],
   }
 
@@ -404,6 +459,12 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
         },
         bySymbol(({ path }) => /\/([A-Z0-9]+)-USD$/.exec(path)?.[1] ?? null),
       ),
+      bookRoute(
+        /^\/v4\/orderbooks\/perpetualMarket\/([A-Z0-9]+)-USD$/,
+        (at, quantity) => ({ price: price(at), size: text(quantity, 3) }),
+        (sides) => sides,
+        bySymbol(({ path }) => /\/([A-Z0-9]+)-USD$/.exec(path)?.[1] ?? null),
+      ),
     ],
   }
 
@@ -456,6 +517,12 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
           ),
         bySymbol(({ query }) => /^PF_(\w+)USD$/.exec(query.get('symbol') ?? '')?.[1] ?? null),
       ),
+      bookRoute(
+        /^\/derivatives\/api\/v3\/orderbook$/,
+        (at, quantity) => [at, quantity],
+        (orderBook) => ({ result: 'success', orderBook }),
+        bySymbol(({ query }) => /^PF_(\w+)USD$/.exec(query.get('symbol') ?? '')?.[1] ?? null),
+      ),
     ],
   }
 
@@ -474,7 +541,7 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
             return {
               name: `${baseOf(symbol)}_USDT`,
               type: 'direct',
-              quanto_multiplier: '0.001',
+              quanto_multiplier: String(GATE_CONTRACT),
               mark_price: price(markOf('gate', view, symbol)),
               index_price: price(spotOf(view, symbol)),
               last_price: price(markOf('gate', view, symbol)),
@@ -502,6 +569,12 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
             .slice(0, limit)
           return list(rows.map(({ time, rate }) => ({ t: time, r: text(rate, 6) })))
         },
+        bySymbol(({ query }) => query.get('contract')?.split('_')[0] ?? null),
+      ),
+      bookRoute(
+        /^\/api\/v4\/futures\/usdt\/order_book$/,
+        (at, quantity) => ({ p: price(at), s: Math.round(quantity / GATE_CONTRACT) }),
+        (sides) => ({ id: 1, ...sides }),
         bySymbol(({ query }) => query.get('contract')?.split('_')[0] ?? null),
       ),
     ],
@@ -534,6 +607,7 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
               settlCurrency: isInverse ? 'XBt' : 'USDt',
               isInverse,
               isQuanto: false,
+              ...(isInverse ? {} : { underlyingToPositionMultiplier: 1 / BITMEX_CONTRACT }),
               fundingTimestamp: iso(next),
               fundingInterval: iso(Date.UTC(2000, 0, 1) / 1000 + hours * 3600),
               fundingRate: rate,
@@ -570,6 +644,24 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
               fundingRateDaily: rate * 3,
             })),
           )
+        },
+        bySymbol(({ query }) => query.get('symbol')?.replace(/USDT?$/, '') ?? null),
+      ),
+      route(
+        'book',
+        /^\/api\/v1\/orderBook\/L2$/,
+        (_, view, symbol) => {
+          const { bids, asks } = view.book(symbol, 100)
+          const side = (levels: typeof bids, name: string) =>
+            levels.map(([at, quantity], i) => ({
+              symbol: bitmexCode(symbol),
+              id: i,
+              side: name,
+              // Dollars of the inverse contract.
+              size: Math.round(symbol === 'BTC-USD' ? quantity * at : quantity / BITMEX_CONTRACT),
+              price: Number(price(at)),
+            }))
+          return list([...side(asks, 'Sell'), ...side(bids, 'Buy')])
         },
         bySymbol(({ query }) => query.get('symbol')?.replace(/USDT?$/, '') ?? null),
       ),
