@@ -76,7 +76,12 @@ export async function openPluginHost(
     const answer = await handler(call)
     return answer instanceof Reply ? answer.body : answer
   }
-  for (const { plugin, settings } of plugins) {
+  const stop = async (): Promise<void> => {
+    for (const registration of registrations) await registration.stop?.()
+    await workers.close()
+    if (!options.db) await db.destroy()
+  }
+  const setUp = async ({ plugin, settings }: HostedPlugin): Promise<void> => {
     await migrate(db, plugin.name, plugin.migrations ?? [])
     const context: PluginContext = {
       product: plugin.name,
@@ -103,6 +108,12 @@ export async function openPluginHost(
     }
     registrations.push(await plugin.setup(context))
   }
+  try {
+    for (const hosted of plugins) await setUp(hosted)
+  } catch (error) {
+    await stop()
+    throw error
+  }
   return {
     db,
     registrations,
@@ -115,10 +126,6 @@ export async function openPluginHost(
       for (const job of registrations.flatMap((registration) => registration.jobs ?? []))
         if (job.name === name) await job.run({ signal, ask: ask(options.now(), signal) })
     },
-    async stop() {
-      for (const registration of registrations) await registration.stop?.()
-      await workers.close()
-      if (!options.db) await db.destroy()
-    },
+    stop,
   }
 }
