@@ -108,7 +108,7 @@ describe('heavy work', function () {
   })
 
   it('that is paid is delivered beside as much that is free', async () => {
-    const headers = await Promise.all(Array.from({ length: 3 }, paymentOf))
+    const headers = await Promise.all(Array.from({ length: 6 }, paymentOf))
     const [paid, free] = await Promise.all([
       Promise.all(headers.map((header) => delivered(header, large))),
       Promise.all(freeForms(large, 6)),
