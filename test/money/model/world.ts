@@ -35,7 +35,7 @@ export interface Payment {
 
 /** One gateway process of the simulation. */
 export interface Gateway extends Process {
-  /** True once its recovery at the start has ended and it accepts calls. */
+  /** True once it accepts calls. */
   open: boolean
   call(request: CallRequest): Promise<Answer>
   reconcile(atStart: boolean): Promise<unknown>
