@@ -7,9 +7,8 @@ import * as fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { hashOfSources, isBuilt, root } from './build-state.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 process.chdir(root)
 const began = performance.now()
 const say = (message) =>
@@ -51,20 +50,6 @@ if (!isInstalled) {
   say('ready')
 }
 if (builds && !isBuilt()) build()
-
-/** True if `dist` was built from the sources as they are. Without sources it is all there is. */
-function isBuilt() {
-  return !fs.existsSync('gateway') || readJson(join('dist', 'build.json'))?.sources === hashOfSources()
-}
-
-function hashOfSources() {
-  const hash = createHash('sha256').update(wanted)
-  const files = fs.readdirSync('gateway', { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  const paths = files.map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-  for (const path of [...paths.sort(), join('scripts', 'build.ts')])
-    hash.update(`${path}\0`).update(fs.readFileSync(path))
-  return hash.digest('hex')
-}
 
 function build() {
   const sources = hashOfSources()

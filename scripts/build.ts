@@ -1,6 +1,6 @@
 /**
- * `npm run build`: compiles the gateway and its plugins to JavaScript in `dist`, which starts in half the time that the
- * sources take. `npm start` and `npm test` call it when a source has changed since the last build.
+ * `npm run build`: compiles the gateway, the commands of its operator and its plugins to JavaScript in `dist`, which starts
+ * in half the time that the sources take. `npm start` and `npm test` call it when a source has changed since the last build.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -17,14 +17,22 @@ const written = new Set<string>()
 
 /** The modules that are started or imported from outside: by the command line, by plugins and by worker threads. */
 const ENTRIES = [
-  'main',
-  'compose',
-  'config/config',
-  'plugin/plugin',
-  'editions/worker-thread',
-  'calls/large-body-work',
-  'mcp/large-message-outline',
-  'mcp/large-message-arguments',
+  'gateway/main',
+  'gateway/compose',
+  'gateway/config/config',
+  'gateway/plugin/plugin',
+  'gateway/editions/worker-thread',
+  'gateway/calls/large-body-work',
+  'gateway/mcp/large-message-outline',
+  'gateway/mcp/large-message-arguments',
+  'scripts/backup',
+  'scripts/check',
+  'scripts/doctor',
+  'scripts/keys',
+  'scripts/ledger',
+  'scripts/new-product',
+  'scripts/restore',
+  'scripts/tokens',
 ]
 /** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
 const NOT_BUNDLED = [
@@ -34,6 +42,7 @@ const NOT_BUNDLED = [
   'knex',
   'pg',
   'pino',
+  'prettier',
   'pug',
   'secp256k1',
   'sqlite3',
@@ -41,13 +50,13 @@ const NOT_BUNDLED = [
 ]
 
 /**
- * Bundles the gateway with most packages into a few files, since reading 1,700 modules takes longer than running them.
+ * Bundles the gateway and the commands with most packages into a few files, since reading 1,700 modules takes longer than running them.
  * The bundles lie as deep as the sources, so that paths relative to them lead to the same places.
  */
 async function buildGateway(): Promise<void> {
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: ENTRIES.map((entry) => join('gateway', `${entry}.ts`)),
+    entryPoints: ENTRIES.map((entry) => `${entry}.ts`),
     outdir: dist,
     outbase: root,
     chunkNames: 'gateway/bundles/[name]-[hash]',
@@ -115,10 +124,11 @@ async function replace(path: string, content: string | Uint8Array): Promise<void
 
 /** Removes what an earlier build wrote and this one did not. */
 async function removeOld(): Promise<void> {
-  for (const name of await readdir(join(dist, 'gateway'), { recursive: true, withFileTypes: true })) {
-    const path = join(name.parentPath, name.name)
-    if (name.isFile() && !written.has(path)) await rm(path)
-  }
+  for (const folder of ['gateway', 'scripts'])
+    for (const name of await readdir(join(dist, folder), { recursive: true, withFileTypes: true })) {
+      const path = join(name.parentPath, name.name)
+      if (name.isFile() && !written.has(path)) await rm(path)
+    }
 }
 
 const began = performance.now()

@@ -5,11 +5,12 @@
  * `--upstream http://gold.internal/{day}` for a product without code.
  */
 import { spawnSync } from 'node:child_process'
-import { join, relative, resolve } from 'node:path'
+import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { parsePrice } from '../gateway/catalog/product-drafts.ts'
 import { readConfig } from '../gateway/config/config.ts'
+import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
 import type { NewProduct } from './new-product/texts.ts'
 import { nameIn, writeProduct } from './new-product/write-product.ts'
 import { showUsage } from './command-line.ts'
@@ -138,7 +139,7 @@ function writeTypes(root: string): number {
 
 try {
   const { catalogDir, schemaDir, pluginDirs } = readConfig()
-  const root = resolve(import.meta.dirname, '..')
+  const root = PROJECT_ROOT
   const product = await answers()
   const files = await writeProduct(product, { root, catalogDir, schemaDir, pluginDir: pluginDirs[0] as string })
   const isPlugin = product.upstream === ''

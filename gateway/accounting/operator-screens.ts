@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { Issue } from '../validation/issue.ts'
 import type { Config } from '../config/config.ts'
-import { PROJECT_ROOT } from '../config/project-root.ts'
+import { GATEWAY_ROOT, IS_BUILT, PROJECT_ROOT } from '../config/project-root.ts'
 import type { Edition } from '../editions/edition.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -166,10 +166,11 @@ const MAX_CHECK_BYTES = 16_000_000
  * the work of building an edition affects the running gateway. Throws if the check cannot run.
  */
 async function checkCatalog({ environment }: Pick<Config, 'environment'>): Promise<CatalogCheck> {
-  const script = join(PROJECT_ROOT, 'scripts', 'check.ts')
+  const check = join(GATEWAY_ROOT, 'scripts', 'check')
+  const command = IS_BUILT ? [`${check}.js`] : ['--import', 'tsx/esm', `${check}.ts`]
   const options = { cwd: PROJECT_ROOT, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
   const text = await new Promise<string>((resolve, reject) => {
-    execFile(process.execPath, ['--import', 'tsx/esm', script, '--json'], options, (error, stdout) => {
+    execFile(process.execPath, [...command, '--json'], options, (error, stdout) => {
       // The check exits with 1 if it finds issues; its output is still complete.
       if (stdout.startsWith('{')) resolve(stdout)
       else reject(error ?? new Error('The catalog check printed nothing.'))

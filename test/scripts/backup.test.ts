@@ -41,7 +41,7 @@ function run(
   environment: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts', `${script}.ts`), ...args], {
+  const child = spawn(process.execPath, [join(root, 'scripts/command.mjs'), script, ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
   })

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
@@ -79,5 +79,18 @@ describe('npm run build', () => {
     expect(repeated.output).to.match(/^\[build\]/m)
     expect(existsSync(join(copy, 'dist/gateway/bundles/former.js'))).to.equal(false)
     expect(await build()).to.deep.equal({ code: 0, output: '' })
+  })
+
+  it('starts commands from the build, and from the sources once one has changed', () => {
+    const built = join(copy, 'dist/scripts/keys.js')
+    writeFileSync(built, 'process.stdout.write(`from the build: ${process.argv.slice(2)}`)')
+    const keys = (): string => {
+      const command = ['scripts/command.mjs', 'keys', '--help']
+      return spawnSync(process.execPath, command, { cwd: copy, encoding: 'utf8' }).stdout
+    }
+    expect(keys()).to.equal('from the build: --help')
+    appendFileSync(join(copy, 'gateway/clock.ts'), '\n')
+    expect(keys()).to.match(/^npm run keys /)
+    expect(existsSync(built), 'a command must not build: a gateway may run from the build').to.equal(true)
   })
 })

@@ -21,7 +21,7 @@ function checkWith(
 ) {
   const catalog = openCatalog(documents)
   try {
-    return spawnSync(process.execPath, ['--import', 'tsx', join(root, 'scripts/check.ts'), ...flags], {
+    return spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check', ...flags], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS, ...environment },
     })

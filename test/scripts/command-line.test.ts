@@ -1,12 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 
 const root = resolve(import.meta.dirname, '../..')
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly scripts: Readonly<Record<string, string>>
+}
 
+/** Runs a script as package.json says. */
 function run(script: string, flag: string): { status: number | null; out: string; err: string } {
-  const file = `scripts/${script}.ts`
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx/esm', file, flag], {
+  const [, ...words] = (scripts[script] as string).split(' ')
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...words, flag], {
     cwd: root,
     encoding: 'utf8',
     env: { PATH: process.env['PATH'] },

@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import { privateKeyToAddress } from 'viem/accounts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
-const script = resolve(import.meta.dirname, '../../scripts/keys.ts')
+const command = resolve(import.meta.dirname, '../../scripts/command.mjs')
 const run = (dataDir: string, ...flags: readonly string[]) =>
-  spawnSync(process.execPath, ['--import', 'tsx', script, ...flags], {
+  spawnSync(process.execPath, [command, 'keys', ...flags], {
     encoding: 'utf8',
     env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
   })

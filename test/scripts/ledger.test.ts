@@ -29,7 +29,7 @@ interface CommandResult {
 
 /** Runs the command in a process of its own, as beside a running gateway. */
 function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<CommandResult> {
-  const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/ledger.ts'), ...args], {
+  const child = spawn(process.execPath, [join(root, 'scripts/command.mjs'), 'ledger', ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
   })

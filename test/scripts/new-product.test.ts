@@ -4,20 +4,34 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { nameIn } from '../../scripts/new-product/write-product.ts'
+import { requireBuild } from '../support/process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /** What the scripts need of the project. */
-const PARTS = ['gateway', 'scripts', 'schemas', 'package.json', 'tsconfig.json', 'catalog/service.json']
+const PARTS = [
+  'gateway',
+  'scripts',
+  'schemas',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'catalog/service.json',
+  'dist/build.json',
+  'dist/gateway',
+  'dist/package.json',
+  'dist/scripts',
+]
 const GOLD_PRICE = ['gold-price', '--summary', 'The price of gold by hour.', '--price', '0.005']
 
 describe('npm run new-product', () => {
   let copy: string
 
-  /** Runs a script or a test file in a copy of the project that has no product. */
+  /** Runs a command in a copy of the project that has no product. */
   const run = (...args: readonly string[]) => runWith('', ...args)
   /** The same, with `input` on its standard input. */
-  const runWith = (input: string, ...args: readonly string[]) =>
-    spawnSync(process.execPath, ['--import', 'tsx/esm', ...args], {
+  const runWith = (input: string, ...args: readonly string[]) => runNode(input, 'scripts/command.mjs', ...args)
+  const runNode = (input: string, ...args: readonly string[]) =>
+    spawnSync(process.execPath, args, {
       cwd: copy,
       input,
       encoding: 'utf8',
@@ -25,6 +39,7 @@ describe('npm run new-product', () => {
     })
 
   before(() => {
+    requireBuild()
     copy = mkdtempSync(join(tmpdir(), 'tollgate-copy-'))
     for (const part of PARTS) cpSync(join(root, part), join(copy, part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
@@ -33,16 +48,17 @@ describe('npm run new-product', () => {
   after(() => rmSync(copy, { recursive: true, force: true }))
 
   it('writes a product that is on the price list at once', () => {
-    const created = run('scripts/new-product.ts', ...GOLD_PRICE)
+    const created = run('new-product', ...GOLD_PRICE)
     expect(created.stderr).to.equal('')
     expect(created.status).to.equal(0)
-    const checked = run('scripts/check.ts')
+    const checked = run('check')
     expect(checked.stdout).to.match(/\$0\.005 +GET \/v1\/x\/gold-price +gold-price +getGoldPrice +tool/)
     expect(checked.status).to.equal(0)
   })
 
   it('writes a test that passes', () => {
-    const tested = run('node_modules/mocha/bin/mocha.js', '--no-package', 'test/plugins/gold-price/index.test.ts')
+    const mocha = 'node_modules/mocha/bin/mocha.js'
+    const tested = runNode('', '--import', 'tsx/esm', mocha, '--no-package', 'test/plugins/gold-price/index.test.ts')
     expect(tested.stdout, tested.stdout).to.match(/7 passing/)
     expect(tested.status).to.equal(0)
   })
@@ -76,30 +92,30 @@ describe('npm run new-product', () => {
     const typeNames = () =>
       readFileSync(join(copy, 'schemas/types.d.ts'), 'utf8').match(/(?<=^export type )\w+/gm) ?? []
     expect(typeNames()).to.include.members(['GoldPriceQuery', 'GoldPriceAnswer'])
-    expect(run('scripts/new-product.ts', 'amber').status).to.equal(0)
+    expect(run('new-product', 'amber').status).to.equal(0)
     expect(typeNames()).to.include.members(['AmberQuery', 'AmberAnswer', 'GoldPriceQuery', 'GoldPriceAnswer'])
   })
 
   it('writes a product without code as one document', () => {
     const flags = ['--summary', 'Silver by day.', '--price', '0.01', '--upstream', 'http://silver.internal/{day}']
-    const created = run('scripts/new-product.ts', 'silver-price', ...flags)
+    const created = run('new-product', 'silver-price', ...flags)
     expect(created.stderr).to.equal('')
     expect(created.stdout).to.match(/^Written:\n {2}catalog\/x\/silver-price\.json\n\n/)
-    const checked = run('scripts/check.ts')
+    const checked = run('check')
     expect(checked.stdout).to.match(/\$0\.01 +GET \/v1\/x\/silver-price\/\{day\} +silver-price +getSilverPrice +tool/)
     expect(checked.status).to.equal(0)
   })
 
   it('uses the defaults of its questions if there is no terminal', () => {
-    const created = run('scripts/new-product.ts', 'tin-2')
+    const created = run('new-product', 'tin-2')
     expect([created.stderr, created.status]).to.deep.equal(['', 0])
     expect(created.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
-    expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
+    expect(run('check').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
   })
 
   it('asks every question if no name is given, and reads answers from a pipe', () => {
     const answers = ['zinc', '', 'The price of zinc.', '0.01', 'https://zinc.internal/now', ''].join('\n')
-    const created = runWith(answers, 'scripts/new-product.ts')
+    const created = runWith(answers, 'new-product')
     expect([created.stderr, created.status]).to.deep.equal(['', 0])
     expect(created.stdout).to.match(/Title for people \[Zinc\]: .*Price in US dollars, or free \[0\.005\]: /s)
     const document = JSON.parse(readFileSync(join(copy, 'catalog/x/zinc.json'), 'utf8')) as object
@@ -125,7 +141,7 @@ describe('npm run new-product', () => {
     it(`refuses ${title}, and writes nothing`, () => {
       mkdirSync(join(copy, 'plugins/half-done'), { recursive: true })
       const before = filesOf(copy)
-      const created = run('scripts/new-product.ts', ...args)
+      const created = run('new-product', ...args)
       expect(created.stderr).to.match(reason)
       expect(created.status).to.equal(1)
       expect(filesOf(copy)).to.deep.equal(before)
