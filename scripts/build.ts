@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { createCopies } from '../gateway/editions/code-copies.ts'
+import { BUNDLE } from './bundle.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -34,20 +35,6 @@ const ENTRIES = [
   'scripts/restore',
   'scripts/tokens',
 ]
-/** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
-const NOT_BUNDLED = [
-  '@keyv/redis',
-  'esbuild',
-  'jsonc-parser',
-  'knex',
-  'pg',
-  'pino',
-  'prettier',
-  'pug',
-  'secp256k1',
-  'sqlite3',
-  'tsx',
-]
 
 /**
  * Bundles the gateway and the commands with most packages into a few files, since reading 1,700 modules takes longer than running them.
@@ -61,22 +48,14 @@ async function buildGateway(): Promise<void> {
     outbase: root,
     chunkNames: 'gateway/bundles/[name]-[hash]',
     write: false,
-    bundle: true,
+    ...BUNDLE,
     splitting: true,
-    external: NOT_BUNDLED,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
     // A start reads less. Names stay, because stacks and logs show those of errors and classes.
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: 'none',
     sourcemap: 'external',
     sourcesContent: false,
-    // Bundled CommonJS modules require what Node provides.
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
-    },
   })
   for (const { path, contents } of outputFiles) await replace(path, contents)
 }

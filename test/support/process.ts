@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { generatePrivateKey } from 'viem/accounts'
+import { compiled } from './compiled.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -54,7 +55,8 @@ export async function startGateway(
 
 /** Starts a TypeScript file and resolves once its output matches `sign`. Rejects if it ends before. */
 export async function start(file: string, sign: RegExp, env: Environment, args: string[] = []): Promise<Started> {
-  return startNode(['--import', 'tsx/esm', file, ...args], sign, env)
+  requireBuild()
+  return startNode([await compiled(file), ...args], sign, env)
 }
 
 async function startNode(args: readonly string[], sign: RegExp, env: Environment): Promise<Started> {

@@ -8,6 +8,7 @@ import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { isAlive } from '../../../gateway/sandbox/processes.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { createUsdcClient, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
+import { compiled } from '../../support/compiled.ts'
 import { until } from '../../support/until.ts'
 
 const USDC = 1_000_000n
@@ -31,8 +32,8 @@ describe('the sandbox', () => {
   }
   /** Opens the sandbox in another process with its own process group. */
   const openInAnotherProcess = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
-    const program = join(ROOT, 'test/gateway/sandbox/sandbox-process.ts')
-    const child = spawn(process.execPath, ['--import', 'tsx', program, folder.path], {
+    const program = await compiled('test/gateway/sandbox/sandbox-process.ts')
+    const child = spawn(process.execPath, [program, folder.path], {
       cwd: ROOT,
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],

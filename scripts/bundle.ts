@@ -1,0 +1,30 @@
+/** How code is bundled with its packages: the gateway, the commands, and the programs that tests run as processes. */
+import type { BuildOptions } from 'esbuild'
+
+/** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
+const NOT_BUNDLED = [
+  '@keyv/redis',
+  'esbuild',
+  'jsonc-parser',
+  'knex',
+  'pg',
+  'pino',
+  'prettier',
+  'pug',
+  'secp256k1',
+  'sqlite3',
+  'tsx',
+]
+
+/** The options of esbuild that every bundle has. */
+export const BUNDLE = {
+  bundle: true,
+  external: NOT_BUNDLED,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  // Bundled CommonJS modules require what Node provides.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+  },
+} as const satisfies BuildOptions
