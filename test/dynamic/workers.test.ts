@@ -219,51 +219,76 @@ for (const [name, open] of Object.entries(DATABASES))
       await until(async () => (await statuses()).every((status) => status === 200))
     })
 
-    /** Replaces all workers under a steady load to `at`, and returns what went wrong. */
-    async function replaceUnderLoad(at: string): Promise<readonly string[]> {
+    /** Replaces all workers under a steady load to all of `urls`, and returns what went wrong at each. */
+    async function replaceUnderLoad(urls: readonly string[]): Promise<readonly (readonly string[])[]> {
       const before = new Set((await answering()).keys())
       const replacements = (): number => running.output().match(/all workers were replaced/g)?.length ?? 0
       const earlier = replacements()
-      const failures: string[] = []
+      const loads = urls.map((at) => ({ at, calls: 0, failures: [] as string[] }))
       let isOver = false
-      let calls = 0
-      const client = async (): Promise<void> => {
+      const client = async (load: (typeof loads)[number]): Promise<void> => {
         const agent = new Agent({ keepAlive: true, maxSockets: 1 })
         while (!isOver) {
-          const { status } = await ask(`${at}/v1/who`, { agent }).catch((error: Error) => ({ status: error.message }))
-          calls += 1
-          if (status !== 200) failures.push(String(status))
-          await new Promise((wake) => setTimeout(wake, 5))
+          const { status } = await ask(`${load.at}/v1/who`, { agent }).catch((error: Error) => ({
+            status: error.message,
+          }))
+          load.calls += 1
+          if (status !== 200) load.failures.push(String(status))
+          await new Promise((wake) => setTimeout(wake, 5 * urls.length))
         }
         agent.destroy()
       }
-      const clients = Array.from({ length: 8 }, client)
-      await until(() => calls > 50)
+      const clients = loads.flatMap((load) => Array.from({ length: 8 }, () => client(load)))
+      const eachCalled = async (times: number): Promise<void> => {
+        const then = loads.map(({ calls }) => calls)
+        await until(() => loads.every(({ calls }, at) => calls > (then[at] ?? 0) + times))
+      }
+      await eachCalled(50)
       running.child.kill('SIGUSR2')
       await until(() => replacements() > earlier)
-      const then = calls
-      await until(() => calls > then + 50)
+      await eachCalled(50)
       isOver = true
       await Promise.all(clients)
       const after = await answering()
       expect(after.size).to.equal(2)
       expect([...after.keys()].filter((pid) => before.has(pid))).to.deep.equal([])
-      return failures
+      return loads.map((load) => load.failures)
+    }
+
+    const DIRECT = 'without a proxy'
+    let replaced: Promise<ReadonlyMap<string, readonly string[]>> | undefined
+    /** What went wrong on each way to the workers while all were replaced; nothing for a proxy that is not installed. */
+    const failures = () => (replaced ??= replaceBehindProxies())
+
+    /** Replaces the workers once under the load of all proxies, since each replacement starts two processes. */
+    async function replaceBehindProxies(): Promise<ReadonlyMap<string, readonly string[]>> {
+      const proxies = await Promise.all(
+        Object.entries(REVERSE_PROXIES).map(async ([kind, setup]) => ({
+          kind,
+          proxy: await startReverseProxy(setup, port),
+        })),
+      )
+      const ways = [
+        { kind: DIRECT, url },
+        ...proxies.flatMap(({ kind, proxy }) => (proxy ? [{ kind, url: proxy.url }] : [])),
+      ]
+      try {
+        const found = await replaceUnderLoad(ways.map((way) => way.url))
+        return new Map(ways.map(({ kind }, at) => [kind, found[at] ?? []]))
+      } finally {
+        for (const { proxy } of proxies) await proxy?.close()
+      }
     }
 
     it('are replaced on SIGUSR2 without dropping a call', async () => {
-      expect(await replaceUnderLoad(url)).to.deep.equal([])
+      expect((await failures()).get(DIRECT)).to.deep.equal([])
     })
 
-    for (const [kind, setup] of Object.entries(REVERSE_PROXIES))
+    for (const kind of Object.keys(REVERSE_PROXIES))
       it(`are replaced on SIGUSR2 without dropping a call behind ${kind}`, async function () {
-        const proxy = await startReverseProxy(setup, port)
-        if (proxy === null) return this.skip()
-        try {
-          expect(await replaceUnderLoad(proxy.url)).to.deep.equal([])
-        } finally {
-          await proxy.close()
-        }
+        const lost = (await failures()).get(kind)
+        if (lost === undefined) return this.skip()
+        expect(lost).to.deep.equal([])
       })
 
     it('all end on SIGTERM, with the chain', async () => {
