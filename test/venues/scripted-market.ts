@@ -76,13 +76,19 @@ export interface ScriptedMarket {
   book(venue: string, symbol: string, at: number, levels: number): Book
 }
 
+/** The paths of each seed by symbol: half a year of minutes takes long to compute, so the markets of a process share them. */
+const pathsOfSeeds = new Map<string, Map<string, PricePath>>()
+
 /** Creates the market. The same seed gives the same prices on every machine. */
 export function createMarket(seed = 'tollgate'): ScriptedMarket {
-  const paths = new Map<string, PricePath>()
+  const paths = pathsOfSeeds.get(seed) ?? new Map<string, PricePath>()
+  pathsOfSeeds.set(seed, paths)
   const pathOf = (symbol: string): PricePath => {
+    const known = paths.get(symbol)
+    if (known) return known
     const traits = SYMBOLS[symbol]
     if (!traits) throw new RangeError(`the market has no ${symbol}; it has ${Object.keys(SYMBOLS).join(', ')}`)
-    const path = paths.get(symbol) ?? new PricePath(`${seed}/${symbol}`, traits)
+    const path = new PricePath(`${seed}/${symbol}`, symbol, traits)
     paths.set(symbol, path)
     return path
   }
@@ -93,10 +99,10 @@ export function createMarket(seed = 'tollgate'): ScriptedMarket {
     const minute = minuteOf(time)
     const [open, close] = [path.priceAt(minute), path.priceAt(minute + 1)]
     const reach = path.spread(minute)
-    const [up, down, size] = [0, 1, 2].map((k) => unit(`${seed}/${symbol}`, minute, k)) as [number, number, number]
+    const [up, down, size] = [unitOf(path.hash, minute, 0), unitOf(path.hash, minute, 1), unitOf(path.hash, minute, 2)]
     const turnover = path.traits.turnover * (0.4 + 1.2 * size)
     return {
-      time: time,
+      time,
       open,
       high: Math.max(open, close) * (1 + reach * up),
       low: Math.min(open, close) * (1 - reach * down),
@@ -107,12 +113,14 @@ export function createMarket(seed = 'tollgate'): ScriptedMarket {
   }
 
   function deviated(venue: string, symbol: string, exact: Bar): Bar {
-    const { traits } = pathOf(symbol)
+    const path = pathOf(symbol)
+    const { traits } = path
+    const hash = path.hashAt(venue)
     const minute = minuteOf(exact.time)
     const near = (price: number, at: number): number =>
-      round(price * (1 + VENUE_DEVIATION * (2 * unit(`${venue}/${symbol}`, at, 3) - 1)), traits)
+      round(price * (1 + VENUE_DEVIATION * (2 * unitOf(hash, at, 3) - 1)), traits)
     const [open, close] = [near(exact.open, minute), near(exact.close, minute + 1)]
-    if (unit(`${venue}/${symbol}`, minute, 4) < traits.quiet)
+    if (unitOf(hash, minute, 4) < traits.quiet)
       return { time: exact.time, open, high: open, low: open, close: open, volume: 0, trades: 0 }
     return {
       time: exact.time,
@@ -170,7 +178,11 @@ const minuteOf = (time: number): number => (time - MARKET_OPENS) / 60
 
 /** A number in [0, 1) that depends on nothing else than its arguments. */
 export function unit(name: string, at: number, salt: number): number {
-  let hash = Math.imul(nameHash(name) ^ Math.imul(at | 0, 0x9e3779b1) ^ Math.imul(salt + 1, 0x85ebca6b), 0xc2b2ae35)
+  return unitOf(nameHash(name), at, salt)
+}
+
+function unitOf(name: number, at: number, salt: number): number {
+  let hash = Math.imul(name ^ Math.imul(at | 0, 0x9e3779b1) ^ Math.imul(salt + 1, 0x85ebca6b), 0xc2b2ae35)
   hash = Math.imul(hash ^ (hash >>> 15), 0x27d4eb2f)
   hash = Math.imul(hash ^ (hash >>> 13), 0x165667b1)
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
@@ -179,14 +191,20 @@ export function unit(name: string, at: number, salt: number): number {
 const nameHashes = new Map<string, number>()
 
 function nameHash(name: string): number {
-  const known = nameHashes.get(name) ?? seedOf(name)
-  nameHashes.set(name, known)
-  return known
+  const known = nameHashes.get(name)
+  if (known !== undefined) return known
+  const hash = seedOf(name)
+  nameHashes.set(name, hash)
+  return hash
 }
 
 /** The price at the start of every minute: a random walk whose volatility is a slow random walk too. */
 class PricePath {
   readonly traits: Traits
+  /** Of the seed and the symbol, for `unitOf`. */
+  readonly hash: number
+  readonly #symbol: string
+  readonly #venues = new Map<string, number>()
   readonly #random: () => number
   #prices = new Float64Array(65_536)
   #spreads = new Float32Array(65_536)
@@ -194,46 +212,65 @@ class PricePath {
   #level: number
   #heat = 0
 
-  constructor(name: string, traits: Traits) {
+  constructor(name: string, symbol: string, traits: Traits) {
     this.traits = traits
-    this.#random = seededRandom(seedOf(name))
+    this.hash = seedOf(name)
+    this.#symbol = symbol
+    this.#random = seededRandom(this.hash)
     this.#level = Math.log(traits.price)
+  }
+
+  /** Of a venue and the symbol, for `unitOf`. */
+  hashAt(venue: string): number {
+    const known = this.#venues.get(venue)
+    if (known !== undefined) return known
+    const hash = seedOf(`${venue}/${this.#symbol}`)
+    this.#venues.set(venue, hash)
+    return hash
   }
 
   /** The price at the start of a minute. Throws RangeError before the market opened. */
   priceAt(minute: number): number {
-    this.#reach(minute)
+    if (minute < 0 || minute >= this.#size) this.#reach(minute)
     return this.#prices[minute]!
   }
 
   /** How far the extremes of a minute reach beyond its open and close, as a fraction. */
   spread(minute: number): number {
-    this.#reach(minute)
+    if (minute < 0 || minute >= this.#size) this.#reach(minute)
     return this.#spreads[minute]!
   }
 
   #reach(minute: number): void {
     if (minute < 0) throw new RangeError('the market was not open then')
-    while (this.#size <= minute) {
-      if (this.#size === this.#prices.length) {
-        const [prices, spreads] = [this.#prices, this.#spreads]
-        this.#prices = new Float64Array(prices.length * 2)
-        this.#spreads = new Float32Array(spreads.length * 2)
-        this.#prices.set(prices)
-        this.#spreads.set(spreads)
-      }
-      this.#heat =
-        PERSISTENCE * this.#heat + Math.sqrt(1 - PERSISTENCE ** 2) * VOLATILITY_OF_VOLATILITY * this.#normal()
-      const sigma = (this.traits.volatility / Math.sqrt(MINUTES_PER_YEAR)) * Math.exp(this.#heat)
-      this.#prices[this.#size] = Math.exp(this.#level)
-      this.#spreads[this.#size] = sigma * 0.6
-      this.#level += sigma * this.#normal()
-      this.#size += 1
+    if (minute >= this.#prices.length) this.#grow(minute + 1)
+    const [prices, spreads, random] = [this.#prices, this.#spreads, this.#random]
+    const perMinute = this.traits.volatility / Math.sqrt(MINUTES_PER_YEAR)
+    const noise = Math.sqrt(1 - PERSISTENCE ** 2) * VOLATILITY_OF_VOLATILITY
+    let [level, heat] = [this.#level, this.#heat]
+    for (let at = this.#size; at <= minute; at += 1) {
+      heat = PERSISTENCE * heat + noise * normal(random)
+      const sigma = perMinute * Math.exp(heat)
+      prices[at] = Math.exp(level)
+      spreads[at] = sigma * 0.6
+      level += sigma * normal(random)
     }
+    this.#level = level
+    this.#heat = heat
+    this.#size = Math.max(this.#size, Math.floor(minute) + 1)
   }
 
-  /** Box-Muller; one of the two values is dropped, so that each minute uses the same count of random numbers. */
-  #normal(): number {
-    return Math.sqrt(-2 * Math.log(1 - this.#random())) * Math.cos(2 * Math.PI * this.#random())
+  #grow(size: number): void {
+    const [prices, spreads] = [this.#prices, this.#spreads]
+    const length = 2 ** Math.ceil(Math.log2(size))
+    this.#prices = new Float64Array(length)
+    this.#spreads = new Float32Array(length)
+    this.#prices.set(prices)
+    this.#spreads.set(spreads)
   }
+}
+
+/** Box-Muller; one of the two values is dropped, so that each minute uses the same count of random numbers. */
+function normal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }
