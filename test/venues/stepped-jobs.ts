@@ -4,8 +4,9 @@ import type { VenueClock } from './venue-clock.ts'
 
 export interface SteppedJobs extends JobTimers {
   /**
-   * Moves the clock in steps. After each, it runs what is due and waits for it, but not longer than `patienceMs` of real
-   * time: a run that waits for a silent source goes on beside the next steps, as it would beside real time.
+   * Moves the clock in steps. After each, it runs what is due and waits for it, until this process has been idle for
+   * `patienceMs`: a run that waits for a silent source goes on beside the next steps, as it would beside real time. Only
+   * idle time counts, so that a slow machine has as long as it needs.
    */
   advance(seconds: number, stepSeconds?: number): Promise<void>
   /** Runs what is due now. */
@@ -26,12 +27,9 @@ export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): Steppe
       const due = [...waiting].filter(({ at }) => at <= clock.now())
       if (due.length === 0) return
       for (const one of due) waiting.delete(one)
-      let timer: NodeJS.Timeout | undefined
-      const patience = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, patienceMs)
-      })
-      await Promise.race([Promise.all(due.map(({ run }) => run())), patience])
-      clearTimeout(timer)
+      const patience = idleFor(patienceMs)
+      await Promise.race([Promise.all(due.map(({ run }) => run())), patience.over])
+      patience.cancel()
     }
   }
   return {
@@ -49,4 +47,21 @@ export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): Steppe
       }
     },
   }
+}
+
+/** Resolves `over` when the event loop has been idle for some time, all its waits together. */
+function idleFor(ms: number): { readonly over: Promise<void>; cancel(): void } {
+  const begun = performance.eventLoopUtilization()
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<void>((resolve) => {
+    const look = (left: number): void => {
+      timer = setTimeout(() => {
+        const idle = performance.eventLoopUtilization(begun).idle
+        if (idle >= ms) resolve()
+        else look(ms - idle)
+      }, left)
+    }
+    look(ms)
+  })
+  return { over, cancel: () => clearTimeout(timer) }
 }
