@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { LRUCache } from 'lru-cache'
 import { compileOwn, violationsOf } from '../validation/json-schema.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, processEnvironment } from './environment.ts'
@@ -106,6 +108,31 @@ const schema = JSON.parse(readFileSync(join(PROJECT_ROOT, 'schemas', 'config.jso
   readonly properties: Readonly<Record<string, { readonly description: string }>>
 }
 
+/** The variables of a gateway with certain networks, and their check. */
+interface ConfigCheck {
+  readonly properties: Readonly<Record<string, { readonly description: string }>>
+  readonly validate: ValidateFunction
+}
+
+/** Compiling a check takes longer than reading a configuration, so a process that reads several keeps them. */
+const checks = new LRUCache<string, ConfigCheck>({ max: 10 })
+
+function checkOf(networks: readonly string[]): ConfigCheck {
+  const key = networks.join(' ')
+  const known = checks.get(key)
+  if (known) return known
+  const properties: Record<string, { readonly description: string }> = { ...schema.properties }
+  for (const [name, variable] of ownVariables(networks))
+    properties[name] = schema.properties[variable] as { readonly description: string }
+  const validate = compileOwn(
+    { ...schema, properties },
+    { allErrors: true, coerceTypes: true, useDefaults: true, strict: false },
+  )
+  const check = { properties, validate }
+  checks.set(key, check)
+  return check
+}
+
 /**
  * Reads the configuration. Throws ConfigError with every issue: invalid values, and settings that production needs
  * (PAY_TO, a settler, https in BASE_URL).
@@ -113,18 +140,12 @@ const schema = JSON.parse(readFileSync(join(PROJECT_ROOT, 'schemas', 'config.jso
 export function readConfig(environment: Environment = processEnvironment()): Config {
   const values: Values = {}
   const names = networkNames(environment['NETWORK'])
-  const properties: Record<string, { readonly description: string }> = { ...schema.properties }
-  for (const [name, variable] of ownVariables(names))
-    properties[name] = schema.properties[variable] as { readonly description: string }
+  const { properties, validate } = checkOf(names)
   for (const name of Object.keys(properties)) {
     const text = environment[name]
     if (text !== undefined && text !== '') values[name] = text
   }
   const issues: string[] = []
-  const validate = compileOwn(
-    { ...schema, properties },
-    { allErrors: true, coerceTypes: true, useDefaults: true, strict: false },
-  )
   if (!validate(values)) {
     for (const { path, message } of violationsOf(validate)) {
       const name = path.join('.')
