@@ -40,6 +40,7 @@ import { type Breakers, createBreakers } from './editions/circuit-breaker.ts'
 import { JsonFiles } from './catalog/documents.ts'
 import { readCheckedSchemas } from './editions/checked-schemas.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
+import { knownValidators } from './editions/known-validators.ts'
 import { createContext } from './editions/plugin-context.ts'
 import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
 import { WorkQueues } from './editions/work-queues.ts'
@@ -670,6 +671,7 @@ function editionBuilder({
       ...(previous ? { previous } : {}),
       checkAnswers: config.network === SANDBOX,
       checkedSchemas,
+      knownValidators,
       ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),
       ...options,
       lease,

@@ -17,6 +17,7 @@ import { createAsk } from './calls-between-products.ts'
 import { type Breaker, type Breakers, createBreakers } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
 import { createJobs, type JobLease, type Jobs, type JobTimers } from './jobs.ts'
+import type { KnownValidators } from './known-validators.ts'
 import { firstLineOf } from './load-plugin.ts'
 import { missingSecret, readSettings, type Secret, withSecrets } from './product-settings.ts'
 import { type Meter, type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
@@ -211,6 +212,8 @@ export interface SetupOptions {
    * compiled when they are first used, because compiling all of them would double the time of a start.
    */
   readonly checkedSchemas?: ReadonlySet<string>
+  /** Remembers validators between editions that do not follow each other. Without it, only those of the former are reused. */
+  readonly knownValidators?: KnownValidators
   /** Called when a plugin has loaded, or a product is set up, after its timeout. The next build uses it. */
   readonly onLate?: () => unknown
 }
@@ -236,12 +239,15 @@ export function createSetup(options: Options, schemas: Schemas, validatorsOf: Co
   function check(product: Product, former: ReadyProduct | undefined): Failed | Checked {
     const schemaNames = filesOf(product.operations, schemas)
     const schemaKey = schemaKeyOf(product, schemaNames, schemas)
+    const known = former?.schemaKey === schemaKey ? former.validators : options.knownValidators?.get(schemaKey)
+    if (known) return { validators: known, schemaKey, schemaNames }
     const isChecked = options.checkedSchemas?.has(schemaKey) === true
-    const validators =
-      former?.schemaKey === schemaKey ? former.validators : compileAll(product, validatorsOf, { onDemand: isChecked })
+    const validators = compileAll(product, validatorsOf, { onDemand: isChecked })
     if ('issues' in validators) return validators
     const issues = isChecked ? [] : exampleIssues(product, validators)
-    return issues.length > 0 ? { issues } : { validators, schemaKey, schemaNames }
+    if (issues.length > 0) return { issues }
+    options.knownValidators?.set(schemaKey, validators)
+    return { validators, schemaKey, schemaNames }
   }
 }
 
