@@ -21,6 +21,8 @@ export interface FuzzOptions {
   readonly seed: number
   /** A case that takes longer ends the process of its target. */
   readonly hangMs?: number
+  /** The process of a target may use so much memory, in megabytes. */
+  readonly heapMegabytes?: number
 }
 
 /** What became of one target. */
@@ -32,8 +34,7 @@ export interface TargetReport extends Omit<WorkResult, 'findings' | 'interesting
   readonly findings: readonly (Finding & { readonly file: string })[]
 }
 
-/** A process may use so much memory. */
-const HEAP_MB = 512
+const HEAP_MEGABYTES = 512
 const HANG_MS = 10_000
 
 /** Runs the targets. Calls `report` after each. */
@@ -57,7 +58,7 @@ export async function fuzz(options: FuzzOptions, report: (each: TargetReport) =>
 }
 
 async function runTarget(target: string, bundle: string, folder: string, options: FuzzOptions): Promise<TargetReport> {
-  const { corpus, targets, cases, seconds, seed, hangMs = HANG_MS } = options
+  const { corpus, targets, cases, seconds, seed, hangMs = HANG_MS, heapMegabytes = HEAP_MEGABYTES } = options
   const [orderFile, resultFile, currentFile] = ['order.json', 'result.json', 'current'].map((name) =>
     join(folder, `${target}-${name}`),
   ) as [string, string, string]
@@ -72,7 +73,7 @@ async function runTarget(target: string, bundle: string, folder: string, options
   }
   writeFileSync(orderFile, JSON.stringify(order))
   const began = Date.now()
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, bundle, orderFile], {
+  const child = spawn(process.execPath, [`--max-old-space-size=${heapMegabytes}`, bundle, orderFile], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const end = await endOf(child, currentFile, hangMs)
