@@ -10,7 +10,7 @@ const YEARS = 10
 const measured: Measured[] = []
 for (const subject of SUBJECTS) {
   const { name, per, held } = subject
-  const sqlite = await bytesPerRow(subject, inSqlite())
+  const sqlite = await bytesPerRow(subject, await inSqlite())
   const place = await inPostgres()
   measured.push({ name, per, held, sqlite, postgres: place && (await bytesPerRow(subject, place)) })
 }

@@ -14,7 +14,7 @@ describe('docs/operations.md, what tables take', function () {
     it(`says what ${subject.name} take on SQLite, and how many there are`, async () => {
       const row = operations.split('\n').find((line) => line.startsWith(`| ${subject.name} `))
       const [, , bytes, , rows, megabytes] = (row ?? '').split('|').map((cell) => cell.trim())
-      const measured = await bytesPerRow({ ...subject, rows: Math.ceil(subject.rows / 2) }, inSqlite())
+      const measured = await bytesPerRow({ ...subject, rows: Math.ceil(subject.rows / 2) }, await inSqlite())
       expect(Number(bytes) / measured).to.be.closeTo(1, TOLERANCE)
       expect(rows).to.equal(`${subject.held.toLocaleString('en')} a ${subject.per}`)
       expect((Number(bytes) * subject.held) / 1e6 / Number(megabytes)).to.be.closeTo(1, 0.06)
