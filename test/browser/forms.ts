@@ -11,7 +11,7 @@ const CALCULATOR = '/tools/deflated-sharpe-calculator'
 export function forms(running: () => Service): void {
   for (const javaScriptEnabled of [true, false]) {
     const how = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'
-    const open = (path: string) => running().open(path, { javaScriptEnabled })
+    const open = (path: string) => running().visit(path, { javaScriptEnabled })
 
     it(`audits a ledger and deletes its report, ${how}`, async () => {
       const { page, close } = await open('/audit-tool')
@@ -88,7 +88,7 @@ export function forms(running: () => Service): void {
   const notALedger = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
 
   it('says next to it why a file is not a ledger, and keeps the input', async () => {
-    const { page, close } = await running().open('/audit-tool')
+    const { page, close } = await running().visit('/audit-tool')
     await page.getByLabel('Trades, as CSV').setInputFiles(notALedger)
     await page.getByLabel('Variants tried before this one').fill('25')
     await page.getByRole('button', { name: 'Audit' }).click()
@@ -105,7 +105,7 @@ export function forms(running: () => Service): void {
   })
 
   it('does not upload a file that is too large', async () => {
-    const { page, requests, close } = await running().open('/audit-tool')
+    const { page, requests, close } = await running().visit('/audit-tool')
     // A file on disk, because the browser opens it without copying its content.
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-large-'))
     const large = join(folder, 'ticks.csv')
@@ -121,7 +121,7 @@ export function forms(running: () => Service): void {
   })
 
   it('shows an error for a file that is not a ledger, without JavaScript', async () => {
-    const { page, close } = await running().open('/audit-tool', { javaScriptEnabled: false })
+    const { page, close } = await running().visit('/audit-tool', { javaScriptEnabled: false })
     await page.getByLabel('Trades, as CSV').setInputFiles(notALedger)
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.waitForURL('**/audit-tool?err=validation_failed')
@@ -130,7 +130,7 @@ export function forms(running: () => Service): void {
   })
 
   it('calls a free route without leaving the page', async () => {
-    const { page, close } = await running().open('/docs')
+    const { page, close } = await running().visit('/docs')
     const trial = page.locator('form.trial[action="/v1/regime/sample"]')
     await trial.getByRole('button', { name: 'Try it' }).click()
     await trial.locator('output', { hasText: /^200/ }).waitFor()
@@ -140,7 +140,7 @@ export function forms(running: () => Service): void {
   })
 
   it('calls a free route without JavaScript', async () => {
-    const { page, close } = await running().open('/docs', { javaScriptEnabled: false })
+    const { page, close } = await running().visit('/docs', { javaScriptEnabled: false })
     await page.locator('form.trial[action="/v1/regime/sample"] button').click()
     await page.waitForURL('**/v1/regime/sample*')
     expect(await page.content()).to.match(/STABLE|VOLATILE/)

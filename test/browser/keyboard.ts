@@ -19,9 +19,9 @@ addEventListener('focusin', ({ target }) => {
 
 export function keyboard(running: () => Service): void {
   it('reaches every control in order, with a visible focus', async () => {
-    const { pages, open } = running()
+    const { pages, visit } = running()
     for (const { name, path } of pages.filter(({ name }) => PAGES.includes(name))) {
-      const { page, close } = await open(path)
+      const { page, close } = await visit(path)
       const stops = await page.evaluate<string[]>(NUMBER_ELEMENTS)
       expect(stops.length, name).to.be.above(5)
       await page.evaluate(RECORD_FOCUS)
@@ -35,7 +35,7 @@ export function keyboard(running: () => Service): void {
   })
 
   it('skips to the content with the first Tab', async () => {
-    const { page, close } = await running().open('/pricing')
+    const { page, close } = await running().visit('/pricing')
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Skip to content')
     await page.keyboard.press('Enter')
