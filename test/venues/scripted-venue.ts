@@ -376,6 +376,6 @@ function send(
   const isAccepted = (headers['accept-encoding'] ?? '').includes('gzip')
   if (has('bad_gzip')) return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(bytes)
   if (has('gzip_unasked') || (isAccepted && bytes.length > 1024))
-    return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(gzipSync(bytes))
+    return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(gzipSync(bytes, { level: 1 }))
   response.writeHead(status).end(bytes)
 }
