@@ -11,7 +11,12 @@ import type { OperationId } from '../plugin/catalog.ts'
 const MAX_PRODUCTS = 50
 
 /** Validators of products whose schemas compile and whose examples are valid, by the key of their schemas. */
-export type KnownValidators = Pick<LRUCache<string, ReadonlyMap<OperationId, Validators>>, 'get' | 'set'>
+export interface KnownValidators {
+  get(key: string): ReadonlyMap<OperationId, Validators> | undefined
+  set(key: string, validators: ReadonlyMap<OperationId, Validators>): unknown
+}
 
 /** Those of this process. */
-export const knownValidators: KnownValidators = new LRUCache({ max: MAX_PRODUCTS })
+export const knownValidators: KnownValidators = new LRUCache<string, ReadonlyMap<OperationId, Validators>>({
+  max: MAX_PRODUCTS,
+})
