@@ -143,7 +143,7 @@ async function areAlive(pids: readonly number[]): Promise<readonly number[]> {
 async function expectEnd(pids: readonly number[], limitMs = STOP_MS): Promise<void> {
   expect(pids.length).to.be.greaterThan(2)
   const deadline = performance.now() + limitMs
-  await until(async () => (await areAlive(pids)).length === 0 || performance.now() > deadline)
+  await until(async () => (await areAlive(pids)).length === 0 || performance.now() > deadline, 50)
   expect(await areAlive(pids), 'processes that are still alive').to.deep.equal([])
 }
 
@@ -278,79 +278,82 @@ describe('the end of a gateway', function () {
     expect(await started.ended).to.equal(1)
   })
 
-  describe('SIGTERM', () => {
-    const HELD = {
-      'a handler that never answers': { path: '/v1/hang', args: [] },
-      'a handler that never lets go of the process': { path: '/v1/hold', args: [] },
-      'a worker whose handler never lets go of it': { path: '/v1/hold', args: ['--workers', '2'] },
-    } as const
-    let headers: Record<string, string> = {}
-    /** Each gateway stops only when its time is over, so all of them stop at once. Null, or why it did not end. */
-    const ends = new Map<string, unknown>()
-    let locked: Running
+  const HELD = {
+    'a handler that never answers': { path: '/v1/hang', args: [] },
+    'a handler that never lets go of the process': { path: '/v1/hold', args: [] },
+    'a worker whose handler never lets go of it': { path: '/v1/hold', args: ['--workers', '2'] },
+  } as const
+  let headers: Record<string, string> = {}
+  /** Each gateway stops only when its time is over, so all of them stop at once. Null, or why it did not end. */
+  const ends = new Map<string, unknown>()
+  let ended: Promise<void> | undefined
+  let locked: Running
 
-    /** Resolves when the gateway has ended despite a call that holds it. */
-    async function endHeld({ path, args }: (typeof HELD)[keyof typeof HELD]): Promise<void> {
-      const started = await run([...MAIN, ...args])
-      const family = started.family()
-      fetch(started.url + path).catch(() => {})
-      if (path === '/v1/hang') await until(() => started.output().includes('a call hangs'))
-      else await until(async () => (await Promise.race([wordOf(started), later(500)])) === null)
-      started.child.kill('SIGTERM')
-      await expectEnd(family)
+  /** Resolves when the gateway has ended despite a call that holds it. */
+  async function endHeld({ path, args }: (typeof HELD)[keyof typeof HELD]): Promise<void> {
+    const started = await run([...MAIN, ...args])
+    const family = started.family()
+    fetch(started.url + path).catch(() => {})
+    if (path === '/v1/hang') await until(() => started.output().includes('a call hangs'))
+    else await until(async () => (await Promise.race([wordOf(started), later(500)])) === null)
+    started.child.kill('SIGTERM')
+    await expectEnd(family)
+  }
+
+  /** Resolves when the gateway has ended although the journal was locked, which it no longer is. */
+  async function endLocked(): Promise<void> {
+    locked = await run(MAIN)
+    const family = locked.family()
+    const description = join(locked.folder, 'data/sandbox-sample/sandbox.json')
+    await until(() => existsSync(description))
+    const { buyer } = JSON.parse(readFileSync(description, 'utf8')) as {
+      buyer: { private_key: `0x${string}` }
     }
-
-    /** Resolves when the gateway has ended although the journal was locked, which it no longer is. */
-    async function endLocked(): Promise<void> {
-      locked = await run(MAIN)
-      const family = locked.family()
-      const description = join(locked.folder, 'data/sandbox-sample/sandbox.json')
-      await until(() => existsSync(description))
-      const { buyer } = JSON.parse(readFileSync(description, 'utf8')) as {
-        buyer: { private_key: `0x${string}` }
-      }
-      headers = {
-        'payment-signature': await payment(`${locked.url}/v1/bought`, privateKeyToAccount(buyer.private_key)),
-      }
-      const unlock = await lock(join(locked.folder, 'data/sandbox-sample/journal.sqlite'))
-      fetch(`${locked.url}/v1/bought`, { headers }).catch(() => {})
-      // The call comes first, so that it has begun to write when these are answered.
-      for (let asked = 0; asked < 20; asked++) expect(await wordOf(locked)).to.equal('small')
-      locked.child.kill('SIGTERM')
-      await expectEnd(family)
-      await unlock()
+    headers = {
+      'payment-signature': await payment(`${locked.url}/v1/bought`, privateKeyToAccount(buyer.private_key)),
     }
+    const unlock = await lock(join(locked.folder, 'data/sandbox-sample/journal.sqlite'))
+    fetch(`${locked.url}/v1/bought`, { headers }).catch(() => {})
+    // The call comes first, so that it has begun to write when these are answered.
+    for (let asked = 0; asked < 20; asked++) expect(await wordOf(locked)).to.equal('small')
+    locked.child.kill('SIGTERM')
+    await expectEnd(family)
+    await unlock()
+  }
 
-    before(async () => {
-      const note = async (name: string, end: Promise<void>): Promise<void> => {
-        ends.set(
-          name,
-          await end.then(
-            () => null,
-            (error: unknown) => error,
-          ),
-        )
-      }
-      await Promise.all([
-        note('locked', endLocked()),
-        ...Object.entries(HELD).map(([name, held]) => note(name, endHeld(held))),
-      ])
-    })
-
-    function expectEnded(name: string): void {
-      const failure = ends.get(name)
-      if (failure !== null) throw failure
+  /** Starts and ends all of these gateways, and notes how each ended. */
+  async function endAll(): Promise<void> {
+    const note = async (name: string, end: Promise<void>): Promise<void> => {
+      ends.set(
+        name,
+        await end.then(
+          () => null,
+          (error: unknown) => error,
+        ),
+      )
     }
+    await Promise.all([
+      note('locked', endLocked()),
+      ...Object.entries(HELD).map(([name, held]) => note(name, endHeld(held))),
+    ])
+  }
 
-    it('ends everything while the journal cannot be written, and the payment is answered after the next start', async () => {
-      expectEnded('locked')
-      const again = await run(MAIN, { folder: locked.folder })
-      const answer = await fetch(`${again.url}/v1/bought`, { headers })
-      expect([answer.status, await answer.json()]).to.deep.equal([200, { word: 'small' }])
-    })
+  /** Throws why this one did not end. Whoever asks first starts and ends all of them. */
+  async function expectEnded(name: string): Promise<void> {
+    ended ??= endAll()
+    await ended
+    const failure = ends.get(name)
+    if (failure !== null) throw failure
+  }
 
-    for (const name of Object.keys(HELD)) it(`ends everything in time despite ${name}`, () => expectEnded(name))
+  it('SIGTERM ends everything while the journal cannot be written, and the payment is answered after the next start', async () => {
+    await expectEnded('locked')
+    const again = await run(MAIN, { folder: locked.folder })
+    const answer = await fetch(`${again.url}/v1/bought`, { headers })
+    expect([answer.status, await answer.json()]).to.deep.equal([200, { word: 'small' }])
   })
+
+  for (const name of Object.keys(HELD)) it(`SIGTERM ends everything in time despite ${name}`, () => expectEnded(name))
 })
 
 /** Resolves with null after some milliseconds. */
