@@ -1,6 +1,6 @@
 /**
  * The data of the project's own catalog after its first start. To compute them takes half a minute of one core, so the tests
- * of one run do it once, and start from a copy.
+ * of one run do it once, and start from a copy. `npm test` makes them before any test needs them, which may not wait so long.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,8 +27,8 @@ export async function copyFirstStart(environment: Readonly<Record<string, string
   cpSync(made, join(dataDir, FILE))
 }
 
-/** The file of the products. Whoever asks first makes it, and the others wait. */
-async function firstStart(): Promise<string> {
+/** Makes the file of the products. Whoever asks first makes it, and the others wait. */
+export async function firstStart(): Promise<string> {
   if (folder === undefined) {
     const own = mkdtempSync(join(tmpdir(), 'first-start-'))
     folder = own
