@@ -120,6 +120,7 @@ const COMMON = new Set([...facts.context.common, ...facts.context.institutions])
 export function guessPersons(text: string): GuessedPerson[] {
   // Links, handles and hashtags would confuse the grammar.
   const readable = text.slice(0, MAX_PARSED).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
+  if (!mayNamePerson(readable)) return []
   const matches = grammar().nlp(readable).people().json({ offset: true }) as Match[]
   let after = 0
   return matches.flatMap((match): GuessedPerson[] => {
@@ -130,6 +131,16 @@ export function guessPersons(text: string): GuessedPerson[] {
     after = end
     return isName(name) && !isNamesake(readable.slice(0, start), readable.slice(end)) ? [{ name, start, end }] : []
   })
+}
+
+/** A word with a capital, before one that may continue a name. */
+const BEFORE_NAME = /\p{Lu}\S*(?=\s+(?:\p{Lu}|de|la|van|von|bin|al))/gu
+
+/** False if no word could be the first of a name that `isName` accepts: most posts name nobody, and are not parsed. */
+function mayNamePerson(text: string): boolean {
+  for (const [word] of text.matchAll(BEFORE_NAME))
+    for (const { index } of word.matchAll(/\p{Lu}/gu)) if (isGivenName(word.slice(index))) return true
+  return false
 }
 
 /** Removes titles in front, verbs at the end, and punctuation around a name. */

@@ -3,6 +3,7 @@
  * 0.30 source + 0.35 topic + 0.15 kind + 0.10 novelty + 0.10 corroboration − penalties, clamped to 0..1. The weights are
  * a judgement and are not fitted to prices: two public studies disagree on whether such posts move markets at all.
  */
+import { LRUCache } from 'lru-cache'
 import type { Item, Source } from '../sources/source.ts'
 import { recogniseEntities, type Mention } from './entity-recognition.ts'
 import { type Asset, matchAssets, isCeremonial, kindWeight, matchTopics, topicWeight } from './topics.ts'
@@ -68,11 +69,25 @@ export function fullText({ title, text }: Pick<Item, 'title' | 'text'>): string 
   return [title ?? '', text].filter(Boolean).join('\n')
 }
 
+/** The entities of the texts of late, at most so many characters: several sources carry the same text. */
+const recognised = new LRUCache<string, readonly Mention[]>({
+  maxSize: 1_000_000,
+  sizeCalculation: (_, words) => words.length + 1,
+})
+
+function entitiesOf(words: string): readonly Mention[] {
+  const known = recognised.get(words)
+  if (known) return known
+  const entities = recogniseEntities(words)
+  recognised.set(words, entities)
+  return entities
+}
+
 /** Finds topics, entities and assets of an item, and scores it. Takes milliseconds to tens of milliseconds. */
 export function annotate(item: Item, source: Source): Annotations {
   const words = fullText(item)
   const topics = matchTopics(words)
-  const entities = recogniseEntities(words)
+  const entities = entitiesOf(words)
   const assets = matchAssets(words, topics, new Set(entities.map(({ id }) => id)))
   return { topics, entities, assets, grounds: relevanceGrounds(item, source, topics) }
 }
