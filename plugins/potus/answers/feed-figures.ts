@@ -1,8 +1,8 @@
 /** Figures about sources and events as of a moment: read from the database, or from memory (recent-figures.ts). */
 import type { Database } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
-import type { EventReader } from '../store/event-reader.ts'
 import { type HistoryRow, readHistories } from '../store/histories.ts'
+import { EVENT_COUNT } from '../store/tables.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import { readSourceFigures, type SourceFigures } from './feed-health.ts'
 
@@ -56,7 +56,7 @@ export interface FeedFigures {
 }
 
 /** Reads all figures from the database. */
-export function createStoredFigures(db: Database, reader: EventReader): FeedFigures {
+export function createStoredFigures(db: Database): FeedFigures {
   return {
     inMemory: () => null,
     ofSources: (sources, asOf) =>
@@ -65,21 +65,35 @@ export function createStoredFigures(db: Database, reader: EventReader): FeedFigu
         sources.map(({ id }) => id),
         asOf,
       ),
-    async ofEvents(asOf) {
-      const first = (await db('potus_events')
-        .where('available_at', '>', asOf - BASELINE_DAYS * DAY)
-        .min('available_at as at')
-        .first()) as { at: number | null }
-      return {
-        hour: await reader.count(asOf - HOUR + 1, asOf),
-        day: await reader.count(asOf - DAY + 1, asOf),
-        month: await reader.count(asOf - BASELINE_DAYS * DAY + 1, asOf),
-        firstOfMonth: first.at,
-        newest: await reader.newest(asOf),
-        lastSeq: await reader.lastSeq(asOf),
-      }
-    },
+    ofEvents: (asOf) => readEventFigures(db, asOf),
     ofHistories: () => readHistories(db),
     remember: (_, compute) => compute(),
+  }
+}
+
+/** Reads the figures in one statement, so that all of them are of the same moment. */
+async function readEventFigures(db: Database, asOf: number): Promise<EventFigures> {
+  const find = (what: string, where: string, values: readonly unknown[], name: string) =>
+    db.raw(`(select ${what} from potus_events where ${where}) as ${name}`, values)
+  const countOf = (reach: number, name: string) =>
+    find('count(*)', 'available_at between ? and ?', [asOf - reach + 1, asOf], name)
+  const newestLive = "available_at <= ? and ingest = 'live' order by available_at desc, seq desc limit 1"
+  const row = (await db('potus_notes')
+    .where({ name: EVENT_COUNT })
+    .first(
+      countOf(HOUR, 'hour'),
+      countOf(DAY, 'day'),
+      countOf(BASELINE_DAYS * DAY, 'month'),
+      find('min(available_at)', 'available_at > ?', [asOf - BASELINE_DAYS * DAY], 'first_of_month'),
+      find('max(available_at)', 'available_at <= ?', [asOf], 'newest'),
+      find('seq', newestLive, [asOf], 'last_seq'),
+    )) as Readonly<Record<string, number | null>> | undefined
+  return {
+    hour: row?.['hour'] ?? 0,
+    day: row?.['day'] ?? 0,
+    month: row?.['month'] ?? 0,
+    firstOfMonth: row?.['first_of_month'] ?? null,
+    newest: row?.['newest'] ?? null,
+    lastSeq: row?.['last_seq'] ?? 0,
   }
 }

@@ -4,7 +4,7 @@ import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import { DAY, formatOrNull } from '../time-range.ts'
 import type { Source } from '../sources/source.ts'
 import type { Held } from '../store/held-values.ts'
-import type { Outcome } from '../store/tables.ts'
+import { EVENT_COUNT, type Outcome } from '../store/tables.ts'
 
 export type FeedStatus = 'ok' | 'degraded' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 
@@ -52,6 +52,7 @@ interface Counted {
   readonly source: string
   readonly outcome: Outcome
   readonly at: number
+  /** Polls of the last 24 hours. */
   readonly n: number
 }
 
@@ -61,12 +62,13 @@ export async function readSourceFigures(
   sources: readonly string[],
   asOf: number,
 ): Promise<readonly SourceFigures[]> {
+  const today = db.raw('count(case when at >= ? then 1 end) as n', [asOf - DAY + 1])
   const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
     const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')
     if (only) void query.whereIn('source', [...only])
-    return query.select('source', 'outcome').max('at as at').count('* as n') as unknown as Promise<Counted[]>
+    return query.select('source', 'outcome', today).max('at as at') as unknown as Promise<Counted[]>
   }
-  const [recent, day] = [await counted(asOf - LOG_DAYS * DAY), await counted(asOf - DAY + 1)]
+  const recent = await counted(asOf - LOG_DAYS * DAY)
   // Sources that were not polled recently have few rows: only polls with a body are kept that long.
   const polled = new Set(recent.map(({ source }) => source))
   const quiet = sources.filter((id) => !polled.has(id))
@@ -76,17 +78,19 @@ export async function readSourceFigures(
     .groupBy('source')
     .select('source')
     .count('* as n')) as { source: string; n: number }[]
+  const newest = await newestOfEach(db, sources, asOf)
   return Promise.all(
-    sources.map(async (source) => {
-      const last = new Map(all.filter((row) => row.source === source).map(({ outcome, at }) => [outcome, at]))
-      const today = day.filter((row) => row.source === source)
+    sources.map(async (source, i) => {
+      const own = all.filter((row) => row.source === source)
+      const last = new Map(own.map(({ outcome, at }) => [outcome, at]))
+      const latencies = newest[i] === null ? [] : await newestLatencies(db, source, asOf)
       return {
         last,
-        failures: await failuresSince(db, source, latestOf(last, GOOD) ?? 0, asOf),
-        polls: today.reduce((sum, { n }) => sum + n, 0),
-        notModified: today.find(({ outcome }) => outcome === 'not_modified')?.n ?? 0,
-        latencies: (await newestLatencies(db, source, asOf)).map(({ ms }) => ms).sort((a, b) => a - b),
-        newest: await newestOf(db, source, asOf),
+        failures: await failuresSinceSuccess(db, source, last, asOf),
+        polls: own.reduce((sum, { n }) => sum + n, 0),
+        notModified: own.find(({ outcome }) => outcome === 'not_modified')?.n ?? 0,
+        latencies: latencies.map(({ ms }) => ms).sort((a, b) => a - b),
+        newest: newest[i] ?? null,
         items: seen.find((row) => row.source === source)?.n ?? 0,
       }
     }),
@@ -147,7 +151,15 @@ export function isLate(status: FeedStatus): boolean {
   return status === 'late' || status === 'failing' || status === 'degraded'
 }
 
-async function failuresSince(db: Database, source: string, since: number, asOf: number) {
+/** Failures since the last success. Nothing is read for a source whose last poll was none. */
+async function failuresSinceSuccess(
+  db: Database,
+  source: string,
+  last: SourceFigures['last'],
+  asOf: number,
+): Promise<SourceFigures['failures']> {
+  const since = latestOf(last, GOOD) ?? 0
+  if ((latestOf(last, BAD) ?? -1) < since) return { count: 0, detail: null }
   const rows = await lastFailures(db, source, since, asOf)
   return { count: rows.length, detail: rows[0]?.detail ?? null }
 }
@@ -189,14 +201,21 @@ export async function newestLatencies(
     .select('available_at as at', 'seq', 'latency_ms as ms')) as { at: number; seq: number; ms: number }[]
 }
 
-/** When the newest event of a source became available, or null. */
-export async function newestOf(db: Database, source: string, asOf: number): Promise<number | null> {
-  const row = (await db('potus_events')
-    .where({ source })
-    .where('available_at', '<=', asOf)
-    .max('available_at as at')
-    .first()) as { at: number | null }
-  return row.at
+/** When the newest event of each source became available, or null, in the order of `sources`: one statement. */
+export async function newestOfEach(
+  db: Database,
+  sources: readonly string[],
+  asOf: number,
+): Promise<readonly (number | null)[]> {
+  const newest = sources.map((source, i) => {
+    const e = `e${i}`
+    const found = `from potus_events as ${e} where ${e}.source = ? and ${e}.available_at <= ?`
+    return db.raw(`(select max(${e}.available_at) ${found}) as newest_${i}`, [source, asOf])
+  })
+  const row = (await db('potus_notes')
+    .where({ name: EVENT_COUNT })
+    .first(...newest)) as Readonly<Record<string, number | null>> | undefined
+  return sources.map((_, i) => row?.[`newest_${i}`] ?? null)
 }
 
 /**

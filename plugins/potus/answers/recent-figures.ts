@@ -32,7 +32,7 @@ import {
   LOG_DAYS,
   MAX_FAILURES,
   newestLatencies,
-  newestOf,
+  newestOfEach,
   type SourceFigures,
 } from './feed-health.ts'
 
@@ -92,7 +92,7 @@ class MemoryFigures implements RecentFigures {
 
   constructor(options: RecentFiguresOptions) {
     this.#options = options
-    this.#stored = createStoredFigures(options.db, options.reader)
+    this.#stored = createStoredFigures(options.db)
     this.#check = new ChangeCheck(() => this.#refresh(), options.checkMs)
   }
 
@@ -253,7 +253,8 @@ class RecentRows {
     this.histories = await readHistories(db)
     this.#lastPoll = await lastPollId(db)
     this.lastVersion = await lastVersionId(db)
-    for (const source of sources) await this.#loadEarlier(db, source, before)
+    const newestOf = await newestOfEach(db, sources, before)
+    for (const [i, source] of sources.entries()) await this.#loadEarlier(db, source, newestOf[i] ?? null, before)
     const polls = db<PollEntry>('potus_polls').where('at', '>', before).where('id', '<=', this.#lastPoll)
     this.#addPolls(await polls.orderBy('id').select(POLL))
     const events = () => this.#eventsUntil(db, this.lastVersion)
@@ -371,8 +372,8 @@ class RecentRows {
     return rows
   }
 
-  /** The last rows of a source until `before`, which later figures may still show. */
-  async #loadEarlier(db: Database, source: string, before: number): Promise<void> {
+  /** The last rows of a source until `before`, which later figures may still show. `newest` is that of its events. */
+  async #loadEarlier(db: Database, source: string, newest: number | null, before: number): Promise<void> {
     const rows = this.#rowsOf(source)
     const poll = await db('potus_polls').where({ source }).where('at', '<=', before).first('id')
     if (poll) {
@@ -387,7 +388,6 @@ class RecentRows {
       const failures = await lastFailures(db, source, 0, before)
       rows.failures = failures.filter(({ id }) => id <= this.#lastPoll).toReversed()
     }
-    const newest = await newestOf(db, source, before)
     if (newest === null) return
     rows.events.add([newest])
     rows.latencies = (await newestLatencies(db, source, before)).toReversed()

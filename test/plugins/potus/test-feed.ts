@@ -1,11 +1,11 @@
 /** The feed on a database of its own: the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Access, type Handler, JsonReply, Reply } from 'tollgate/plugin'
+import { type Access, type Handler, JsonReply, type Operation, Reply } from 'tollgate/plugin'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
-import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
+import { createValidators, type Validators } from '../../../gateway/catalog/operation-validators.ts'
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createStoredFigures } from '../../../plugins/potus/answers/feed-figures.ts'
@@ -26,7 +26,15 @@ export const fixture = (name: string): Buffer => readFileSync(join(root, 'test/f
 const documents = await readDocuments(join(root, 'catalog'))
 const { schemas } = await readSchemas(join(root, 'schemas'))
 export const { catalog } = createCatalog(documents.documents, schemas)
-const validatorsOf = createValidators(schemas)
+const compileValidators = createValidators(schemas)
+const compiled = new Map<string, Validators>()
+
+/** The validators of an operation of the catalog, compiled once for all feeds. */
+function validatorsOf(operation: Operation): Validators {
+  const validators = compiled.get(operation.id) ?? compileValidators(operation)
+  compiled.set(operation.id, validators)
+  return validators
+}
 
 export const LIVE: Access = { kind: 'token', plan: 'live-24h', subject: '0xb2', expiresAt: new Date(8.64e15) }
 export const PAID: Access = { kind: 'payment', payer: '0xb2', amount: 1n }
@@ -104,7 +112,7 @@ export async function openTestFeed({
   const handlers = createHandlers({
     db: store,
     reader,
-    figures: remembersNothing ? createStoredFigures(store, reader) : recent,
+    figures: remembersNothing ? createStoredFigures(store) : recent,
     context: { dataMode, shift: () => shift, sources },
     sources: list,
     product: 'potus',

@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import { feedFreshness } from '../../../../plugins/potus/answers/feed-freshness.ts'
 import { createStoredFigures } from '../../../../plugins/potus/answers/feed-figures.ts'
-import { createReader } from '../../../../plugins/potus/store/event-reader.ts'
 import { catalog, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'
 
 const START = Date.UTC(2026, 4, 1, 12)
@@ -17,12 +16,7 @@ describe('the freshness of the feed', () => {
   afterEach(() => feed.close())
 
   const freshness = (asOf = feed.time) =>
-    feedFreshness(
-      createStoredFigures(feed.db, createReader(feed.db)),
-      [...feed.sources.values()],
-      new Date(asOf),
-      feed.time,
-    )
+    feedFreshness(createStoredFigures(feed.db), [...feed.sources.values()], new Date(asOf), feed.time)
   const poll = async (): Promise<void> => {
     await feed.poll('wh.news', rssOf([{ key: 'a', text: 'A release.', at: START - MINUTE }]))
     await feed.poll('truth.mirror', postsOf([{ id: postId(START), text: 'A post.', at: START }]))
