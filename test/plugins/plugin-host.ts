@@ -52,13 +52,16 @@ export interface PluginHost {
   stop(): Promise<void>
 }
 
+/** The threads of all hosts of a process, as those of a gateway are of all products: a thread takes a second to start. */
+const workers = createWorkerPool()
+
 /** Sets up the plugins in this order. Each of them may ask for every operation of all of them. */
 export async function openPluginHost(
   plugins: readonly HostedPlugin[],
   options: PluginHostOptions,
 ): Promise<PluginHost> {
   const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
-  const workers = createWorkerPool()
+  const stopping = new AbortController()
   const { attestations } = await openLocalKeys(null, null)
   const registrations: Registration[] = []
   const ask =
@@ -78,7 +81,7 @@ export async function openPluginHost(
   }
   const stop = async (): Promise<void> => {
     for (const registration of registrations) await registration.stop?.()
-    await workers.close()
+    stopping.abort(new Error('The gateway is closing.'))
     if (!options.db) await db.destroy()
   }
   const setUp = async ({ plugin, settings }: HostedPlugin): Promise<void> => {
@@ -95,7 +98,11 @@ export async function openPluginHost(
         replayDir: options.replayDir ?? null,
         replayShift: parseReplayShift(options.replayShift ?? 'auto'),
       }),
-      work: workers.work,
+      work: (module, input, work = {}) =>
+        workers.work(module, input, {
+          ...work,
+          signal: AbortSignal.any([stopping.signal, ...(work.signal ? [work.signal] : [])]),
+        }),
       progress() {
         options.onProgress?.()
         return { advance: () => undefined, end: () => undefined }
