@@ -48,8 +48,15 @@ export async function openSampleBars(
       }
     },
     async extent({ symbol }, asOf) {
-      const week = samples.get(symbol)!.read(asOf - 7 * DAY, asOf - 59)
-      return week.count === 0 ? null : { first: SAMPLE_START, last: week.time[week.count - 1]! }
+      const [sample, oldest] = [samples.get(symbol)!, asOf - 7 * DAY]
+      // A day is computed as a whole, and the newest one usually has a bar.
+      for (let to = asOf - 59; to > oldest;) {
+        const from = Math.max(oldest, Math.floor((to - 1) / DAY) * DAY)
+        const { count, time } = sample.read(from, to)
+        if (count > 0) return { first: SAMPLE_START, last: time[count - 1]! }
+        to = from
+      }
+      return null
     },
   }
 }
