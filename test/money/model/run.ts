@@ -88,13 +88,18 @@ export async function run(choices: readonly Choice[], isStrict = false): Promise
 
   const facts = async (): Promise<Facts> => {
     const rows = new Map<string, { record: never; events: readonly JournalEvent[] }>()
-    for (const { payment } of buyers.purchases.flatMap(({ payments }) => payments)) {
-      const record = await world.journal.find(payment.key)
+    const keys = buyers.purchases.flatMap(({ payments }) => payments.map(({ payment }) => payment.key))
+    // Asked for at once, the journal finds all of them with one query.
+    const records = await Promise.all(keys.map((key) => world.journal.find(key)))
+    const histories = await Promise.all(
+      keys.map((key, at) => (records[at] ? world.journal.events(key) : Promise.resolve([]))),
+    )
+    for (const [at, key] of keys.entries()) {
+      const [record, events] = [records[at], histories[at] ?? []]
       if (!record) continue
-      const events = await world.journal.events(payment.key)
-      if (!appended(seen.get(payment.key) ?? [], events)) broken.push(`an event of ${payment.key} was edited`)
-      seen.set(payment.key, events)
-      rows.set(payment.key, { record: record as never, events })
+      if (!appended(seen.get(key) ?? [], events)) broken.push(`an event of ${key} was edited`)
+      seen.set(key, events)
+      rows.set(key, { record: record as never, events })
     }
     const transfers = world.chain.transfers()
     const strangers = [...transfers.keys()].filter(
