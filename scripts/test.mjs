@@ -43,8 +43,7 @@ function isOption(argument) {
 function mocha(options, isHeld, environment) {
   const child = spawn(
     process.execPath,
-    // Tests make much that is soon garbage; with room for it, collecting it takes a third of the time.
-    ['--max-semi-space-size=64', '--import', 'tsx/esm', join('node_modules', 'mocha', 'bin', 'mocha.js'), ...options],
+    ['--import', 'tsx/esm', join('node_modules', 'mocha', 'bin', 'mocha.js'), ...options],
     {
       cwd: root,
       stdio: isHeld ? ['ignore', 'pipe', 'pipe'] : 'inherit',
