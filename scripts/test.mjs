@@ -1,8 +1,8 @@
 /**
  * `npm test`: every test, or the ones that mocha's own options choose. `npm test -- --product gold` runs the contract
- * test kit on one product of the catalog. The whole suite is three mocha processes side by side: products and their
- * pages, whole services (both printed when they end), and the rest. Many tests wait for a process or a block, so three
- * keep two cores busy. All but the first wait until the own catalog has started once, whose data they start from. After the whole suite, every promise of the contract must have been proved by a test that ran and
+ * test kit on one product of the catalog. The whole suite is four mocha processes side by side: payments and pages,
+ * products, whole services (these are printed when they end), and the rest. Many tests wait for a process or a block, so four
+ * keep two cores busy. The last two wait until the own catalog has started once, whose data they start from. After the whole suite, every promise of the contract must have been proved by a test that ran and
  * passed.
  */
 import { spawn } from 'node:child_process'
@@ -20,8 +20,10 @@ if (at !== -1 && (product === undefined || product.startsWith('-'))) {
 }
 
 const testsIn = (...folders) => folders.map((folder) => join('test', folder, '**', '*.test.ts'))
-const products = testsIn('browser', 'plugins')
-const services = testsIn('clients', 'dynamic', 'money', 'operator')
+const payments = testsIn('browser', 'money', 'gateway/methods', 'gateway/payments')
+const products = testsIn('plugins')
+const services = testsIn('clients', 'contracts', 'dynamic', 'http', 'operator')
+const grouped = [...payments, ...products, ...services]
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
 
 /** The options of each mocha process. package.json has what they share, but no files: mocha would add them to these. */
@@ -29,9 +31,10 @@ function runsOf() {
   if (product !== undefined) return [[...given.toSpliced(at, 2), 'test/contracts/plugin.test.ts']]
   if (!isWhole) return [given]
   return [
+    [...given, ...payments],
     [...given, ...products],
     [...given, ...services],
-    [...given, ...[...products, ...services].flatMap((files) => ['--ignore', files]), 'test/**/*.test.ts'],
+    [...given, ...grouped.flatMap((files) => ['--ignore', files]), 'test/**/*.test.ts'],
   ]
 }
 
@@ -81,7 +84,7 @@ const isComplete = isWhole && !given.includes('--grep')
 const started = isComplete ? support('make-first-start.ts') : undefined
 const results = await Promise.all(
   runs.map(async (options, nth) => {
-    if (nth > 0) await started
+    if (nth >= runs.length - 2) await started
     return mocha(options, nth < runs.length - 1, isWhole ? { PROVED_PROMISES: notes } : {})
   }),
 )
