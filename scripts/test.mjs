@@ -1,9 +1,9 @@
 /**
  * `npm test`: every test, or the ones that mocha's own options choose. `npm test -- --product gold` runs the contract
  * test kit on one product of the catalog. The whole suite is four mocha processes side by side: payments and pages,
- * products, whole services (these are printed when they end), and the rest. Many tests wait for a process or a block, so four
- * keep two cores busy. The last two wait until the own catalog has started once, whose data they start from. After the whole suite, every promise of the contract must have been proved by a test that ran and
- * passed.
+ * products, whole services (these are printed when they end), and the rest. Many tests wait for a process or a block, so
+ * four keep two cores busy. The last two wait until the own catalog has started once, whose data they start from. After
+ * the whole suite, every promise of the contract must have been proved by a test that ran and passed.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

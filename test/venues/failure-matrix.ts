@@ -200,7 +200,7 @@ export class FailureMatrix {
 
   async #open() {
     if (this.#parts) return this.#parts
-    const kit = await openVenueKit({ start: START, newsSince: START - 3 * 86_400_000 })
+    const kit = await openVenueKit({ start: START, newsSince: START - 12 * 86_400_000 })
     const shop = await openVenueGateway(this.#chain, { kit })
     const twin = await openUndisturbedTwin(kit, shop.jobs, shop.catalogDir)
     this.#parts = { kit, shop, twin }
