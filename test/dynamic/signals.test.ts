@@ -21,17 +21,14 @@ const SCRIPT = '/usr/bin/script'
 /** The longest that a gateway may take to stop, and as much again for a machine that is busy. */
 const STOP_MS = 30_000
 
-/**
- * Has a word, a handler that never answers, one that never lets go of the process, and one that is sold. The process waits
- * in its only thread for what never comes, which takes no time of the processor from others.
- */
+/** Has a word, a handler that never answers, one that never lets go of the process, and one that is sold. */
 const PROBE = (seed: string): string => `import { existsSync } from 'node:fs'
 import { definePlugin } from 'tollgate/plugin'
 const word = existsSync('${seed}') ? 'grown' : 'small'
 export default definePlugin({ name: 'probe', setup: ({ log }) => ({ handlers: {
   getWord: () => ({ word }),
   hang: () => (log.warn('a call hangs'), new Promise(() => {})),
-  hold: () => { setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)); return { word } },
+  hold: () => { setImmediate(() => { for (;;); }); return { word } },
   buyWord: () => ({ word }),
 } }) })
 `
