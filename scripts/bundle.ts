@@ -6,7 +6,6 @@ const NOT_BUNDLED = [
   '@keyv/redis',
   'esbuild',
   'jsonc-parser',
-  'knex',
   'pg',
   'pino',
   'prettier',
@@ -16,10 +15,13 @@ const NOT_BUNDLED = [
   'tsx',
 ]
 
+/** Drivers of databases that Knex knows and we do not use. */
+const NOT_INSTALLED = ['better-sqlite3', 'mariadb', 'mysql', 'mysql2', 'oracledb', 'pg-query-stream', 'tedious']
+
 /** The options of esbuild that every bundle has. */
 export const BUNDLE = {
   bundle: true,
-  external: NOT_BUNDLED,
+  external: [...NOT_BUNDLED, ...NOT_INSTALLED],
   format: 'esm',
   platform: 'node',
   target: 'node20.19',

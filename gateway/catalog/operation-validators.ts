@@ -90,8 +90,8 @@ function compileValidators(compilers: Compilers, operation: Operation, onDemand:
     input(raw) {
       const large = raw.body instanceof LargeBody ? raw.body : null
       const [path, search, content] = [params()(raw.params), query()(raw.query), large ?? body()(raw.body)]
-      const items = [...path.items, ...search.items, ...content.items]
-      if (items.length > 0) throw new InvalidInput(items)
+      if (path.items.length + search.items.length + content.items.length > 0)
+        throw new InvalidInput([...path.items, ...search.items, ...content.items])
       const input = { params: path.value, query: search.value } as Omit<Input, 'body'>
       if (!large) return { ...input, body: (content as Checked).value }
       const { bytes } = large
@@ -109,8 +109,10 @@ function compileValidators(compilers: Compilers, operation: Operation, onDemand:
   }
 }
 
+const NO_ITEMS: readonly ValidationItem[] = Object.freeze([])
+
 /** The check of path or query of an operation that ignores them. */
-const NO_INPUT: Check = () => ({ value: {}, items: [] })
+const NO_INPUT: Check = () => ({ value: {}, items: NO_ITEMS })
 
 function paramsCheck(compilers: Compilers, { params }: Operation): Check {
   if (!params) return NO_INPUT
@@ -164,15 +166,27 @@ function textCheck(
   const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
   const all = compile(allIssues(), schema, part)
   const first = once(() => compile(firstIssue(), schema, part))
+  /** What a call that sends nothing gets, once that was valid and holds nothing that a handler could change. */
+  let empty: Readonly<Record<string, unknown>> | null = null
   return (sent) => {
     if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
+    const isEmpty = sent === undefined || isEmptyObject(sent)
+    if (isEmpty && empty) return { value: { ...empty }, items: NO_ITEMS }
     const value = coerceFields(sent ?? {}, fields)
     for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
     const validate = isLarge(value) ? first() : all
     const isValid = validate(value)
+    if (isEmpty && isValid && !Object.values(value).some(isContainer)) empty = { ...value }
     return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
   }
 }
+
+function isEmptyObject(value: object): boolean {
+  for (const _ in value) return false
+  return true
+}
+
+const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] {
   return violationsOf(validate, MAX_ITEMS).map(({ path, message, type, input, ctx }) => ({

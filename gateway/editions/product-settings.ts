@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv'
 import type { Product } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { SchemaError, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
+import { COMPILED_SOON, SchemaError, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
 
 /** Returns the value of an environment variable that documents may name as `env:NAME`, or null if it is not set. */
 export type Secret = (name: string) => string | null
@@ -71,7 +71,11 @@ const compiled = new WeakMap<JsonSchema, ValidateFunction>()
 function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = compiled.get(schema)
   if (known) return known
-  const validate = compile(createAjv(new Map(), { useDefaults: true, allErrors: true }), schema, 'settings')
+  const validate = compile(
+    createAjv(new Map(), { ...COMPILED_SOON, useDefaults: true, allErrors: true }),
+    schema,
+    'settings',
+  )
   compiled.set(schema, validate)
   return validate
 }

@@ -43,13 +43,16 @@ export class SchemaError extends Error {
   }
 }
 
+/** For schemas of which a process checks few values: to shorten their code takes longer than to run the longer code. */
+export const COMPILED_SOON: Options = { code: { optimize: false } }
+
 /** Compiles a schema of the gateway itself. It is not checked by its meta-schema: tests do that, and it takes time at every start. */
 export function compileOwn(schema: JsonSchema, options: Options = { allErrors: true }): ValidateFunction {
-  return createAjv(new Map(), options).compile(schema)
+  return createAjv(new Map(), { ...COMPILED_SOON, ...options }).compile(schema)
 }
 
 /** Checks schemas by their meta-schema. It is shared, because compiling the meta-schema takes longer than most schemas. */
-const metaSchema = new Ajv2020({ strict: true, verbose: true })
+const metaSchema = new Ajv2020({ strict: true, verbose: true, ...COMPILED_SOON })
 
 /** Compiles a schema. Throws SchemaError with `part` if the schema is invalid. */
 export function compile(ajv: Ajv2020, schema: JsonSchema, part: string): ValidateFunction {
