@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { Client } from 'pg'
-import type { Database as Connection } from 'sqlite3'
+import type { Database as Connection, RunResult, Statement } from 'sqlite3'
 import type { Database } from '../plugin/database.ts'
 import { watchConnections } from './connection-use.ts'
 
@@ -46,6 +46,7 @@ function openSqlite(file: string): Knex {
       afterCreate(connection: Connection, done: (error: Error | null) => void) {
         connection.configure('busyTimeout', BUSY_MS)
         lockOnBegin(connection)
+        keepStatements(connection)
         connection.exec(PRAGMAS, done)
       },
     },
@@ -60,6 +61,69 @@ function lockOnBegin(connection: Connection): void {
   const all = connection.all.bind(connection) as (sql: string, ...rest: readonly unknown[]) => Connection
   Object.assign(connection, {
     all: (sql: string, ...rest: readonly unknown[]) => all(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql, ...rest),
+  })
+}
+
+/** How many statements stay prepared. Those with longer texts mostly insert many rows, and seldom come again. */
+const MAX_STATEMENTS = 100
+const MAX_STATEMENT_LENGTH = 4_000
+const REPEATABLE = /^\s*(?:select|insert|update|delete|with)\b/i
+
+type Callback = (this: unknown, error: Error | null, rows?: unknown) => void
+
+/**
+ * Keeps the statements that come again prepared: to prepare a small one takes longer than to run it. A statement that
+ * fails is prepared anew, and SQLite does so by itself after a change of the schema.
+ */
+function keepStatements(connection: Connection): void {
+  /** By text, the one used last at the end. Texts that came only once yet have no statement. */
+  const kept = new Map<string, Statement | 'came once' | 'being prepared'>()
+  const finalize = (sql: string): void => {
+    const known = kept.get(sql)
+    if (typeof known === 'object') known.finalize()
+    kept.delete(sql)
+  }
+  function keep(sql: string, known: Statement | 'came once' | 'being prepared'): void {
+    kept.delete(sql)
+    kept.set(sql, known)
+    const [oldest] = kept.keys()
+    if (kept.size > MAX_STATEMENTS && oldest !== undefined) finalize(oldest)
+  }
+  /** Prepares a statement, which others may use once that has succeeded. */
+  function prepare(sql: string, failed: (error: Error) => void): Statement {
+    keep(sql, 'being prepared')
+    const statement: Statement = connection.prepare(sql, (error: Error | null) => {
+      if (error === null) return keep(sql, statement)
+      kept.delete(sql)
+      failed(error)
+    })
+    return statement
+  }
+  const repeated = (method: 'all' | 'run') => {
+    const once = connection[method].bind(connection) as (...words: readonly unknown[]) => Connection
+    return (sql: string, values: unknown, callback: Callback): Connection => {
+      const known = kept.get(sql)
+      if (known === undefined && sql.length <= MAX_STATEMENT_LENGTH && REPEATABLE.test(sql)) keep(sql, 'came once')
+      if (known === undefined || known === 'being prepared') return once(sql, values, callback)
+      const statement = known === 'came once' ? prepare(sql, callback) : known
+      if (statement === known) keep(sql, statement)
+      statement[method](values, function (this: RunResult, error: Error | null, rows?: unknown) {
+        if (error !== null && kept.get(sql) === statement) finalize(sql)
+        // The next run of the statement changes what it says of itself.
+        callback.call({ lastID: this.lastID, changes: this.changes }, error, rows)
+      })
+      return connection
+    }
+  }
+  const close = connection.close.bind(connection)
+  Object.assign(connection, {
+    all: repeated('all'),
+    run: repeated('run'),
+    // A connection with prepared statements cannot be closed.
+    close(callback?: (error: Error | null) => void) {
+      for (const sql of kept.keys()) finalize(sql)
+      close(callback)
+    },
   })
 }
 

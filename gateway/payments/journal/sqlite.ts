@@ -137,6 +137,9 @@ ALTER TABLE payments ADD COLUMN burnt TEXT;
 ${REVERTED_INDEXES}
 ${LIMIT_TRIGGER}`
 
+/** How many queries stay prepared. Only those with lists of operations have more forms than this. */
+const MAX_PREPARED = 32
+
 /** Longer answers, in bytes, have a row of their own. */
 const MAX_BODY_IN_ROW = 2_000
 
@@ -282,15 +285,24 @@ export async function openSqlite(file: string): Promise<Store> {
   const storeBody = await answers.prepare(STORE_BODY)
   const readBlocking = await writer.prepare(BLOCKING)
   const readLimits = await writer.prepare(READ_LIMITS)
-  const prepared = new Map<string, Statement>()
-  for (const sql of Object.values(findQueries(DIALECT))) prepared.set(sql, await reader.prepare(sql))
+  const prepared = new Map<string, Promise<Statement>>()
+  function prepare(sql: string): Promise<Statement> {
+    const statement = reader.prepare(sql)
+    prepared.set(sql, statement)
+    statement.catch(() => prepared.delete(sql))
+    return statement
+  }
+  for (const sql of Object.values(findQueries(DIALECT))) await prepare(sql)
   /** Stores a long answer. It runs before MOVE, which leaves the answer out and finds it missing if this had no effect. */
   async function storeLong({ key, fields: { attempt = 0 }, body }: Change): Promise<void> {
     const digest = answerDigest(body)
     const [noted] = await noteAnswer(key, attempt, digest)
     if (noted?.['stored'] === 0) await storeBody(digest, body)
   }
-  const read: Connection['run'] = (sql, ...values) => prepared.get(sql)?.(...values) ?? reader.run(sql, ...values)
+  const read: Connection['run'] = async (sql, ...values) => {
+    const statement = prepared.get(sql) ?? (prepared.size < MAX_PREPARED ? prepare(sql) : null)
+    return statement === null ? reader.run(sql, ...values) : (await statement)(...values)
+  }
 
   return {
     ...createQueries({ ...DIALECT, read, write: writer.run }),
@@ -358,19 +370,29 @@ async function tune(connection: Connection): Promise<void> {
   )
 }
 
+/** The statements of the whole schema, once this process has made a file by every step. They make the next one sooner. */
+let wholeSchema: string | null = null
+
 async function createSchema(writer: Connection, file: string): Promise<void> {
   // Immediate: of two processes that start together one creates the tables and the other finds them.
   await writer.exec('BEGIN IMMEDIATE')
   try {
     const found = Number((await writer.run('PRAGMA user_version'))[0]?.['user_version'])
     if (found > VERSION) throw new Error(`${file} was written by a later release (format ${found}); update first`)
-    for (const step of STEPS.slice(found)) await writer.exec(step)
+    const steps = found === 0 && wholeSchema !== null ? [wholeSchema] : STEPS.slice(found)
+    for (const step of steps) await writer.exec(step)
     if (found < VERSION) await writer.exec(`PRAGMA user_version = ${VERSION}`)
+    if (found === 0) wholeSchema ??= await schemaOf(writer)
     await writer.exec('COMMIT')
   } catch (error) {
     await writer.exec('ROLLBACK')
     throw error
   }
+}
+
+async function schemaOf(connection: Connection): Promise<string> {
+  const objects = await connection.run('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid')
+  return objects.map(({ sql }) => `${String(sql)};`).join('\n')
 }
 
 type Value = string | number | Buffer

@@ -24,6 +24,68 @@ describe('a database that is being closed', () => {
   })
 })
 
+describe('a statement that comes again in a SQLite database', () => {
+  const insert = (db: ReturnType<typeof openDatabase>, n: number) => db('counts').insert({ n })
+  const open = async () => {
+    const db = openDatabase({ file: ':memory:' })
+    await db.schema.createTable('counts', (table) => void table.integer('n').primary())
+    return db
+  }
+
+  it('tells every caller of its own run, in turn, at once and among more than are kept prepared', async () => {
+    const db = await open()
+    for (let n = 1; n <= 5; n += 1) expect(await insert(db, n)).to.deep.equal([n])
+    const rowsOf = (n: number) => db('counts').where({ n })
+    expect(await db.transaction((tx) => Promise.all([1, 2, 3, 4].map((n) => tx('counts').where({ n })))))
+      .to.deep.equal([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }], [{ n: 4 }]])
+      .and.to.deep.equal(await Promise.all([1, 2, 3, 4].map(rowsOf)))
+    for (const round of [1, 2, 3])
+      for (let more = 0; more < 150; more += 1)
+        expect(
+          await db('counts')
+            .where({ n: 5 })
+            .select(db.raw(`n + ${more} AS sum`)),
+          `${round}`,
+        ).to.deep.equal([{ sum: 5 + more }])
+    expect(await db('counts').where('n', '>', 3).delete()).to.equal(2)
+    expect(await db('counts').where('n', '>', 2).delete()).to.equal(1)
+    expect(await db('counts').where('n', '>', 3).delete()).to.equal(0)
+    await db.destroy()
+  })
+
+  it('runs after it has failed, and sees a table that has changed or gone', async () => {
+    const db = await open()
+    const messageOf = (work: Promise<unknown>) =>
+      work.then(
+        () => null,
+        (error: Error) => error.message,
+      )
+    for (const n of [1, 2, 3]) await insert(db, n)
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(await messageOf(insert(db, 1))).to.contain('UNIQUE')
+      expect(await messageOf(db.raw('SELECT * FROM nobody'))).to.contain('no such table')
+      expect(await insert(db, 10 + tries)).to.deep.equal([10 + tries])
+    }
+    const first = () => db('counts').where({ n: 1 }).select('*')
+    for (let tries = 0; tries < 3; tries += 1) expect(await first()).to.deep.equal([{ n: 1 }])
+    await db.schema.alterTable('counts', (table) => void table.integer('extra'))
+    expect(await first()).to.deep.equal([{ n: 1, extra: null }])
+    await db.schema.dropTable('counts')
+    for (let tries = 0; tries < 3; tries += 1) expect(await messageOf(first())).to.contain('no such table')
+    await db.destroy()
+  })
+
+  it('tells every caller that it cannot be prepared', async () => {
+    const db = await open()
+    const failures = await db.transaction(async (tx) => {
+      const ask = () => tx('nobody').catch((error: Error) => error.message)
+      return [await ask(), ...(await Promise.all([ask(), ask(), ask()])), await ask()]
+    })
+    for (const failure of failures) expect(failure).to.contain('no such table')
+    await db.destroy()
+  })
+})
+
 describe('the SQLite database', () => {
   it('allows many readers beside one writer, and waits for the writes of other processes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'database-'))
