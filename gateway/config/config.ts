@@ -5,9 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
-import type { ValidateFunction } from 'ajv/dist/2020.js'
-import { LRUCache } from 'lru-cache'
-import { compileOwn, violationsOf } from '../validation/json-schema.ts'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
+import { createAjv, violationsOf } from '../validation/json-schema.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, processEnvironment } from './environment.ts'
 import {
@@ -104,33 +103,54 @@ interface Values {
   [name: string]: string | number | boolean | undefined
 }
 
+interface VariableSchema {
+  readonly description: string
+  readonly default?: string | number | boolean
+}
+
 const schema = JSON.parse(readFileSync(join(PROJECT_ROOT, 'schemas', 'config.json'), 'utf8')) as {
-  readonly properties: Readonly<Record<string, { readonly description: string }>>
+  readonly properties: Readonly<Record<string, VariableSchema>>
 }
 
-/** The variables of a gateway with certain networks, and their check. */
-interface ConfigCheck {
-  readonly properties: Readonly<Record<string, { readonly description: string }>>
-  readonly validate: ValidateFunction
-}
-
-/** Compiling a check takes longer than reading a configuration, so a process that reads several keeps them. */
-const checks = new LRUCache<string, ConfigCheck>({ max: 10 })
-
-function checkOf(networks: readonly string[]): ConfigCheck {
-  const key = networks.join(' ')
-  const known = checks.get(key)
-  if (known) return known
-  const properties: Record<string, { readonly description: string }> = { ...schema.properties }
-  for (const [name, variable] of ownVariables(networks))
-    properties[name] = schema.properties[variable] as { readonly description: string }
-  const validate = compileOwn(
-    { ...schema, properties },
-    { allErrors: true, coerceTypes: true, useDefaults: true, strict: false },
+/** The variables of a gateway with certain networks. */
+function variablesOf(networks: readonly string[]): Readonly<Record<string, VariableSchema>> {
+  const own = ownVariables(networks).map(
+    ([name, variable]) => [name, schema.properties[variable] as VariableSchema] as const,
   )
-  const check = { properties, validate }
-  checks.set(key, check)
+  return { ...schema.properties, ...Object.fromEntries(own) }
+}
+
+let ajv: Ajv2020 | undefined
+const checks = new Map<VariableSchema, ValidateFunction>()
+
+/** The check of one variable, as the field "value". Few are set, and compiling the checks of all takes a start 40 ms. */
+function checkOf(variable: VariableSchema): ValidateFunction {
+  const known = checks.get(variable)
+  if (known) return known
+  ajv ??= createAjv(new Map(), { allErrors: true, coerceTypes: true, strict: false })
+  const check = ajv.compile({ type: 'object', properties: { value: variable } })
+  checks.set(variable, check)
   return check
+}
+
+/** Reads the variables. Throws ConfigError with every value that is not valid. */
+function readValues(variables: Readonly<Record<string, VariableSchema>>, environment: Environment): Values {
+  const values: Values = {}
+  const issues: string[] = []
+  for (const [name, variable] of Object.entries(variables)) {
+    const text = environment[name]
+    const read: Values = {}
+    if (text !== undefined && text !== '') {
+      read['value'] = text
+      const check = checkOf(variable)
+      if (!check(read))
+        for (const { message } of violationsOf(check))
+          issues.push(`${name} ${message.charAt(0).toLowerCase()}${message.slice(1)} ${variable.description}`.trim())
+    } else if (variable.default !== undefined) read['value'] = variable.default
+    if (read['value'] !== undefined) values[name] = read['value']
+  }
+  if (issues.length > 0) throw new ConfigError(issues)
+  return values
 }
 
 /**
@@ -138,23 +158,9 @@ function checkOf(networks: readonly string[]): ConfigCheck {
  * (PAY_TO, a settler, https in BASE_URL).
  */
 export function readConfig(environment: Environment = processEnvironment()): Config {
-  const values: Values = {}
   const names = networkNames(environment['NETWORK'])
-  const { properties, validate } = checkOf(names)
-  for (const name of Object.keys(properties)) {
-    const text = environment[name]
-    if (text !== undefined && text !== '') values[name] = text
-  }
+  const values = readValues(variablesOf(names), environment)
   const issues: string[] = []
-  if (!validate(values)) {
-    for (const { path, message } of violationsOf(validate)) {
-      const name = path.join('.')
-      issues.push(
-        `${name} ${message.charAt(0).toLowerCase()}${message.slice(1)} ${properties[name]?.description ?? ''}`.trim(),
-      )
-    }
-    throw new ConfigError(issues)
-  }
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
   const catalogDir = resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog')
   const { known } = knownNetworks(catalogDir)
