@@ -78,6 +78,26 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     for (const listener of callListeners) listener(outcome)
   }
 
+  /** Most calls are offers. They are added to their counter when somebody reads it: that costs more than the count. */
+  const offers = new Map<Operation, { readonly outcome: CallOutcome; uncounted: number }>()
+
+  function countOffer(operation: Operation): void {
+    let offer = offers.get(operation)
+    if (!offer) {
+      const outcome = { kind: 'offered', reason: '', operation: operation.id, product: operation.product } as const
+      offers.set(operation, (offer = { outcome, uncounted: 0 }))
+    }
+    offer.uncounted += 1
+    for (const listener of callListeners) listener(offer.outcome)
+  }
+
+  function addOffers(): void {
+    for (const { outcome, uncounted } of offers.values())
+      calls.inc({ operation: outcome.operation, kind: outcome.kind, reason: outcome.reason }, uncounted)
+    // Operations of former editions are never offered again.
+    offers.clear()
+  }
+
   function settled(outcome: string, seconds: number): void {
     settlements.observe({ outcome }, seconds)
     if (outcome === 'settled' && latencies.push(seconds) > MAX_LATENCIES) latencies.shift()
@@ -91,7 +111,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         return answer
       }),
     watchOffers: (offerPrice) => (edition, operation) => {
-      countOutcome({ kind: 'offered', reason: '', operation: operation.id, product: operation.product })
+      countOffer(operation)
       return offerPrice(edition, operation)
     },
     timed: (settler) => timedSettler(settler, settled),
@@ -105,7 +125,10 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     alarmed(raised) {
       for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
-    text: () => registry.metrics(),
+    text() {
+      addOffers()
+      return registry.metrics()
+    },
     contentType: registry.contentType,
   }
 }

@@ -19,7 +19,7 @@ interface WrittenHealth {
   readonly journal: string
   /** The number of warnings, which are never withdrawn. */
   readonly warnings: number
-  readonly text: string
+  readonly json: Buffer
 }
 
 /** Creates the handler of /health. The status is looked at in every call and written when it has changed. */
@@ -27,11 +27,12 @@ export function createHealth(parts: DocumentParts): (catalog: Catalog) => Awaita
   const networks = recipientsOf(parts).map(({ network }) => network)
   let last: WrittenHealth | null = null
 
-  function written(freshness: readonly FreshnessState[]): string {
+  function written(freshness: readonly FreshnessState[]): Buffer {
     const edition = parts.editions()
     const products = edition.status()
     const issues = parts.issues()
-    const settlers = JSON.stringify([parts.settlerHealth(), networks.map((network) => parts.settlerHealth(network))])
+    const each = networks.length === 1 ? [] : networks.map((network) => parts.settlerHealth(network))
+    const settlers = JSON.stringify([parts.settlerHealth(), ...each])
     const journal = JSON.stringify(journalOf(parts))
     const warnings = parts.warnings().length
     if (
@@ -43,18 +44,18 @@ export function createHealth(parts: DocumentParts): (catalog: Catalog) => Awaita
       last.journal !== journal ||
       last.warnings !== warnings
     ) {
-      const text = JSON.stringify(health(edition, freshness, parts)).slice(0, -1)
-      last = { edition, products, issues, freshness, settlers, journal, warnings, text }
+      const json = Buffer.from(JSON.stringify(health(edition, freshness, parts)).slice(0, -1))
+      last = { edition, products, issues, freshness, settlers, journal, warnings, json }
     }
-    return last.text
+    return last.json
   }
 
   return (catalog) =>
     andThen(parts.editions().freshness(), (freshness) => {
       const now = parts.now()
       const uptime = Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000))
-      const text = `${written(freshness)},"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`
-      return Reply.json(Buffer.from(text), { headers: liveHeaders(catalog) })
+      const rest = Buffer.from(`,"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`)
+      return Reply.json([written(freshness), rest], { headers: liveHeaders(catalog) })
     })
 }
 
