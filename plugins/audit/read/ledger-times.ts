@@ -87,22 +87,24 @@ type Digits = string | undefined
 
 /** Files repeat days and times of day, so each is parsed once and the two are added. */
 function createParser(parseNumbered: Parse): Parse {
-  const [days, clocks, others] = [remembering(parseNumbered), remembering(parseNumbered), remembering(parseNumbered)]
+  const parse: Parse = (text, place) => parseShared(text) ?? parseNamed(text) ?? parseNumbered(text, place)
+  const [days, others] = [remembering(parse), remembering(parse)]
+  const clocks = remembering((clock, place) => parse(`1970-01-01${clock}`, place))
   return (text, place) => {
     if (text[4] !== '-' || text[7] !== '-') return others(text, place)
     const day = days(text.slice(0, 10), place)
     if (day === null || text.length === 10) return day
-    const clock = clocks(`1970-01-01${text.slice(10)}`, place)
+    const clock = clocks(text.slice(10), place)
     return clock && { wall: day.wall + clock.wall, offset: clock.offset }
   }
 }
 
-function remembering(parseNumbered: Parse): Parse {
+function remembering(parse: Parse): Parse {
   const known = new Map<string, Parsed | null>()
   return (text, place) => {
     const earlier = known.get(text)
     if (earlier !== undefined) return earlier
-    const parsed = parseShared(text) ?? parseNamed(text) ?? parseNumbered(text, place)
+    const parsed = parse(text, place)
     if (known.size < MAX_REMEMBERED) known.set(text, parsed)
     return parsed
   }

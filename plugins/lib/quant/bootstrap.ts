@@ -17,6 +17,8 @@ export interface BootstrapDraws {
   readonly sharpe: Float64Array
 }
 
+const BLOCKS_AT_ONCE = 64
+
 /**
  * Resamples a series with the stationary bootstrap. Each resample of n observations consists of blocks that start at a
  * random place and have geometric lengths; the series wraps around at its end. Running totals give the sum of a block in
@@ -28,24 +30,44 @@ export interface BootstrapDraws {
  */
 export function stationaryBootstrap(values: ArrayLike<number>, options: BootstrapOptions = {}): BootstrapDraws {
   const count = values.length
+  const last = 2 * count
   const { draws = 2000, meanBlock = Math.cbrt(count), seed = 1 } = options
   const random = seededRandom(seed)
-  const totals = runningTotals(values)
+  const { centre, totals } = runningTotals(values)
+  // Lengths of blocks are geometric with the given mean, by inversion of a uniform number in [0, 1).
+  const decay = meanBlock > 1 ? Math.log1p(-1 / meanBlock) : -Infinity
+  // Some blocks are drawn before any is added, so that the processor fetches their totals from memory at the same time.
+  const starts = new Int32Array(BLOCKS_AT_ONCE)
+  const ends = new Int32Array(BLOCKS_AT_ONCE)
   const mean = new Float64Array(draws)
   const sharpe = new Float64Array(draws)
   for (let draw = 0; draw < draws; draw += 1) {
     let sum = 0
     let squares = 0
     for (let drawn = 0; drawn < count;) {
-      const start = Math.floor(random() * count)
-      const length = Math.min(geometric(random(), meanBlock), count - drawn)
-      sum += span(totals.first, start, length)
-      squares += span(totals.second, start, length)
-      drawn += length
+      let blocks = 0
+      for (; blocks < BLOCKS_AT_ONCE && drawn < count; blocks += 1) {
+        const start = Math.floor(random() * count)
+        const length = Math.min(1 + Math.floor(Math.log1p(-random()) / decay), count - drawn)
+        starts[blocks] = 2 * start
+        ends[blocks] = 2 * (start + length)
+        drawn += length
+      }
+      for (let block = 0; block < blocks; block += 1) {
+        const start = starts[block]!
+        const end = ends[block]!
+        if (end <= last) {
+          sum += totals[end]! - totals[start]!
+          squares += totals[end + 1]! - totals[start + 1]!
+        } else {
+          sum += totals[last]! - totals[start]! + totals[end - last]!
+          squares += totals[last + 1]! - totals[start + 1]! + totals[end - last + 1]!
+        }
+      }
     }
     const shifted = sum / count
     const variance = squares / count - shifted * shifted
-    mean[draw] = totals.centre + shifted
+    mean[draw] = centre + shifted
     sharpe[draw] = variance > 0 ? mean[draw]! / Math.sqrt(variance) : 0
   }
   return { mean: mean.sort(), sharpe: sharpe.sort() }
@@ -60,32 +82,20 @@ export function centralInterval(ascending: ArrayLike<number>, level = 0.95): [nu
   return [quantileSorted(ascending, (1 - level) / 2), quantileSorted(ascending, (1 + level) / 2)]
 }
 
-/** Running totals of the deviations from the mean and of their squares. Centring keeps digits when levels are large. */
-function runningTotals(values: ArrayLike<number>): { centre: number; first: Float64Array; second: Float64Array } {
+/**
+ * Running totals of the deviations from the mean and of their squares, in turn, because a block needs both at the same
+ * places. Centring keeps digits when levels are large.
+ */
+function runningTotals(values: ArrayLike<number>): { centre: number; totals: Float64Array } {
   const count = values.length
   let sum = 0
   for (let i = 0; i < count; i += 1) sum += values[i]!
   const centre = sum / count
-  const first = new Float64Array(count + 1)
-  const second = new Float64Array(count + 1)
+  const totals = new Float64Array(2 * (count + 1))
   for (let i = 0; i < count; i += 1) {
     const deviation = values[i]! - centre
-    first[i + 1] = first[i]! + deviation
-    second[i + 1] = second[i]! + deviation * deviation
+    totals[2 * i + 2] = totals[2 * i]! + deviation
+    totals[2 * i + 3] = totals[2 * i + 1]! + deviation * deviation
   }
-  return { centre, first, second }
-}
-
-/** Sum over `length` ≤ n places from `start`, wrapping around at the end. */
-function span(totals: Float64Array, start: number, length: number): number {
-  const count = totals.length - 1
-  const end = start + length
-  if (end <= count) return totals[end]! - totals[start]!
-  return totals[count]! - totals[start]! + totals[end - count]!
-}
-
-/** A geometric block length with the given mean, by inversion of a uniform number in [0, 1). */
-function geometric(uniform: number, mean: number): number {
-  if (mean <= 1) return 1
-  return 1 + Math.floor(Math.log1p(-uniform) / Math.log1p(-1 / mean))
+  return { centre, totals }
 }
