@@ -68,17 +68,35 @@ export function createWorkerPool(options: WorkerPoolOptions = {}): WorkerPool {
 class Thread {
   readonly worker: Worker
   readonly tasks = new Set<Task>()
+  /** Resolves when it has started. Never, if it ends before. */
+  readonly started: Promise<void>
+  readonly #opened = performance.now()
+  /** How long its start took. Null until it has started. */
+  #startMs: number | null = null
   /** Its folder in /proc. Null until it has started, and where the system has none. */
   #folder: string | null = null
+  /** What `starvedMs` was when it had started. */
+  #starvedInStartMs = 0
 
   constructor(worker: Worker) {
     this.worker = worker
-    worker.once('message', (folder: ThreadStarted) => {
-      this.#folder = folder
+    this.started = new Promise((resolve) => {
+      worker.once('message', (folder: ThreadStarted) => {
+        this.#folder = folder
+        this.#startMs = performance.now() - this.#opened
+        this.#starvedInStartMs = this.starvedMs()
+        resolve()
+      })
     })
   }
 
-  /** How long it was ready to run and had no core, in milliseconds since its start. Linux says so; elsewhere 0. */
+  /** How long no function could run in it, in milliseconds: because it was starting, or starved. */
+  readonly lostMs = (): number =>
+    this.#startMs === null
+      ? performance.now() - this.#opened
+      : this.#startMs + this.starvedMs() - this.#starvedInStartMs
+
+  /** How long it was ready to run and had no core, in milliseconds since it was opened. Linux says so; elsewhere 0. */
   readonly starvedMs = (): number => {
     if (this.#folder === null) return 0
     try {
@@ -240,7 +258,7 @@ class Pool implements WorkerPool {
     task.endWait?.()
     task.endWait = undefined
     task.thread = thread
-    task.endLoss = runningOf(options.call)?.loses(thread.starvedMs)
+    task.endLoss = runningOf(options.call)?.loses(thread.lostMs)
     this.#lastModule = module.href
     thread.tasks.add(task)
     // A plugin of a built gateway names its TypeScript, and runs as the JavaScript that it was compiled to.
@@ -251,16 +269,17 @@ class Pool implements WorkerPool {
       'product_timeout',
       `The computation took longer than ${timeoutSeconds} seconds; nothing was charged.`,
     )
-    const before = thread.starvedMs()
-    const stopAfter = (ms: number, givenMs: number): void => {
+    const stopAfter = (ms: number, givenMs: number, before: number): void => {
       task.timer = setTimeout(() => {
         // Time without a core is given back, as much again as the function may take.
         const lostMs = Math.min(thread.starvedMs() - before, timeoutSeconds * 1000)
-        if (lostMs - givenMs > 1) stopAfter(lostMs - givenMs, lostMs)
+        if (lostMs - givenMs > 1) stopAfter(lostMs - givenMs, lostMs, before)
         else this.#stop(task, error)
       }, ms)
     }
-    stopAfter(timeoutSeconds * 1000, 0)
+    void thread.started.then(() => {
+      if (thread.tasks.has(task)) stopAfter(timeoutSeconds * 1000, 0, thread.starvedMs())
+    })
   }
 
   /** A thread whose function asked a product in this call. A free thread might never come: this one may hold the last. */
