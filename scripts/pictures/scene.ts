@@ -46,14 +46,17 @@ const HISTORY_STARTS = [
   ['regime.json', 'since', 0],
 ] as const
 
-/** Writes the catalog to a folder, with `days` of regime history. Returns the environment variables that select it. */
-export function writeScene(folder: string, days: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
+/**
+ * Writes the catalog to a folder, with `days` of regime history or the one it names. Returns the environment variables that
+ * select it.
+ */
+export function writeScene(folder: string, days?: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
   const catalog = join(folder, 'catalog')
   cpSync(join(root, 'catalog'), catalog, { recursive: true })
-  for (const [file, setting, daysBefore] of HISTORY_STARTS) {
+  for (const [file, setting, daysBefore] of days === undefined ? [] : HISTORY_STARTS) {
     const path = join(catalog, file)
     const document = JSON.parse(readFileSync(path, 'utf8')) as { settings: Record<string, unknown> }
-    const first = new Date(Date.now() - (days + daysBefore) * DAY).toISOString().slice(0, 10)
+    const first = new Date(Date.now() - ((days ?? 0) + daysBefore) * DAY).toISOString().slice(0, 10)
     document.settings[setting] = `${first}T00:00:00Z`
     writeFileSync(path, JSON.stringify(document))
   }
@@ -64,7 +67,10 @@ export function writeScene(folder: string, days: number): Readonly<Record<'CATAL
 /** Waits until the service has computed its history. Throws after two minutes. */
 export async function untilReady(url: string): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt += 1) {
-    if ((await fetch(`${url}/v1/regime/sample`)).ok) return
+    const { ok, body } = await fetch(`${url}/v1/regime/sample`)
+    // An answer that nobody reads keeps its connection open.
+    await body?.cancel()
+    if (ok) return
     await new Promise((wake) => setTimeout(wake, 200))
   }
   throw new Error('The service did not compute its history within two minutes.')

@@ -110,6 +110,7 @@ export function hostileInput(running: () => Service): void {
       const download = await fetch(`${url}${path}/download`)
       expect(download.headers.get('content-type')).to.contain('application/json')
       expect(download.headers.get('x-content-type-options')).to.equal('nosniff')
+      expect(await download.json()).to.be.an('object')
     }
     expect(consoleErrors).to.deep.equal([])
     await close()
@@ -126,6 +127,7 @@ export function hostileInput(running: () => Service): void {
       expect(answer.status).to.be.oneOf([200, 422])
       expect(answer.headers.get('content-type')).to.contain('application/json')
       expect(answer.headers.get('content-security-policy')).to.contain("default-src 'none'")
+      expect(await answer.json()).to.be.an('object')
     }
   })
 
@@ -136,6 +138,8 @@ export function hostileInput(running: () => Service): void {
       const policy = answer.headers.get('content-security-policy') ?? ''
       expect(policy, name).to.contain("default-src 'none'").and.to.contain("script-src 'self'")
       expect(policy, name).not.to.match(/unsafe|\*|data:(?!;)|https?:/)
+      // An answer that nobody reads keeps its connection open.
+      await answer.body?.cancel()
     }
   })
 }

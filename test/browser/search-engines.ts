@@ -48,7 +48,9 @@ export function searchEngines(running: () => Service): void {
     const listed = pages.filter(({ name, path }) => !UNLISTED.test(name) && !/[?]|docs\//.test(path))
     expect(inSitemap).to.include.members(listed.map(({ path }) => path))
     for (const path of inSitemap) {
-      expect((await fetch(url + path)).status, path).to.equal(200)
+      const { status, body } = await fetch(url + path)
+      await body?.cancel()
+      expect(status, path).to.equal(200)
       expect(llms, path).to.contain(`](${url}${path}`)
     }
     expect(inSitemap.filter((path) => /report\/|receipt|operator|leave/.test(path))).to.deep.equal([])

@@ -94,6 +94,7 @@ export function wallet(running: () => Service): void {
     const { token } = JSON.parse(text.slice(text.indexOf('{'))) as { token: string }
     const response = await fetch(`${service.url}/v1/potus/archive`, { headers: { 'x-service-token': token } })
     expect(response.status).to.equal(200)
+    expect(await response.json()).to.have.property('items')
     await close()
   })
 
