@@ -101,7 +101,7 @@ const LAYERS = [
   ['config', 'stores'],
   ['observe', 'validation'],
   ['plugin'],
-  ['errors', 'clock', 'awaitable'],
+  ['errors', 'clock', 'awaitable', 'bundles'],
 ] as const
 
 const layerOf = (path: string): number => {

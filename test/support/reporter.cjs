@@ -21,47 +21,56 @@ function excuseFor(file) {
   return missing.length === 0 ? undefined : missing.map((need) => needs[need]).join('; or ')
 }
 
+/** The file of a test or hook, as test/allowed-skips.json names it. */
+const fileOf = (test) =>
+  relative(root, test.file ?? test.parent?.file ?? '')
+    .split(sep)
+    .join('/')
+
 module.exports = class Reporter extends Mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options)
-    const { output } = options.reporterOptions ?? {}
-    const skipped = []
-    const failures = []
+    this.output = options.reporterOptions?.output
+    this.skipped = []
+    this.failed = []
+    if (runner.isParallelMode()) runner.workerReporter(resolve(__dirname, 'worker-reporter.cjs'))
     runner.on('fail', (test, error) => {
+      // What fails outside any suite, such as a file that cannot be loaded or that ends its process, has no telling title.
+      const title = test.fullTitle()
+      if (test.parent?.root && test.file) test.title += ` (${fileOf(test)})`
       const [reason] = String(error?.stack ?? error).split(/\n\s+at /)
-      failures.push(`${test.fullTitle()} (${relative(root, test.file ?? '')}): ${reason}`)
+      this.failed.push(`${title} (${fileOf(test)}): ${reason}`)
     })
     runner.on('pending', (test) => {
-      const file = relative(root, test.file ?? test.parent?.file ?? '')
-        .split(sep)
-        .join('/')
-      skipped.push({ title: test.fullTitle(), file, excuse: excuseFor(file) })
-    })
-    runner.on('end', () => {
-      const { passes = 0 } = runner.stats ?? {}
-      const refused = skipped.filter(({ excuse }) => excuse === undefined)
-      const reasons = new Map()
-      for (const { excuse } of skipped) if (excuse) reasons.set(excuse, (reasons.get(excuse) ?? 0) + 1)
-      for (const [reason, count] of reasons) process.stdout.write(`  ${count} skipped: ${reason}\n`)
-      for (const { title, file } of refused)
-        process.stdout.write(`  skipped without an excuse in test/allowed-skips.json: ${title} (${file})\n`)
-      for (const { title, file } of refused) failures.push(`${title} (${file}): skipped without an excuse`)
-      if (output)
-        appendFileSync(
-          output,
-          [
-            `passed ${passes}`,
-            `failed ${failures.length}`,
-            `skipped ${skipped.length - refused.length}`,
-            ...failures.map((failure) => `failure ${failure.replaceAll(/\s*\n/g, '\nfailure   ')}`),
-            '',
-          ].join('\n'),
-        )
-      this.refused = refused.length
+      const file = fileOf(test)
+      this.skipped.push({ title: test.fullTitle(), file, excuse: excuseFor(file) })
     })
   }
-  /** Mocha calls this with the number of failures and exits with the number that is passed on. */
+  /** Mocha calls this at each end of a run; a parallel run ends anew with each file that could not be run. */
+  epilogue() {}
+  /** Mocha calls this once, with the number of failures, and exits with the number that is passed on. */
   done(failures, exit) {
-    exit(failures + (this.refused ?? 0))
+    super.epilogue()
+    const { skipped, failed, output } = this
+    const refused = skipped.filter(({ excuse }) => excuse === undefined)
+    const reasons = new Map()
+    for (const { excuse } of skipped) if (excuse) reasons.set(excuse, (reasons.get(excuse) ?? 0) + 1)
+    for (const [reason, count] of reasons) process.stdout.write(`  ${count} skipped: ${reason}\n`)
+    for (const { title, file } of refused) {
+      process.stdout.write(`  skipped without an excuse in test/allowed-skips.json: ${title} (${file})\n`)
+      failed.push(`${title} (${file}): skipped without an excuse`)
+    }
+    if (output)
+      appendFileSync(
+        output,
+        [
+          `passed ${this.stats.passes}`,
+          `failed ${failed.length}`,
+          `skipped ${skipped.length - refused.length}`,
+          ...failed.map((failure) => `failure ${failure.replaceAll(/\s*\n/g, '\nfailure   ')}`),
+          '',
+        ].join('\n'),
+      )
+    exit(failures + refused.length)
   }
 }
