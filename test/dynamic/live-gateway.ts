@@ -16,6 +16,8 @@ export interface LiveGatewayOptions {
   readonly catalog?: Readonly<Record<string, unknown>>
   /** Folders of test/fixtures/plugins that are in the plugin folder from the start. */
   readonly plugins?: readonly string[]
+  /** Files of the plugin folder from the start. What is written later is read when the watch sees it, also after a reload. */
+  readonly sources?: Readonly<Record<string, string>>
   /** Starts with the shipped catalog, and with the data that its first start computes. */
   readonly own?: boolean
   /** Documents may name the project's own plugins too. */
@@ -50,6 +52,7 @@ export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise
   else write(catalogDir, 'service.json', SERVICE)
   for (const [file, content] of Object.entries(options.catalog ?? {})) write(catalogDir, file, content)
   options.plugins?.forEach((fixture) => copyPlugin(fixture))
+  for (const [file, source] of Object.entries(options.sources ?? {})) write(pluginDir, file, source)
   const dirs = options.own || options.ownPlugins ? [pluginDir, join(root, 'plugins')] : [pluginDir]
   const place = { DATA_DIR: join(folder, 'data'), CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter) }
   const environment = { ...place, ...options.environment }

@@ -170,16 +170,17 @@ describe('the end of a gateway', function () {
     }
   })
   afterEach(async () => {
-    for (const { family, folder } of running.splice(0)) {
-      for (const pid of family())
-        try {
-          process.kill(pid, 'SIGKILL')
-        } catch {
-          // It has ended.
-        }
-      await until(async () => (await areAlive(family())).length === 0)
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-    }
+    const all = running.splice(0)
+    const pids = all.flatMap(({ family }) => family())
+    for (const pid of pids)
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended.
+      }
+    await until(async () => (await areAlive(pids)).length === 0)
+    // Only now: two of them may share a folder.
+    for (const { folder } of all) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   })
 
   describe('in a terminal', () => {

@@ -9,6 +9,7 @@ import { expect } from 'chai'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
+import { compiled } from '../../support/compiled.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
 import { openCollectedMarket, START } from './collected-market.ts'
@@ -145,8 +146,8 @@ describe('the regime of collected bars', function () {
 
   /** Back-fills in a process of its own, and kills it after so many requests. */
   async function killAfter(requests: number, file: string): Promise<void> {
-    const script = join(import.meta.dirname, 'collecting-process.ts')
-    const child = spawn(process.execPath, ['--import', 'tsx/esm', script, file, JSON.stringify(kit.spotUrls)], {
+    const program = await compiled('test/plugins/regime/collecting-process.ts')
+    const child = spawn(process.execPath, [program, file, JSON.stringify(kit.spotUrls)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let seen = 0

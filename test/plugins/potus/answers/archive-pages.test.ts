@@ -38,14 +38,13 @@ describe('the pages of the feed', () => {
     return seqs
   }
 
-  it('list the same 100,000 events as one query, while rows are being inserted', async function () {
-    this.timeout(120_000)
-    const count = 100_000
+  it('list the same 30,000 events as one query, while rows are being inserted', async () => {
+    const count = 30_000
     await insertMadeUpEvents(feed.db, count, START)
     let inserted = 0
     // The inserted events are newer than the requested range.
     const seqs = await readAllPages({ limit: 500, to: START + 1 }, async (page) => {
-      if (page % 20 !== 0) return
+      if (page % 8 !== 0) return
       inserted += 1
       await insertMadeUpEvents(feed.db, 3, START + inserted * HOUR, count + inserted * 10)
     })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
+import { compiled } from '../../../support/compiled.ts'
 import { root } from '../test-feed.ts'
 import { openScriptedSources, type ScriptedSources } from './scripted-sources.ts'
 
@@ -32,8 +33,8 @@ describe('a load of older items that is killed', function () {
 
   /** Runs the load, and kills it once the store has this many events; null lets it end. */
   async function run(file: string, killAt: number | null): Promise<string> {
-    const script = join(root, 'test/plugins/potus/first-day/killed-load.ts')
-    const arguments_ = ['--import', 'tsx/esm', script, file, JSON.stringify(scripts.settings), String(NOW)]
+    const program = await compiled('test/plugins/potus/first-day/killed-load.ts')
+    const arguments_ = [program, file, JSON.stringify(scripts.settings), String(NOW)]
     const child = spawn(process.execPath, arguments_, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
     let output = ''
     child.stdout.on('data', (data: Buffer) => (output += data.toString()))

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
+import { compiled } from '../../../support/compiled.ts'
 import { root } from '../test-feed.ts'
 
 const POLLS = 40
@@ -16,16 +17,13 @@ describe('an ingest process that is killed', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  function start(file: string): ChildProcess {
-    const script = join(root, 'test/plugins/potus/ingest/killed-process.ts')
-    return spawn(process.execPath, ['--import', 'tsx/esm', script, file, String(POLLS)], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+  async function start(file: string): Promise<ChildProcess> {
+    const program = await compiled('test/plugins/potus/ingest/killed-process.ts')
+    return spawn(process.execPath, [program, file, String(POLLS)], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   }
   /** Kills the process when so many polls are through, or lets it end. */
   async function run(file: string, killAfter: number | null): Promise<void> {
-    const child = start(file)
+    const child = await start(file)
     let seen = 0
     child.stdout?.on('data', (data: Buffer) => {
       seen += data.toString().split('\n').length - 1
