@@ -10,6 +10,11 @@ import { type ContractWallets, createContractWallets } from '../support/contract
 import { openGateway, PAY_TO, type TestGateway, until } from '../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../support/payments.ts'
 
+/** The answer of txpool_content: transactions by sender and nonce. */
+interface Txpool {
+  readonly pending: Readonly<Record<Hex, Readonly<Record<string, { readonly maxFeePerGas: Hex }>>>>
+}
+
 /** A shop on a real chain, and what its gas account sent. */
 interface Shop {
   readonly chain: TestChain
@@ -113,7 +118,11 @@ describe('a purse that is emptied between the check and the settlement', () => {
   /** Sends payments, and empties the purse in the block in which the first of them would settle. */
   async function payAndSweep(buyer: PrivateKeyAccount, headers: readonly string[]): Promise<readonly Response[]> {
     const { rpc, network } = shop.chain
-    const pending = async (): Promise<number> => Number((await rpc.call<{ pending: Hex }>('txpool_status')).pending)
+    /** What the waiting transactions offer for a unit of gas. */
+    const offered = async (): Promise<readonly bigint[]> => {
+      const { pending } = await rpc.call<Txpool>('txpool_content')
+      return Object.values(pending).flatMap((byNonce) => Object.values(byNonce).map((tx) => BigInt(tx.maxFeePerGas)))
+    }
     await shop.chain.fund(buyer.address)
     await rpc.call('anvil_impersonateAccount', buyer.address)
     await rpc.call('evm_setAutomine', false)
@@ -121,13 +130,15 @@ describe('a purse that is emptied between the check and the settlement', () => {
     const paying = Promise.all(headers.map((header) => send(shop.url, header))).finally(() => {
       isOver = true
     })
-    await until(async () => isOver || (await pending()) > 0)
+    await until(async () => isOver || (await offered()).length > 0)
     const value = await shop.chain.balanceOf(buyer.address)
     const data = encodeFunctionData({
       abi: parseAbi(['function transfer(address to, uint256 value)']),
       args: ['0x00000000000000000000000000000000000000b2', value],
     })
-    const fee = `0x${(10n ** 12n).toString(16)}`
+    // A payer outbids whatever waits. Earlier sweeps raised what transactions offer.
+    const highest = (await offered()).reduce((one, other) => (one > other ? one : other), 10n ** 10n)
+    const fee = `0x${(2n * highest).toString(16)}`
     const fees = { maxFeePerGas: fee, maxPriorityFeePerGas: fee }
     await rpc.call('eth_sendTransaction', { from: buyer.address, to: network.asset, data, ...fees })
     await rpc.call('evm_mine')
@@ -168,7 +179,8 @@ describe('a purse that is emptied between the check and the settlement', () => {
 
   it('makes its owner wait before the next purchase', async () => {
     const buyer = await newBuyer(shop.chain)
-    await payAndSweep(buyer, [await payment(shop.url, buyer)])
+    const [emptied] = await payAndSweep(buyer, [await payment(shop.url, buyer)])
+    expect(emptied?.status).to.equal(402)
     await shop.chain.mint(buyer.address, 1_000_000n)
     const response = await send(shop.url, await payment(shop.url, buyer))
     expect([response.status, (await json(response))['code']]).to.deep.equal([429, 'rate_limited'])

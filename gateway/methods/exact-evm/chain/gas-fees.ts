@@ -54,7 +54,7 @@ export function createFeeReader({
     )
     const base = BigInt(history.baseFeePerGas.at(-1) ?? 0)
     const tips = (history.reward ?? []).map(([median]) => BigInt(median ?? 0))
-    const tip = tips.reduce(larger, MIN_TIP)
+    const tip = larger(medianOf(tips), MIN_TIP)
     const capped = (fee: bigint): bigint => (maxGasPrice !== null && fee > maxGasPrice ? maxGasPrice : fee)
     return {
       maxFeePerGas: capped(HEADROOM * base + tip),
@@ -106,6 +106,12 @@ export function replacementFees(
 
 const quarterMore = (fee: bigint): bigint => (fee * 5n) / 4n
 const tenthMore = (fee: bigint): bigint => (fee * 11n + 9n) / 10n
+
+/** The upper median; 0 of none. One block, which a stranger may have to itself, does not decide what we pay. */
+function medianOf(tips: readonly bigint[]): bigint {
+  const sorted = tips.toSorted((one, other) => (one < other ? -1 : 1))
+  return sorted[Math.floor(sorted.length / 2)] ?? 0n
+}
 
 function larger(one: bigint, other: bigint): bigint {
   return one > other ? one : other

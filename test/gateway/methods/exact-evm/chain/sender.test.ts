@@ -211,6 +211,26 @@ describe('the sender of transactions', () => {
     expect(await next.mined).to.include({ status: '0x1' })
   })
 
+  it('tips as most of the last five blocks do, whatever a stranger tips in two of them', async () => {
+    const stranger: Hex = '0x00000000000000000000000000000000000000c3'
+    await chain.fund(stranger, 10n ** 20n)
+    await chain.rpc.call('anvil_impersonateAccount', stranger)
+    const tip = (wei: bigint): Promise<Hex> =>
+      chain.rpc.call('eth_sendTransaction', {
+        from: stranger,
+        to,
+        maxFeePerGas: `0x${(10n ** 13n).toString(16)}`,
+        maxPriorityFeePerGas: `0x${wei.toString(16)}`,
+      })
+    const [usual, huge] = [10n ** 7n, 10n ** 12n]
+    const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
+    for (const wei of [usual, usual, huge, usual, huge]) await tip(wei)
+    expect(await currentFees({ fresh: true })).to.include({ maxPriorityFeePerGas: usual })
+    await tip(huge)
+    await tip(huge)
+    expect(await currentFees({ fresh: true })).to.include({ maxPriorityFeePerGas: huge })
+  })
+
   it('reads the fees once for many callers, and again on request', async () => {
     const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
     const requestsBefore = proxy.requests.length
