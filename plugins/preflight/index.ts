@@ -2,12 +2,12 @@
 import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { Hex } from 'viem'
-import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
+import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner, RegimeQuery } from '../../schemas/types.d.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { canonicalize } from './canonical-json.ts'
 import { MODEL, preflightMethod } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
-import { checksOf, decide, type FundingView, type Missing, type RegimeView } from './trade-checks.ts'
+import { checksOf, decide, type FundingView, type Missing, type RegimeView, spotMarketOf } from './trade-checks.ts'
 
 /** Seconds after which a decision expires. */
 const VALID_SECONDS = 60
@@ -125,11 +125,20 @@ function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey
   }
 }
 
-/** The current regime, which covers crypto markets only. */
+/**
+ * The current regime of the order's market, or that of the first market where its own is not collected: crypto markets
+ * mostly turn volatile together. It does not apply to others.
+ */
 async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
   if (cost.inputs.class === 'equity')
     return { missing: `The regime covers crypto markets and does not apply to ${cost.symbol}.` }
-  return orMissing(ask('getRegimeCurrent', { params: {}, query: {}, body: undefined }))
+  const regimeOf = (query: RegimeQuery) => orMissing(ask('getRegimeCurrent', { params: {}, query, body: undefined }))
+  try {
+    return await regimeOf({ symbol: spotMarketOf(cost) })
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'not_found') return regimeOf({})
+    throw error
+  }
 }
 
 /** The funding rate of a perpetual, if the catalog offers funding rates. */

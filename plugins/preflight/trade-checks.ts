@@ -34,7 +34,7 @@ export function checksOf(
   funding: FundingView,
 ): readonly Check[] {
   return [
-    regimeCheck(regime),
+    regimeCheck(regime, cost),
     costCheck(request, cost),
     advCheck(cost),
     equityCheck(request),
@@ -70,11 +70,22 @@ function notChecked(check: Check['check'], detail: string): Check {
   return { check, status: 'not_checked', value: null, limit: null, detail }
 }
 
-function regimeCheck(regime: RegimeView): Check {
+/**
+ * The spot market whose regime an order in a crypto market depends on.
+ *
+ * @example spotMarketOf({ symbol: 'ETH-USD-PERP' }) // 'ETH-USD'
+ */
+export function spotMarketOf({ symbol }: Pick<CostEstimate, 'symbol'>): string {
+  return symbol.replace(/-PERP$/, '')
+}
+
+function regimeCheck(regime: RegimeView, cost: CostEstimate): Check {
   if ('missing' in regime) return notChecked('regime', regime.missing)
   const { regime: label, symbol, confidence, position_scalar } = regime
   const status = label === 'VOLATILE' ? 'warn' : 'pass'
-  const detail = `${symbol} is ${label} with confidence ${confidence}; the position scalar is ${position_scalar}.`
+  const own = spotMarketOf(cost)
+  const instead = symbol === own ? '' : `The regime of ${own} is not collected here, so that of ${symbol} is used. `
+  const detail = `${instead}${symbol} is ${label} with confidence ${confidence}; the position scalar is ${position_scalar}.`
   return { check: 'regime', status, value: label, limit: 'STABLE', detail }
 }
 

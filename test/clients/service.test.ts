@@ -6,6 +6,7 @@ import { ask, buy, json } from '../support/agent.ts'
 import { copyFirstStart, OWN_CATALOG } from '../support/first-start.ts'
 import { openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { proves } from '../requirements.ts'
+import type { Preflight } from '../../schemas/types.d.ts'
 
 const DAY = 86_400_000
 const MINUTE = 60_000
@@ -68,6 +69,14 @@ describe('our own catalog', () => {
     expect(new Set(steps)).to.deep.equal(new Set([MINUTE]))
     const next = await buyJson(`/v1/regime/history?start=${String(first['next_start'])}&limit=1`)
     expect(time((next['snapshots'] as { as_of: string }[])[0]?.as_of) - time(snapshots.at(-1)?.as_of)).to.equal(MINUTE)
+  })
+
+  it('checks an order of a market that has no regime in the sample data with that of BTC-USD, and says so', async () => {
+    const body = { symbol: 'ETH-USD', side: 'sell', notional_usd: 50_000 }
+    const response = await buy(`${shop.url}/v1/trade/preflight`, shop.wallet, 2, { method: 'POST', body })
+    const { regime, checks } = (await response.json()) as Preflight
+    expect(regime).to.include({ symbol: 'BTC-USD' })
+    expect(checks[0]?.detail).to.match(/^The regime of ETH-USD is not collected here, so that of BTC-USD is used\. /)
   })
 
   it('publishes live statistics that grade the regime', async () => {

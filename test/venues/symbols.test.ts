@@ -74,6 +74,16 @@ describe('a buyer of several symbols', function () {
     expect([history.code, history.body['symbol'], history.body['count']]).to.deep.equal(['ok', 'BNB-USD', 2])
   })
 
+  it('is told by a preflight of the regime of the market that the order is for', async () => {
+    const order = { side: 'buy', notional_usd: 10_000 }
+    for (const [symbol, market] of [...COVERED.map((one) => [one, one]), ['ETH-PERP', 'ETH-USD']]) {
+      const preflight = await shop.buy('/v1/trade/preflight', { method: 'POST', body: { ...order, symbol } })
+      const { regime: used, checks } = preflight.body as { regime: { symbol: string }; checks: { detail: string }[] }
+      expect([symbol, preflight.code, used.symbol]).to.deep.equal([symbol, 'ok', market])
+      expect(checks[0]!.detail).to.match(new RegExp(`^${market} is `))
+    }
+  })
+
   it('finds the parameter among the arguments of the MCP tools, and names a symbol there', async () => {
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))

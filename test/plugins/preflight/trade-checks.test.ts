@@ -75,6 +75,16 @@ describe('the checks of a preflight', () => {
     expect(checkOrder({}, { ...STABLE, position_scalar: 1.5 }).recommended).to.equal(1e6)
   })
 
+  it('name the market whose regime stands for that of the order', () => {
+    const detailOf = (symbol: string): string => checkOrder({}, STABLE, { symbol }).checks[0]!.detail
+    const own = 'BTC-USD is STABLE with confidence 0.8; the position scalar is 1.2.'
+    expect(detailOf('BTC-USD')).to.equal(own)
+    expect(detailOf('BTC-USD-PERP')).to.equal(own)
+    expect(detailOf('ETH-USD-PERP')).to.equal(
+      `The regime of ETH-USD is not collected here, so that of BTC-USD is used. ${own}`,
+    )
+  })
+
   it('do not pass a regime that is missing', () => {
     const { decision, checks } = checkOrder({}, { missing: 'Nothing is known of it.' })
     expect(decision).to.equal('allow')
