@@ -15,6 +15,7 @@ import {
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import { createSymbolIndex, type SymbolIndex } from '../lib/symbol-names.ts'
 import type {
+  Method,
   RegimeCoverage,
   RegimeHistory,
   RegimeHistoryQuery,
@@ -22,7 +23,8 @@ import type {
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
 import { CatchUpTurns } from './classifier.ts'
-import { MarketRegime } from './market-regime.ts'
+import { type GradedMarket, MarketRegime } from './market-regime.ts'
+import { methodology } from './regime-methodology.ts'
 import { migrations } from './snapshots.ts'
 
 /** Memory for the history of a market that is not the default: about three weeks of minutes. */
@@ -66,7 +68,7 @@ export default definePlugin({
         getRegimeCurrent: (call: Call<{ query: RegimeQuery }>) => regimes.latest(call),
         getRegimeHistory: (call: Call<{ query: RegimeHistoryQuery }>) => regimes.history(call),
         getRegimeCoverage: ({ ask }: Call) => regimes.coverage(ask),
-        getRegimeMethod: () => regimes.main.method(),
+        getRegimeMethod: () => regimes.method(),
       },
       // Every ten seconds, so that a snapshot follows soon after its minute. A run without new bars is cheap.
       jobs: regimes.all.map((regime) => ({
@@ -95,12 +97,17 @@ class Regimes {
   readonly #dataMode: DataMode
   /** Every market of the settings, also those that these data do not have. */
   readonly #symbols: readonly string[]
+  readonly #log: PluginContext['log']
   #spellings: { readonly at: number; readonly read: Promise<Spellings> } | null = null
+  /** Runs while the other markets are graded. */
+  #grading: Promise<void> | null = null
+  #isStopped = false
 
   constructor(context: PluginContext) {
     const { symbol, symbols = [] } = context.settings as unknown as Settings
     const turns = new CatchUpTurns()
     this.#dataMode = dataSettings(context).dataMode
+    this.#log = context.log
     this.#symbols = [...new Set([symbol, ...symbols])]
     this.main = new MarketRegime(context, symbol, { turns })
     const others = this.#dataMode === 'online' ? this.#symbols.slice(1) : []
@@ -135,14 +142,45 @@ class Regimes {
     return (symbol === undefined ? this.main : await this.#of(symbol, tools.ask)).freshness(tools, asOf)
   }
 
-  /** The grades of the default market, and how far the others reach. */
+  /** The grades of the default market, and how far the others reach, with their grades once these are known. */
   async facts(): Promise<Facts> {
     const grades = await this.main.facts()
-    if (this.all.length === 1) return grades
-    return { ...grades, others: await Promise.all(this.all.slice(1).map((regime) => regime.coverage())) }
+    if (this.#others.length === 0) return grades
+    this.#grading ??= this.#gradeOthers().finally(() => (this.#grading = null))
+    return { ...grades, others: await this.#gradedOthers() }
+  }
+
+  /** How the regime is computed, and what the labels of each market were worth here. */
+  async method(): Promise<Method> {
+    if (this.#dataMode !== 'online') return methodology([])
+    const main = { symbol: this.main.symbol, ...(await this.facts()) }
+    const others = await this.#gradedOthers()
+    return methodology([main, ...others.filter((market) => 'graded' in market)])
+  }
+
+  get #others(): readonly MarketRegime[] {
+    return this.all.slice(1)
+  }
+
+  #gradedOthers(): Promise<readonly GradedMarket[]> {
+    return Promise.all(this.#others.map((regime) => regime.graded()))
+  }
+
+  /** Grades the other markets, one after another. No call waits for it: the first time it reads ninety days of each. */
+  async #gradeOthers(): Promise<void> {
+    for (const regime of this.#others) {
+      if (this.#isStopped) return
+      try {
+        await regime.facts()
+      } catch (error) {
+        this.#log.warn({ err: error, symbol: regime.symbol }, 'the labels of a market cannot be graded')
+      }
+    }
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#grading
     await Promise.all(this.all.map((regime) => regime.stop()))
   }
 

@@ -15,8 +15,6 @@ export interface Graded {
   readonly forward: ArrayLike<number>
   /** The boundary published with the snapshot, in the same unit. */
   readonly boundary: ArrayLike<number>
-  /** Which snapshots are graded; without it, all. The others still tell what came after. */
-  readonly counts?: ((index: number) => boolean) | undefined
 }
 
 export interface Grades {
@@ -37,66 +35,118 @@ export interface Grades {
 const BINS = 20
 
 /**
- * Grades a run of snapshots, one every `stepMinutes`. A figure without any case is NaN.
+ * Counts and sums from which grades are computed. Those of two runs of snapshots can be added, so the grades of ninety days
+ * are those of ninety sums.
  *
  * Brier: mean of (probability - outcome)², where the outcome is 1 if the next hour was above the boundary. ECE: |share right -
  * mean confidence| over 20 equal bins of confidence, weighted by their size; confidence is the probability of the label.
  */
-export function gradeLabels(graded: Graded): Grades {
-  const { volatile, probability, forward, boundary, stepMinutes, counts } = graded
-  const n = volatile.length
-  let snapshots = 0
-  const hour = Math.round(60 / stepMinutes)
-  const sum = [0, 0]
-  const known = [0, 0]
-  const stayed = [0, 0]
-  const followed = [0, 0]
-  const binned = { count: new Float64Array(BINS), right: new Float64Array(BINS), stated: new Float64Array(BINS) }
-  let [flips, labelled, right, squares, judged] = [0, 0, 0, 0, 0]
-  for (let i = 0; i < n; i += 1) {
-    if (counts && !counts(i)) continue
-    const label = volatile[i]!
-    snapshots += 1
-    labelled += label
-    if (i > 0 && label !== volatile[i - 1]) flips += 1
-    if (i + hour < n) {
-      followed[label]! += 1
-      if (volatile[i + hour] === label) stayed[label]! += 1
-    }
-    const outcome = forward[i]!
-    if (Number.isNaN(outcome)) continue
-    sum[label]! += outcome
-    known[label]! += 1
-    const above = outcome > boundary[i]! ? 1 : 0
-    const confidence = label === 1 ? probability[i]! : 1 - probability[i]!
-    const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
-    binned.count[bin]! += 1
-    binned.stated[bin]! += confidence
-    if (above === label) {
-      binned.right[bin]! += 1
-      right += 1
-    }
-    squares += (probability[i]! - above) ** 2
-    judged += 1
+class GradeSums {
+  #labels = 0
+  #flips = 0
+  #right = 0
+  #squares = 0
+  /** Index 0 is STABLE, 1 is VOLATILE. */
+  readonly #of = [0, 0]
+  readonly #stayed = [0, 0]
+  readonly #followed = [0, 0]
+  readonly #known = [0, 0]
+  readonly #forward = [0, 0]
+  /** By bin of confidence: how many labels, how many were right, and the sum of what they stated. */
+  readonly #count = new Float64Array(BINS)
+  readonly #confirmed = new Float64Array(BINS)
+  readonly #stated = new Float64Array(BINS)
+
+  /** A snapshot, and whether its label differs from the one before. */
+  addLabel(label: number, isFlip: boolean): void {
+    this.#labels += 1
+    this.#of[label]! += 1
+    if (isFlip) this.#flips += 1
   }
-  let miss = 0
-  for (let bin = 0; bin < BINS; bin += 1) miss += Math.abs(binned.right[bin]! - binned.stated[bin]!)
-  return {
-    snapshots,
-    share_volatile: labelled / snapshots,
-    flips_per_day: flips / ((snapshots * stepMinutes) / 1440),
-    forward_vol_ratio: sum[1]! / known[1]! / (sum[0]! / known[0]!),
-    persistence_1h: (stayed[0]! + stayed[1]!) / (followed[0]! + followed[1]!),
-    volatile_persistence_1h: stayed[1]! / followed[1]!,
-    accuracy: right / judged,
-    brier: squares / judged,
-    ece: miss / judged,
+
+  /** The label one hour after a snapshot. */
+  addLater(label: number, later: number): void {
+    this.#followed[label]! += 1
+    if (later === label) this.#stayed[label]! += 1
+  }
+
+  /** The volatility of the hour after a snapshot, in the unit of its boundary; NaN if unknown. */
+  addOutcome(label: number, probability: number, boundary: number, forward: number): void {
+    if (Number.isNaN(forward)) return
+    this.#forward[label]! += forward
+    this.#known[label]! += 1
+    const above = forward > boundary ? 1 : 0
+    const confidence = label === 1 ? probability : 1 - probability
+    const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
+    this.#count[bin]! += 1
+    this.#stated[bin]! += confidence
+    if (above === label) {
+      this.#confirmed[bin]! += 1
+      this.#right += 1
+    }
+    this.#squares += (probability - above) ** 2
+  }
+
+  /** The sums of all of them together. */
+  static of(all: Iterable<GradeSums>): GradeSums {
+    const total = new GradeSums()
+    const add = (to: number[] | Float64Array, from: ArrayLike<number>): void => {
+      for (let i = 0; i < to.length; i += 1) to[i]! += from[i]!
+    }
+    for (const one of all) {
+      total.#labels += one.#labels
+      total.#flips += one.#flips
+      total.#right += one.#right
+      total.#squares += one.#squares
+      add(total.#of, one.#of)
+      add(total.#stayed, one.#stayed)
+      add(total.#followed, one.#followed)
+      add(total.#known, one.#known)
+      add(total.#forward, one.#forward)
+      add(total.#count, one.#count)
+      add(total.#confirmed, one.#confirmed)
+      add(total.#stated, one.#stated)
+    }
+    return total
+  }
+
+  /** The grades, of snapshots `stepMinutes` apart. A figure without any case is NaN. */
+  grades(stepMinutes: number): Grades {
+    const [stableKnown, volatileKnown] = this.#known as [number, number]
+    const judged = stableKnown + volatileKnown
+    let miss = 0
+    for (let bin = 0; bin < BINS; bin += 1) miss += Math.abs(this.#confirmed[bin]! - this.#stated[bin]!)
+    return {
+      snapshots: this.#labels,
+      share_volatile: this.#of[1]! / this.#labels,
+      flips_per_day: this.#flips / ((this.#labels * stepMinutes) / 1440),
+      forward_vol_ratio: this.#forward[1]! / volatileKnown / (this.#forward[0]! / stableKnown),
+      persistence_1h: (this.#stayed[0]! + this.#stayed[1]!) / (this.#followed[0]! + this.#followed[1]!),
+      volatile_persistence_1h: this.#stayed[1]! / this.#followed[1]!,
+      accuracy: this.#right / judged,
+      brier: this.#squares / judged,
+      ece: miss / judged,
+    }
   }
 }
 
+/** Grades a run of snapshots, one every `stepMinutes`. A figure without any case is NaN. */
+export function gradeLabels({ volatile, probability, forward, boundary, stepMinutes }: Graded): Grades {
+  const sums = new GradeSums()
+  const hour = Math.round(60 / stepMinutes)
+  for (let i = 0; i < volatile.length; i += 1) {
+    const label = volatile[i]!
+    sums.addLabel(label, i > 0 && label !== volatile[i - 1])
+    if (i + hour < volatile.length) sums.addLater(label, volatile[i + hour]!)
+    sums.addOutcome(label, probability[i]!, boundary[i]!, forward[i]!)
+  }
+  return sums.grades(stepMinutes)
+}
+
+const HOUR = 3_600
 const DAY = 86_400
-const MINUTES_A_DAY = 1440
-const PAGE = 5_000
+/** Rows of one query: a few milliseconds of the event loop. */
+const PAGE = 1_000
 const NEEDED = ['as_of', 'volatile', 'confidence', 'boundary_vol', 'realized_vol_1h', 'origin'] as const
 type Needed = Pick<Snapshot, (typeof NEEDED)[number]>
 
@@ -107,65 +157,80 @@ export interface GradesByOrigin {
   readonly others: Grades
 }
 
-/** Grades the stored snapshots of the last `days`. Each call reads only the snapshots since the call before. */
-export function createGrader(snapshots: Snapshots, days: number): (now: number) => Promise<GradesByOrigin> {
-  let kept = createSample()
-  let last: number | null = null
-  return async (now) => {
+/** The sums of one day, of the snapshots that were computed live and of the others. */
+interface Day {
+  readonly live: GradeSums
+  readonly others: GradeSums
+}
+
+/**
+ * Grades the stored snapshots of one market, of the last `days` and of today. The outcome of a snapshot is the
+ * realized volatility of the one an hour later. It keeps sums of each day, and the snapshots of the last hour.
+ */
+export class Grader {
+  readonly #snapshots: Snapshots
+  readonly #days: number
+  /** By days since the epoch, oldest first. */
+  readonly #sums = new Map<number, Day>()
+  /** Snapshots whose hour is not over, by as_of, oldest first. */
+  readonly #open = new Map<number, Needed>()
+  #last: Needed | null = null
+  /** The shortest distance of two snapshots. */
+  #stepMinutes = Infinity
+  #grading: Promise<unknown> = Promise.resolve()
+
+  constructor(snapshots: Snapshots, days: number) {
+    this.#snapshots = snapshots
+    this.#days = days
+  }
+
+  /** Grades what is known at `now`, epoch seconds. Each call reads only the snapshots since the call before, after it. */
+  grade(now: number): Promise<GradesByOrigin> {
+    const grading = this.#grading.then(() => this.#grade(now))
+    this.#grading = grading.catch(() => {})
+    return grading
+  }
+
+  async #grade(now: number): Promise<GradesByOrigin> {
+    const first = Math.floor(now / DAY) - this.#days
     for (;;) {
-      const from = last === null ? now - days * DAY : last + 1
-      const page = await snapshots.between(NEEDED, { from, to: now + 1, asOf: now, limit: PAGE })
-      for (const row of page) addTo(kept, row)
-      last = page.at(-1)?.as_of ?? last
+      const from = this.#last === null ? first * DAY : this.#last.as_of + 1
+      const page = await this.#snapshots.between(NEEDED, { from, to: now + 1, asOf: now, limit: PAGE })
+      for (const row of page) this.#add(row)
       if (page.length < PAGE) break
     }
-    const surplus = kept.volatile.length - days * MINUTES_A_DAY
-    if (surplus > MINUTES_A_DAY) kept = trimmed(kept, surplus)
-    return gradeSample(kept)
+    for (const day of this.#sums.keys()) if (day < first) this.#sums.delete(day)
+    const kept = [...this.#sums.values()]
+    const [live, others] = [GradeSums.of(kept.map((day) => day.live)), GradeSums.of(kept.map((day) => day.others))]
+    const gradesOf = (sums: GradeSums): Grades => sums.grades(this.#stepMinutes)
+    return { all: gradesOf(GradeSums.of([live, others])), live: gradesOf(live), others: gradesOf(others) }
   }
-}
 
-/** The columns that grades need, with one entry per snapshot. */
-interface Sample {
-  readonly volatile: number[]
-  readonly probability: number[]
-  readonly boundary: number[]
-  readonly realized: number[]
-  /** 1 for a snapshot that was computed live. */
-  readonly live: number[]
-}
-
-function createSample(): Sample {
-  return { volatile: [], probability: [], boundary: [], realized: [], live: [] }
-}
-
-function addTo(sample: Sample, row: Needed): void {
-  sample.volatile.push(row.volatile)
-  sample.probability.push(row.volatile === 1 ? row.confidence : 1 - row.confidence)
-  sample.boundary.push(row.boundary_vol)
-  sample.realized.push(row.realized_vol_1h ?? NaN)
-  sample.live.push(row.origin === LIVE ? 1 : 0)
-}
-
-function trimmed({ volatile, probability, boundary, realized, live }: Sample, surplus: number): Sample {
-  return {
-    volatile: volatile.slice(surplus),
-    probability: probability.slice(surplus),
-    boundary: boundary.slice(surplus),
-    realized: realized.slice(surplus),
-    live: live.slice(surplus),
+  #add(row: Needed): void {
+    this.#sumsOf(row).addLabel(row.volatile, this.#last !== null && this.#last.volatile !== row.volatile)
+    if (this.#last !== null) this.#stepMinutes = Math.min(this.#stepMinutes, (row.as_of - this.#last.as_of) / 60)
+    this.#last = row
+    this.#open.set(row.as_of, row)
+    for (const [asOf, earlier] of this.#open) {
+      if (asOf > row.as_of - HOUR) break
+      this.#open.delete(asOf)
+      // Nothing is known of what followed if the minute an hour later is missing.
+      if (asOf < row.as_of - HOUR) continue
+      const sums = this.#sumsOf(earlier)
+      sums.addLater(earlier.volatile, row.volatile)
+      const probability = earlier.volatile === 1 ? earlier.confidence : 1 - earlier.confidence
+      sums.addOutcome(earlier.volatile, probability, earlier.boundary_vol, row.realized_vol_1h ?? NaN)
+    }
   }
-}
 
-/** The outcome of a snapshot is the realized volatility of the snapshot one hour later. */
-function gradeSample({ volatile, probability, boundary, realized, live }: Sample): GradesByOrigin {
-  const forward = Float64Array.from(volatile, (_, i) => realized[i + 60] ?? NaN)
-  const graded = { stepMinutes: 1, volatile, probability, boundary, forward }
-  const all = gradeLabels(graded)
-  return {
-    all,
-    live: gradeLabels({ ...graded, counts: (i) => live[i] === 1 }),
-    others: gradeLabels({ ...graded, counts: (i) => live[i] !== 1 }),
+  #sumsOf({ as_of: asOf, origin }: Needed): GradeSums {
+    const number = Math.floor(asOf / DAY)
+    let day = this.#sums.get(number)
+    if (!day) {
+      day = { live: new GradeSums(), others: new GradeSums() }
+      this.#sums.set(number, day)
+    }
+    return origin === LIVE ? day.live : day.others
   }
 }
 

@@ -16,7 +16,6 @@ import {
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
   MarketStatus,
-  Method,
   RegimeCoverage,
   RegimeHistory,
   RegimeHistoryQuery,
@@ -28,8 +27,7 @@ import { type CatchUpTurns, type Classifier, createClassifier, type Horizon } fr
 import type { Market } from './classify-work.ts'
 import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
 import { type HistoryLabel, historyItem, SOLD_COLUMNS } from './history-blocks.ts'
-import { createGrader, type Grades } from './label-grades.ts'
-import { methodology } from './regime-methodology.ts'
+import { Grader, type Grades } from './label-grades.ts'
 import { MODEL } from './regime-model.ts'
 import { provenanceOf } from './provenance.ts'
 import { type HistoryPage, RememberedSnapshots, withHeld } from './remembered-snapshots.ts'
@@ -65,6 +63,9 @@ interface LastReply {
   readonly reply: Reply<RegimeSnapshot>
 }
 
+/** A market with what is stored of it, and its grades once they are known. */
+export type GradedMarket = RegimeCoverage['symbols'][number] & Facts
+
 type LatestCall = Pick<Call, 'ask' | 'asOf' | 'operation'>
 
 export interface MarketRegimeParts {
@@ -88,11 +89,13 @@ export class MarketRegime {
   readonly #since: number
   #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
   #classifier: Classifier | null = null
-  #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
+  #grader: { readonly of: Snapshots; readonly grader: Grader } | null = null
   readonly #lastReplies = new Map<OperationId, LastReply>()
   /** The replies that show pages of the history. */
   readonly #pageReplies = new WeakMap<HistoryPage, Reply<RegimeHistory>>()
   #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
+  /** The last grades; empty before the first. */
+  #figures: Facts = {}
 
   constructor(context: PluginContext, symbol: string, { turns, blockBytes }: MarketRegimeParts) {
     const { since } = context.settings as { readonly since: string }
@@ -309,18 +312,23 @@ export class MarketRegime {
       model: MODEL,
     }
     if (!kept || this.#isFilling()) return extent
-    if (this.#grader?.of !== kept) this.#grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
-    const { all, live, others } = await this.#grader.grade(seconds(this.#context.now()))
-    const { snapshots: _, ...figures } = figuresOf(this.#label.hasOrigin ? live : all)
-    if (!this.#label.hasOrigin) return { ...extent, ...figures }
-    const { snapshots: liveCount } = figuresOf(live)
-    // The figures above are those of labels that were sold before their hour; what was computed later is graded apart.
-    return { ...extent, ...figures, graded: 'live', live_snapshots: liveCount, backfilled: figuresOf(others) }
+    this.#figures = await this.#grade(kept)
+    return { ...extent, ...this.#figures }
   }
 
-  /** How the regime is computed, and its grades here. */
-  async method(): Promise<Method> {
-    return methodology(this.#label.hasOrigin ? await this.facts() : null)
+  async #grade(kept: Snapshots): Promise<Facts> {
+    if (this.#grader?.of !== kept) this.#grader = { of: kept, grader: new Grader(kept, GRADED_DAYS) }
+    const { all, live, others } = await this.#grader.grader.grade(seconds(this.#context.now()))
+    const { snapshots: _, ...figures } = figuresOf(this.#label.hasOrigin ? live : all)
+    if (!this.#label.hasOrigin) return figures
+    const { snapshots: liveCount } = figuresOf(live)
+    // The figures above are those of labels that were sold before their hour; what was computed later is graded apart.
+    return { ...figures, graded: 'live', live_snapshots: liveCount, backfilled: figuresOf(others) }
+  }
+
+  /** What is stored of the market, with the grades that `facts` found last. */
+  async graded(): Promise<GradedMarket> {
+    return { ...(await this.coverage()), ...this.#figures }
   }
 
   /** The grades of the labels. They are computed at most once per FACTS_SECONDS. */

@@ -38,8 +38,11 @@ const COLUMNS = [
 /** The baseline states no probability, so it has neither Brier score nor ECE. */
 const BASELINE_COLUMNS = COLUMNS.indexOf('Brier')
 
-/** common.json#/$defs/Method. `facts` are the grades of this service; null if it classifies a sample or a recording. */
-export function methodology(facts: Facts | null = null): Method {
+/** A market with the grades of its labels, once they are known. */
+type Graded = Facts & { readonly symbol: string }
+
+/** common.json#/$defs/Method. `graded` are the markets of this service; none if it classifies a sample or a recording. */
+export function methodology(graded: readonly Graded[] = []): Method {
   return {
     model: MODEL,
     paragraphs: [
@@ -74,7 +77,7 @@ export function methodology(facts: Facts | null = null): Method {
         columns: COLUMNS.slice(0, BASELINE_COLUMNS),
         rows: rows('baseline').map((row) => row.slice(0, BASELINE_COLUMNS)),
       },
-      ...(facts ? [gradedHere(facts)] : []),
+      ...(graded.length > 0 ? [gradedHere(graded)] : []),
     ],
     charts: recordCharts(measured.results),
     limits: [
@@ -95,10 +98,11 @@ export function methodology(facts: Facts | null = null): Method {
 const HERE = ['snapshots', ...COLUMNS.slice(2)]
 
 /** Live labels were sold before the hour that grades them; the others were computed afterwards. */
-function gradedHere(facts: Facts): NonNullable<Method['tables']>[number] {
-  const row = (name: string, count: unknown, of: Facts) =>
+function gradedHere(markets: readonly Graded[]): NonNullable<Method['tables']>[number] {
+  const row = (symbol: string, computed: string, count: unknown, of: Facts) =>
     [
-      name,
+      symbol,
+      computed,
       count,
       of['forward_vol_ratio'],
       of['persistence_1h'],
@@ -108,12 +112,17 @@ function gradedHere(facts: Facts): NonNullable<Method['tables']>[number] {
       of['brier'],
       of['ece'],
     ].map((value) => (value ?? null) as string | number | null)
-  const backfilled = (facts['backfilled'] ?? {}) as Facts
   return {
     caption:
       'Graded on this service over the last 90 days: labels computed live, and those back-filled, caught up on or held',
-    columns: ['computed', ...HERE],
-    rows: [row('live', facts['live_snapshots'], facts), row('later', backfilled['snapshots'], backfilled)],
+    columns: ['market', 'computed', ...HERE],
+    rows: markets.flatMap((market) => {
+      const backfilled = (market['backfilled'] ?? {}) as Facts
+      return [
+        row(market.symbol, 'live', market['live_snapshots'], market),
+        row(market.symbol, 'later', backfilled['snapshots'], backfilled),
+      ]
+    }),
   }
 }
 

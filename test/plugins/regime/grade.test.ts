@@ -1,5 +1,17 @@
 import { expect } from 'chai'
-import { gradeLabels } from '../../../plugins/regime/label-grades.ts'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
+import { Grader, gradeLabels, type Grades } from '../../../plugins/regime/label-grades.ts'
+import {
+  BACKFILL,
+  encodeSnapshots,
+  LIVE,
+  migrations,
+  openSnapshots,
+  type Snapshot,
+  type Snapshots,
+} from '../../../plugins/regime/snapshots.ts'
+import { snapshotAt } from './snapshot.ts'
 
 describe('the grades of the labels', () => {
   // Steps of half an hour, so an hour has two.
@@ -51,5 +63,91 @@ describe('the grades of the labels', () => {
     const calm = gradeLabels({ ...graded, volatile: [0, 0, 0, 0, 0, 0] })
     expect(calm.forward_vol_ratio).to.be.NaN
     expect(calm.volatile_persistence_1h).to.be.NaN
+  })
+})
+
+describe('the grader of stored snapshots', () => {
+  const DAY = 86_400
+  const START = 20_000 * DAY
+  let db: OpenDatabase
+  let stored: Snapshots
+  beforeEach(async () => {
+    db = openDatabase({ file: ':memory:' })
+    await migrate(db, 'regime', migrations)
+    stored = await openSnapshots(db, 'BTC-USD', 'online')
+  })
+  afterEach(() => db.destroy())
+
+  /** A minute whose label, probability and volatility follow from its number, the same in every run. */
+  const minute = (at: number): Snapshot => {
+    const chance = (salt: number): number => ((Math.imul(at + salt, 2_654_435_761) >>> 8) % 1000) / 1000
+    const volatile = chance(1) < 0.4 ? 1 : 0
+    return {
+      ...snapshotAt(START + 60 * at),
+      volatile,
+      confidence: 0.5 + chance(2) / 2,
+      boundary_vol: 0.5,
+      realized_vol_1h: 0.1 + chance(3) + volatile / 4,
+      origin: at < 2_000 ? BACKFILL : LIVE,
+    }
+  }
+  const add = (rows: readonly Snapshot[]): Promise<unknown> => stored.add(encodeSnapshots(rows))
+  const minutes = (from: number, to: number): Snapshot[] =>
+    Array.from({ length: to - from }, (_, i) => minute(from + i))
+  /** The same grades from arrays. */
+  const expected = (rows: readonly Snapshot[]): Grades =>
+    gradeLabels({
+      stepMinutes: 1,
+      volatile: rows.map(({ volatile }) => volatile),
+      probability: rows.map(({ volatile, confidence }) => (volatile === 1 ? confidence : 1 - confidence)),
+      boundary: rows.map(({ boundary_vol }) => boundary_vol),
+      forward: rows.map((_, i) => rows[i + 60]?.realized_vol_1h ?? NaN),
+    })
+  const expectGrades = (found: Grades, wanted: Grades): void => {
+    for (const [name, value] of Object.entries(wanted))
+      expect(found[name as keyof Grades], name).to.be.closeTo(value, 1e-9)
+  }
+
+  /** Whether the first label of a run is a change depends on the one before it. */
+  const withoutFlips = (grades: Grades): Grades => ({ ...grades, flips_per_day: 0 })
+
+  it('finds the grades of the whole run, however many calls it reads it in', async () => {
+    const rows = minutes(0, 4_000)
+    const grader = new Grader(stored, 90)
+    for (const [from, to] of [
+      [0, 1],
+      [1, 61],
+      [61, 2_500],
+      [2_500, 4_000],
+    ] as const) {
+      await add(rows.slice(from, to))
+      await grader.grade(START + 60 * to)
+    }
+    const [found, again] = await Promise.all([grader.grade(START + 3 * DAY), grader.grade(START + 3 * DAY)])
+    expect(again).to.deep.equal(found)
+    expectGrades(found.all, expected(rows))
+    expect([found.others.snapshots, found.live.snapshots]).to.deep.equal([2_000, 2_000])
+    expectGrades(withoutFlips(found.live), withoutFlips(expected(rows.slice(2_000))))
+  })
+
+  it('forgets days before the window', async () => {
+    await add(minutes(0, 4 * 1440))
+    const grader = new Grader(stored, 2)
+    expect((await grader.grade(START + 2 * DAY)).all.snapshots).to.equal(2 * 1440 + 1)
+    const [last, fresh] = [grader, new Grader(stored, 2)].map((one) => one.grade(START + 4 * DAY - 60))
+    expect((await last)!.all.snapshots).to.equal(3 * 1440)
+    expectGrades(withoutFlips((await last)!.all), withoutFlips((await fresh)!.all))
+  })
+
+  it('compares a label with the minute an hour later, and with none if that is missing', async () => {
+    const calm = { volatile: 0, confidence: 0.9, boundary_vol: 0.5, realized_vol_1h: 0.1 } as const
+    const rows = minutes(0, 300).map((row) => ({ ...row, ...calm }))
+    // Ten minutes are missing, and so is what followed ten others. One of the rest proves its label wrong.
+    rows.splice(100, 10)
+    await add(rows.map((row, at) => (at === 200 ? { ...row, realized_vol_1h: 2 } : row)))
+    const { all } = await new Grader(stored, 90).grade(START + DAY)
+    expect(all.snapshots).to.equal(290)
+    expect(all.accuracy).to.be.closeTo(1 - 1 / (290 - 10 - 60), 1e-12)
+    expect(all.flips_per_day).to.equal(0)
   })
 })

@@ -5,8 +5,15 @@ import { openDatabase, type OpenDatabase } from '../../../gateway/stores/databas
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import { until } from '../../support/until.ts'
 import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
 import { openCollectedMarket, START } from './collected-market.ts'
+
+/** Grades of one market. */
+interface Graded {
+  readonly live_snapshots: number
+  readonly backfilled: { readonly snapshots: number; readonly brier: number }
+}
 
 const MARKETS = ['BTC-USD', 'ETH-USD', 'DOGE-USD']
 
@@ -105,7 +112,7 @@ describe('the regime of several collected markets', function () {
     expect(await refusal('getRegimeHistory', { symbol: 'SHIB-USD' })).to.be.instanceOf(NotFound)
   })
 
-  it('says what it holds of each market, and grades the first one', async () => {
+  it('says what it holds of each market', async () => {
     await pass(60)
     const { symbols } = await host.call('getRegimeCoverage')
     expect(symbols.map(({ symbol, complete }) => [symbol, complete])).to.deep.equal(MARKETS.map((one) => [one, true]))
@@ -114,8 +121,34 @@ describe('the regime of several collected markets', function () {
       expect(since).to.equal('2026-03-02T13:00:00Z')
       expect(snapshots).to.equal((Date.parse(newest!) - Date.parse(since!)) / 60_000 + 1)
     }
-    const facts = await host.registrations[1]!.facts!()
-    expect(facts['others']).to.deep.equal(symbols.slice(1))
+    const { others } = (await host.registrations[1]!.facts!()) as { others: object[] }
+    for (const [at, other] of others.entries()) expect(other).to.include(symbols[at + 1])
+  })
+
+  it('grades each of them apart, for the statistics and the page about the method', async () => {
+    await pass(120)
+    const graded = async (): Promise<readonly Graded[]> => {
+      const { others, ...main } = (await host.registrations[1]!.facts!()) as unknown as Graded & { others: Graded[] }
+      return [main, ...others]
+    }
+    await until(async () => (await graded()).every((market) => 'graded' in market))
+    const counts = await Promise.all(
+      MARKETS.map(async (symbol) => {
+        const countOf = async (origin: 'live' | 'backfill') =>
+          (await host.call('getRegimeHistory', { symbol, origin, limit: 10_000 })).count
+        return [await countOf('live'), await countOf('backfill')]
+      }),
+    )
+    const found = await graded()
+    expect(found.map((market) => [market.live_snapshots, market.backfilled.snapshots])).to.deep.equal(counts)
+    expect(new Set(found.map(({ backfilled }) => backfilled.brier)).size).to.equal(MARKETS.length)
+    const { tables } = await host.call('getRegimeMethod')
+    expect(tables!.at(-1)!.rows.map((row) => row.slice(0, 3))).to.deep.equal(
+      MARKETS.flatMap((symbol, at) => [
+        [symbol, 'live', counts[at]![0]],
+        [symbol, 'later', counts[at]![1]],
+      ]),
+    )
   })
 })
 

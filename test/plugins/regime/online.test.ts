@@ -249,9 +249,9 @@ describe('the regime of collected bars', function () {
     expect(facts.graded).to.equal('live')
     expect([facts.live_snapshots, facts.backfilled.snapshots]).to.deep.equal([live.count, past.count])
     const { tables } = await one.host.call('getRegimeMethod')
-    expect(tables!.at(-1)!.rows.map((row) => row.slice(0, 2))).to.deep.equal([
-      ['live', live.count],
-      ['later', past.count],
+    expect(tables!.at(-1)!.rows.map((row) => row.slice(0, 3))).to.deep.equal([
+      ['BTC-USD', 'live', live.count],
+      ['BTC-USD', 'later', past.count],
     ])
   })
 })
