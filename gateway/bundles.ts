@@ -1,9 +1,9 @@
 /**
- * Loads the bundles of a build, each with the code that V8 had compiled when the build ran it. V8 would otherwise read three
- * megabytes of text at every start, in each process and each thread. The sources do not use this module.
+ * Loads the bundles of a build, each with the code that V8 compiled when the build ran it. Otherwise V8 would read
+ * three megabytes of text at every start, in each process and each thread. The sources do not use this module.
  *
- * A bundle is a CommonJS module that stands in parentheses. V8 does not take code of another version of itself; it compiles
- * the text then, as it does if there is no code.
+ * A bundle is a CommonJS module wrapped in a function expression. V8 rejects code of another version of itself; it then
+ * compiles the text, as it does without code.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

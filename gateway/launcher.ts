@@ -1,6 +1,6 @@
 /**
- * The process that the operator starts. It hands the keys to the signer, runs the gateway in a process of its own, whose
- * environment has no secrets, and ends it in time also if it hangs.
+ * The process that the operator starts. It hands the keys to the signer, runs the gateway in a process of its own,
+ * whose environment has no secrets, and kills it if it does not stop in time.
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'

@@ -36,11 +36,14 @@ export interface Parent {
   readonly role: Role
   /** The other workers, through the primary; null for a process without siblings. */
   readonly peers: Peers | null
-  /** Obeys from now on, also what was ordered before. A worker whose primary has ended finishes its calls and stops. */
+  /**
+   * Carries out orders from now on, and those that came before. A worker whose primary has ended finishes its calls and
+   * stops.
+   */
   obey(orders: Orders): void
   /** Reports that this process accepts calls. The text of one process is printed. */
   opened(welcome: string): void
-  /** Reports that this process stops, though nobody ordered it. */
+  /** Reports that this process stops without having been ordered to. */
   stopping(): void
 }
 
@@ -90,7 +93,10 @@ export async function joinParent(exit: (code: number) => never): Promise<Parent>
   }
 }
 
-/** Sends a message to the parent. Without `failed`, one that does not arrive is dropped: this process stops anyway. */
+/**
+ * Sends a message to the parent. Without `failed`, a message that does not arrive is dropped, because this process
+ * stops then.
+ */
 function report(message: Report, failed?: (error: Error) => void): void {
   // Without a callback, the error would end the process in the middle of its calls.
   process.send?.(message, undefined, undefined, (error) => {

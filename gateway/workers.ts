@@ -82,7 +82,7 @@ interface Running {
 const STABLE_MS = 60_000
 const FIRST_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
-/** Longer than a worker that is replaced takes to finish its calls. One that hangs is killed; the journal survives that. */
+/** Longer than a replaced worker takes to finish its calls. One that hangs is killed, which the journal survives. */
 const REPLACE_MS = 60_000
 
 /** The workers of one primary. */
@@ -99,8 +99,9 @@ class Workers {
   readonly #startFailed: Promise<null>
   #failStart: () => void = () => {}
   #hasOpened = false
-  /** The place whose worker is being replaced. */
-  #replacing: number | null = null
+  #isReplacing = false
+  /** The worker that is being replaced. If it ends, its replacement takes its place. */
+  #replaced: Running | null = null
   #sandbox: OpenSandbox | null = null
   isStopping = false
   /** 0, or the exit code of the worker that made the start fail. */
@@ -134,15 +135,13 @@ class Workers {
 
   /** Replaces one worker after the other: the new one opens before the old one closes. */
   async replaceAll(): Promise<void> {
-    if (this.#replacing !== null || !this.#hasOpened) return
+    if (this.#isReplacing || !this.#hasOpened) return
+    this.#isReplacing = true
     this.#log.info({ workers: this.#places.length }, 'the workers are replaced one by one')
-    for (const nth of this.#places.keys()) {
-      this.#replacing = nth
-      const isReplaced = await this.#replace(nth)
-      this.#replacing = null
-      if (!isReplaced) return
-    }
-    this.#log.info('all workers were replaced')
+    let areReplaced = true
+    for (const nth of this.#places.keys()) areReplaced &&= await this.#replace(nth)
+    this.#isReplacing = false
+    if (areReplaced) this.#log.info('all workers were replaced')
   }
 
   async stop(): Promise<void> {
@@ -159,13 +158,15 @@ class Workers {
   /** Returns false if the other workers should stay as they are. */
   async #replace(nth: number): Promise<boolean> {
     const old = this.#places[nth]
-    // It waits to be started again, which replaces it.
+    // A worker that has ended is being started again anyway.
     if (!old) return true
+    this.#replaced = old
     const next = await this.#launch(nth).catch((error: unknown) => {
       this.#log.error({ err: error, worker: nth + 1 }, 'a worker could not be started')
       return null
     })
     const opened = (await next?.opened) ?? null
+    this.#replaced = null
     if (this.isStopping) return false
     if (!next || opened === null) {
       this.#log.error({ worker: nth + 1 }, 'a new worker did not open; the workers that run stay')
@@ -221,7 +222,7 @@ class Workers {
     if (this.#places[nth] !== running) return
     this.#log.error({ worker: nth + 1, pid: running.worker.process.pid, ended: how }, 'a worker has ended')
     if (livedMs >= STABLE_MS) this.#failures[nth] = 0
-    if (nth !== this.#replacing) void this.#startAgain(nth)
+    if (running !== this.#replaced) void this.#startAgain(nth)
   }
 
   /** Starts a worker in the place of one that has ended: the first time at once, later after a growing delay. */
@@ -248,7 +249,7 @@ function answer(peers: Peers, { ask, about }: Question): Promise<unknown> {
   return ask === 'addCalls' ? peers.addCalls(about) : peers.exchangePauses(about)
 }
 
-/** Sends a message. A worker that has just ended needs none. */
+/** Sends a message. It is lost if the worker has just ended. */
 function send(worker: Worker, message: Message): void {
   worker.send(message, () => {})
 }

@@ -1,9 +1,9 @@
 /**
- * Alarms for problems that must not wait for the next reconciliation: a journal that cannot be written, a disk that fills up,
- * failing settlements, payments that stay pending, a settler that cannot settle, gas that runs out or costs much, debts,
- * payments that a reorganisation reversed or that others sent, products that do not answer, and data that are not fresh
- * enough to be sold. An alarm sends an alert when it is raised and when something new joins it, and stays raised until its
- * cause is gone.
+ * Alarms for problems that must not wait for the next reconciliation: a journal that cannot be written, a disk that
+ * fills up, failing settlements, payments that stay pending, a settler that cannot settle, gas that runs out or costs
+ * much, debts, payments that a reorganisation reversed or that others sent, products that do not answer, and data that
+ * are not fresh enough to be sold. An alarm sends an alert when it is raised and when something joins it, and stays
+ * raised until its cause is gone.
  */
 import { formatEther } from 'viem/utils'
 import { ONE_JOURNAL } from '../config/pay-to.ts'
@@ -99,7 +99,7 @@ export interface GasParts {
 /** A payment that another gateway or a stranger sent to the chain. */
 export type ForeignPayment = Pick<Row, 'sender' | 'transaction'>
 
-/** The last settlements that the failure rate is computed from. */
+/** The failure rate is that of the settlements within this time, counted in stretches of STRETCH_MS. */
 const WINDOW_MS = 600_000
 const STRETCH_MS = 10_000
 /** With fewer settlements than this the failure rate means nothing. */
@@ -117,7 +117,7 @@ const FOREIGN_MS = 86_400_000
 /** What a check found: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
 
-/** How settlements ended within one stretch of time. Each outcome by itself would take megabytes under load. */
+/** How settlements ended within one stretch of time. Keeping each outcome would take megabytes under load. */
 interface Outcomes {
   /** Milliseconds since the epoch. */
   readonly from: number
@@ -159,7 +159,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
     return outcomes
   }
 
-  /** First what needs no database: where a disk is full, nothing else can be read or counted. */
+  /** Checks what needs no database first: on a full disk, nothing else can be read or counted. */
   async function checkStorage(): Promise<void> {
     await update('journal.unwritable', unwritableJournal(journal.health()))
     if (disk) await update('disk.low', await lowDisk(disk))

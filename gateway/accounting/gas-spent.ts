@@ -1,6 +1,6 @@
 /**
- * What the gas of settlements has cost, by network. Each process writes what its own transactions have cost since its last
- * write, so that the sum holds for all processes that share a database, and outlives them.
+ * What the gas of settlements has cost, by network. Each process adds what its own transactions have cost since its
+ * last write, so the sums cover all processes that share a database, and survive them.
  */
 import type { Knex } from 'knex'
 import type { GasAccount } from '../methods/payment-method.ts'
@@ -11,7 +11,7 @@ export interface GasSpent {
   /** Name of the network. */
   readonly network: string
   readonly spent: bigint
-  /** How much of it transactions have cost that failed. */
+  /** The part of it that failed transactions cost. */
   readonly spentOnFailures: bigint
 }
 
@@ -43,10 +43,10 @@ const STEPS: readonly Step[] = [
     }),
 ]
 
-/** Opens the table of what was spent and migrates it. */
+/** Opens the table of costs and migrates it. */
 export async function openGasSpending(db: Knex, now: () => Date): Promise<GasSpending> {
   await migrate(db, 'gas', STEPS)
-  /** What each account has spent as of the last write. */
+  /** What each account had spent at the last write. */
   const written = new Map<string, Pick<GasAccount, 'spent' | 'spentOnFailures'>>()
 
   return {

@@ -1,6 +1,6 @@
 /**
- * The ledger: sales, debts, repayments and reversals, read from the journal month by month. It can mark a debt as repaid when the
- * operator says so; it cannot move money.
+ * The ledger: sales, debts, repayments and reversals, read from the journal month by month. It can mark a debt as
+ * repaid when the operator says so. It cannot move money.
  */
 import type { Hex } from '../config/networks.ts'
 import { InvalidInput } from '../errors.ts'

@@ -1,6 +1,6 @@
 /**
- * Compares what a settlement costs with the prices of operations. The figure is that of a payment that is settled alone, as
- * while it is quiet; payments that share a transaction cost less.
+ * Compares what a settlement costs with the prices of operations. The cost is that of a payment settled alone, as
+ * happens while it is quiet; payments that share a transaction cost less.
  */
 import { formatEther, formatGwei, formatUnits } from 'viem/utils'
 import type { Operation } from '../plugin/catalog.ts'
@@ -20,8 +20,8 @@ type Priced = Pick<Operation, 'id' | 'price' | 'priceText' | 'accepts' | 'retire
 const WEI_PER_COIN = 10n ** 18n
 
 /**
- * Lists the operations that can be bought on a network and whose settlement costs more than the allowed share of their price.
- * Empty if the price of the coin is not known.
+ * Lists the operations for sale on a network whose settlement costs more than the allowed share of their price. Empty
+ * if the price of the coin is not known.
  */
 export function operationsBelowCost<Of extends Priced>(
   operations: Iterable<Of>,
@@ -50,7 +50,7 @@ export function costText(network: string, cost: SettlementCost, coinPrice: bigin
 }
 
 /** What an amount of wei is worth. @example usdText(10n ** 12n, 3_000_000_000n) → "$0.003" */
-export function usdText(wei: bigint, coinPrice: bigint): string {
+function usdText(wei: bigint, coinPrice: bigint): string {
   return `$${formatUnits((wei * coinPrice) / 10n ** 12n, 12)}`
 }
 
@@ -59,7 +59,10 @@ export function pricesText(operations: readonly Pick<Priced, 'id' | 'priceText'>
   return operations.map(({ id, priceText }) => `${id} ($${priceText})`).join(', ')
 }
 
-/** How long an operation stays named after it was found last: the price of gas rises and falls within minutes. */
+/**
+ * How long an operation stays listed after it was last found below its cost: the price of gas rises and falls within
+ * minutes.
+ */
 const NAMED_MS = 3_600_000
 
 /** What is said about the operations that sell below their cost. */
@@ -69,7 +72,10 @@ export interface BelowCost {
   readonly about: readonly string[]
 }
 
-/** Returns a function that compares the gas accounts with the prices of the moment. Null: nothing sells below its cost. */
+/**
+ * Returns a function that compares the cost of settlements with the current prices. It returns null if nothing sells
+ * below its cost.
+ */
 export function createCostComparison(parts: {
   readonly accounts: () => readonly GasAccount[]
   readonly operations: () => Iterable<Operation>

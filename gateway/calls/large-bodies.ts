@@ -21,8 +21,8 @@ export interface LargeBodyWork extends LargeRequest {
 }
 
 /**
- * Creates the reader. It has threads of its own, so that a body never waits for a computation, and a body waits in the queue
- * of its operation, so that free uploads do not hold up paid ones.
+ * Creates the reader. A body waits in the queue of its operation, so that free uploads do not hold up paid ones.
+ * @param workIn of a pool that only reads, so that a body never waits for a computation
  */
 export function createLargeBodyReader({ workIn }: Pick<WorkerPool, 'workIn'>): ReadLargeBody {
   const module = new URL('../calls/large-body-work.ts', import.meta.url)

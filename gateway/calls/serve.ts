@@ -1,5 +1,5 @@
 /**
- * The one flow. Every call, over HTTP or MCP, takes these steps in this order:
+ * The flow of every call, over HTTP or MCP. It takes these steps, in this order:
  *
  * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
  * 2. check: so does a call whose token is not valid, or whose payment could not be accepted, whatever its input is;
@@ -137,7 +137,7 @@ function produce(
   const { bound, request } = call
   const { operation } = bound
   if (operation.retired) throw retiredError(operation.replacement)
-  // A free call has its place by now. A priced one takes its place once it is paid for.
+  // A free call already has its place in the queue. A priced one takes it once its payment is reserved.
   const isQueuedLater = operation.price !== null && bought === null
   if (isQueuedLater) parts.queues.assertRoom(operation, request.bodyBytes)
   const input = bound.validate(raw)
@@ -165,7 +165,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
   const fail = async (error: unknown): Promise<never> => {
     place?.leave()
     answer?.stream?.discard()
-    await answer?.events?.[Symbol.asyncIterator]().return?.()
+    if (answer?.events) void endUnsent(answer.events)
     await admission.release(error)
     throw error
   }
@@ -198,7 +198,19 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
   }
 }
 
-/** True if nobody is to be charged for an answer, because it says that nothing happened. */
+/**
+ * Ends a stream that was never sent. Code of the product runs: that it fails or hangs must not keep the payment
+ * reserved.
+ */
+async function endUnsent(events: AsyncIterable<unknown>): Promise<void> {
+  try {
+    await events[Symbol.asyncIterator]().return?.()
+  } catch {
+    // The call has ended with an error of its own.
+  }
+}
+
+/** True if an answer is not sold because it says that nothing happened. */
 function isUnsoldEmpty({ sellEmpty }: Operation, { kind }: Access, value: unknown): boolean {
   return !sellEmpty && kind === 'payment' && value instanceof Reply && value.empty
 }
@@ -209,7 +221,7 @@ const STREAM_IN_TOOL = {
   type: 'stream',
 } as const
 
-/** Answers a call that carries neither payment nor token, at the bare address of a priced route: the 402 with its price. */
+/** Answers a call without payment or token, at the bare address of a priced route: the 402 with its price. */
 export type OfferPrice = (edition: Edition, operation: Operation) => Answer
 
 /** Builds `offerPrice`. Its answers equal those of `serve`; nothing of the request is read. */
@@ -241,7 +253,7 @@ function readPayment(payments: Payments, request: CallRequest): UnreadPayment | 
   }
 }
 
-/** The refusal of a credential that is none: as without a credential, a retired route says so first. */
+/** Refuses an invalid credential. As without a credential, a retired route says that it is retired. */
 function refused({ retired, replacement }: Operation, error: ServiceError): ServiceError {
   return retired ? retiredError(replacement) : error
 }

@@ -46,8 +46,8 @@ interface Compilers {
 }
 
 /**
- * Compiles the validators of an operation. Throws SchemaError if a schema is invalid: an unknown keyword, a wrong value, or a
- * default that cannot be applied.
+ * Compiles the validators of an operation. Throws SchemaError if a schema is invalid: an unknown keyword, a wrong
+ * value, or a default that cannot be applied.
  * @param options.onDemand compiles each schema when it is first needed, because all of them are known to compile
  */
 export type CompileValidators = (operation: Operation, options?: { readonly onDemand: boolean }) => Validators

@@ -9,7 +9,10 @@ import { isObject } from '../validation/json.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 import { Remembered } from './remembered.ts'
 
-/** Reads the *.json files of a folder, without its sub-folders. A schema is known by its file name, which its `$id` must equal. */
+/**
+ * Reads the *.json files of a folder, without its sub-folders. A schema is known by its file name, which must equal its
+ * `$id`.
+ */
 export async function readSchemas(
   schemaDir: string,
   files = new JsonFiles(),

@@ -18,8 +18,8 @@ export function processEnvironment(): Environment {
 }
 
 /**
- * Returns the environment of this process, and removes all from it that other processes must not get to know: only variables
- * of the system stay.
+ * Returns the environment of this process, and removes all but the system's variables from it, so that other processes
+ * cannot read them.
  */
 export function takeEnvironment(): Environment {
   const environment = { ...process.env }

@@ -33,8 +33,8 @@ export const HELD_BY_SIGNER = 'signer'
 export type SettleKey = Hex | typeof HELD_BY_SIGNER
 
 /**
- * Variables that a network may override. A node serves one chain, and chains have coins of their own, so other networks do not
- * fall back to those.
+ * Variables that a network may override. Other networks do not fall back to those of one chain, because a node serves a
+ * single chain and chains have coins of their own.
  */
 const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SETTLE_MAX_GWEI'] as const
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL', 'GAS_COIN_USD'] as const
@@ -65,8 +65,9 @@ export function ownVariables(names: readonly string[]): readonly (readonly [name
 }
 
 /**
- * One configuration per network. `isTest` says whether the money of a network is worth nothing. A shared SETTLE_KEY settles only on networks that also name a node to settle
+ * Returns one configuration per network. A shared SETTLE_KEY settles only on networks that also name a node to settle
  * through.
+ * @param isTest whether the money of a network is worth nothing
  */
 export function networkConfigs(
   names: readonly [string, ...string[]],
@@ -177,7 +178,10 @@ export function workerIssues(configs: readonly NetworkConfig[], workers: number)
   })
 }
 
-/** What the gateway is told instead of the keys: how many there are. A word that is no key stays, and is reported. */
+/**
+ * Returns the variables without private keys. The word "signer" takes the place of each key, so that the gateway knows
+ * how many there are. A word that is no key stays, and is reported later.
+ */
 export function withoutKeys(environment: Environment): Environment {
   const rest: Record<string, string | undefined> = { ...environment, TOKEN_KEYS: HELD_BY_SIGNER }
   for (const [name, value = ''] of Object.entries(environment))

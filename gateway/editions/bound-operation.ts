@@ -1,6 +1,6 @@
 /**
- * An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. Here it
- * is decided what counts as a failure of the product.
+ * An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. It
+ * decides what counts as a failure of the product.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
@@ -89,7 +89,7 @@ export function bind(parts: BindParts): BoundOperation {
   }
 }
 
-/** What the plugin reports of the data, and what decides with it whether answers are sold. */
+/** The plugin's report about the data, and the gate that uses it to decide whether answers are sold. */
 function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fresh'> {
   const { operation, instance, edition, validators, now, log } = parts
   const { id, product, plan } = operation
@@ -270,16 +270,17 @@ function assertValid({ operation, instance, validators, checkAnswers, checked }:
   if (isShared(answer)) checked.add(answer)
 }
 
-/** What is checked against the schema. JSON that a handler wrote is parsed there, once. */
+/** The value to check against the schema. JSON that a handler wrote is parsed by the check, once. */
 function valueToCheck({ response }: Operation, answer: unknown): unknown {
   if (!(answer instanceof Reply)) return answer
   return answer instanceof JsonReply && response?.['type'] !== 'string' ? answer.bytes : answer.body
 }
 
 /**
- * The error to throw for what a handler threw. A refusal of the call passes unchanged, also one for want of room. A timeout
- * counts as a failure of the product, unless the caller left; so does any other error, which becomes `product_failed`.
- * What a call has lost because the machine was busy with others is no part of a timeout (ADR 77).
+ * Returns the error to throw for what a handler threw. A refusal of the call passes unchanged, including one for lack
+ * of capacity. A timeout counts as a failure of the product, unless the caller left; so does any other error, which
+ * becomes `product_failed`. Time that the call lost because the machine was busy with others never causes a timeout
+ * (ADR 77).
  */
 function failureOf({ operation, breaker, log }: Context, call: HandledCall, error: unknown): unknown {
   const isRefusal = error instanceof ServiceError

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { GATEWAY_ROOT } from '../config/project-root.ts'
 
 /** The list, beside the built gateway. */
-export const CHECKED_SCHEMAS = join(GATEWAY_ROOT, 'checked-schemas.json')
+const CHECKED_SCHEMAS = join(GATEWAY_ROOT, 'checked-schemas.json')
 
 /** Reads the keys of the list. It is empty if the gateway runs from its sources. */
 export function readCheckedSchemas(): ReadonlySet<string> {

@@ -63,7 +63,7 @@ class SharedBreaker implements Breaker {
     this.#changed()
   }
 
-  /** Milliseconds until the operation is tried again; null if it does not have to prove itself. */
+  /** Milliseconds until the operation is tried again; 0 or less once that is due. Null while it is closed. */
   pauseMs(): number | null {
     return this.#failures >= FAILURES ? this.#remainingMs() : null
   }
@@ -89,7 +89,7 @@ class SharedBreaker implements Breaker {
 export interface Breakers {
   /** Creates the breaker of an operation. `clock` counts milliseconds and never goes back. */
   create(operation: OperationId, clock: () => number): Breaker
-  /** The breaker is not used any more. */
+  /** Forgets a breaker that is no longer used. */
   forget(breaker: Breaker): void
   /** Begins to follow the breakers of other processes. */
   start(): void
@@ -118,9 +118,9 @@ export function createBreakers(peers: Peers | null = null): Breakers {
 class PauseExchange {
   readonly #peers: Peers
   readonly #breakers: ReadonlySet<SharedBreaker>
-  /** The last change of each breaker that the others were not told of. */
+  /** The breakers whose last change the others have not been told of. */
   readonly #untold = new Map<OperationId, SharedBreaker>()
-  /** The version that was seen last, by operation. What is older than a breaker does not concern it. */
+  /** The version that was seen last, by operation. An older one does not apply to breakers created since. */
   readonly #seen = new Map<OperationId, string>()
   #timer: NodeJS.Timeout | undefined
   #isExchanging = false

@@ -1,6 +1,7 @@
 /**
- * What a caller sent to prove that a purchase is his, on its way to the handlers of built-in plugins that ask for it. It is no
- * part of the plugin API, and no property of a call: products have no use for the secrets of their buyers.
+ * What a caller sent to prove that a purchase is theirs, for the handlers of built-in plugins that ask for it. It is
+ * neither part of the plugin API nor a property of a call, because products have no use for the secrets of their
+ * buyers.
  */
 import type { ClaimedRequest } from '../payments/presented-payment.ts'
 import type { Handler } from '../plugin/plugin.ts'

@@ -1,7 +1,7 @@
 /**
- * Whether the data behind an operation are fresh enough to be sold. The catalog says what must be true (`fresh`), the
- * plugin reports what is (`freshness`). A report is read at most once a second for each operation and input, so that the
- * check costs a paid call no more than a look into a map, and a 402 nothing.
+ * Decides whether the data behind an operation are fresh enough to be sold. The catalog says what is required
+ * (`fresh`), and the plugin reports what it has (`freshness`). A report is read at most once a second for each
+ * operation and input, so the check costs a paid call no more than a look into a map, and a 402 nothing.
  */
 import { LRUCache } from 'lru-cache'
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
@@ -34,10 +34,10 @@ export interface FreshnessLook {
 
 /** Decides whether the answers of one operation may be sold. */
 export interface FreshnessGate extends FreshnessLook {
-  /** The state without the delay of the operation. */
+  /** The state of the data as of now, without the delay of the operation. */
   readonly present: FreshnessLook
   /**
-   * Throws `data_stale`, or what the plugin refuses the call with, if an answer may not be sold.
+   * Throws ServiceError if an answer may not be sold: `data_stale`, or the plugin's own refusal of the call.
    * @param delaySeconds minimum age of the data that the caller gets
    */
   assertFresh(input: Input, delaySeconds: number): Awaitable<void>
@@ -48,9 +48,9 @@ export type ReadFreshness = (input: Input, asOf: Date) => Awaitable<Freshness | 
 export interface FreshnessGateParts {
   readonly operation: Operation & { readonly fresh: FreshData }
   readonly read: ReadFreshness
-  /** The input of an ordinary call: what the documents show, or what a call without input gets. Null if there is none. */
+  /** The input of an ordinary call: that of a call without input, or else of the example. Null if neither is valid. */
   readonly usual: () => Input | null
-  /** Counts what the product loses because the machine is busy with others. */
+  /** Counts the time that the product loses because the machine is busy with others. */
   readonly lost?: Meter
   /** The clock of the data. */
   readonly now: () => Date
@@ -58,7 +58,7 @@ export interface FreshnessGateParts {
 }
 
 const REREAD_MS = 1_000
-/** How long a report may take. */
+/** How long a report may take, in milliseconds. */
 export const FRESHNESS_MS = 5_000
 const RETRY_SECONDS = 30
 const MAX_REPORTS = 256
@@ -134,11 +134,10 @@ export class OperationGate implements FreshnessGate {
     const { read, now, lost } = this.#parts
     try {
       const found = read(input, new Date(now().getTime() - delaySeconds * 1000))
-      if (!isPromise(found)) return { found }
-      return inTime(found, lost).then(
-        (found) => ({ found }),
-        (error: unknown) => this.#failure(error),
-      )
+      if (!isPromise(found)) return { found: checked(found) }
+      return inTime(found, lost)
+        .then((report) => ({ found: checked(report) }))
+        .catch((error: unknown) => this.#failure(error))
     } catch (error) {
       return this.#failure(error)
     }
@@ -221,15 +220,25 @@ class UsualLook implements FreshnessLook {
   }
 }
 
+/** Returns the report. Throws TypeError for one that compares with nothing, such as a coverage of 0 / 0. */
+function checked(report: Freshness | null): Freshness | null {
+  if (report === null) return null
+  const { newest, sources, coverage } = report
+  const isValid = newest === null || (newest instanceof Date && !Number.isNaN(newest.getTime()))
+  if (!isValid || Number.isNaN(sources) || Number.isNaN(coverage))
+    throw new TypeError('the report of freshness has an invalid date or number')
+  return report
+}
+
 const NOTHING: readonly Missing[] = Object.freeze([])
 const REPORT: readonly Missing[] = Object.freeze(['report'])
 
-/** What a report lacks of what is required. */
+/** Returns the requirements that a report does not meet. */
 export function missingOf(required: FreshData, found: Freshness, asOf: Date): readonly Missing[] {
   const { newestSeconds, sources, coverage } = required
   const age = found.newest === null ? Infinity : (asOf.getTime() - found.newest.getTime()) / 1000
   return [
-    // Without any data nothing is sold, whatever is required of them.
+    // Nothing is sold while there are no data at all, even if no age is required.
     ...(age > (newestSeconds ?? Number.MAX_VALUE) ? (['newest'] as const) : []),
     ...(sources !== undefined && (found.sources ?? Infinity) < sources ? (['sources'] as const) : []),
     ...(coverage !== undefined && found.coverage < coverage ? (['coverage'] as const) : []),
@@ -258,7 +267,7 @@ function sentenceOf(name: Missing, required: FreshData, found: Freshness | null,
   return `The newest data are ${age} seconds old, more than ${required.newestSeconds}.`
 }
 
-/** A report as answers show it. */
+/** A report in the form of answers. */
 export function writtenFreshness({ newest, sources, coverage }: Freshness) {
   return { newest: newest?.toISOString() ?? null, sources, coverage }
 }
@@ -272,7 +281,7 @@ function isSame(one: Freshness | null, other: Freshness | null): boolean {
   )
 }
 
-/** Whom a report is read for: several calls may wait for it, so it ends with none of them. */
+/** Stands in for the caller of a report. Several calls may wait for it, so it does not end when one of them leaves. */
 const NOBODY: Caller = { hasLeft: false, signal: new AbortController().signal, onLeave: () => () => {} }
 
 /** Waits for a report. Throws Unavailable if the machine is too busy (ADR 77), and an Error if the product takes too long. */
@@ -288,8 +297,8 @@ async function inTime<Value>(work: Promise<Value>, lost: Meter | undefined): Pro
 }
 
 /**
- * The gate of the purchase of a plan. A plan is sold while the data of all operations that it opens are fresh without a
- * delay, because it sells data to come.
+ * The gate of the purchase of a plan. A plan is sold while the data of all operations that it opens are fresh. Their
+ * delay does not matter, because a plan sells future data.
  */
 export class PlanGate implements FreshnessGate {
   readonly #looks: () => readonly FreshnessLook[]

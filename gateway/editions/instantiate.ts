@@ -20,7 +20,8 @@ import { createJobs, type JobLease, type Jobs, type JobTimers } from './jobs.ts'
 import type { KnownValidators } from './known-validators.ts'
 import { firstLineOf } from './load-plugin.ts'
 import { missingSecret, readSettings, type Secret, withSecrets } from './product-settings.ts'
-import { type Meter, type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
+import { createTimeouts, TimedOut, type Timeouts } from './start-timeout.ts'
+import type { Meter } from './timeout.ts'
 import { createUpstream } from './upstream.ts'
 
 interface InstanceParts {

@@ -78,7 +78,7 @@ class JobRunner implements Jobs {
   #isStarted = false
 
   constructor(parts: JobParts) {
-    // Each request of a run that waits listens to it, and a run may have many: that is no leak, of which Node would warn.
+    // Every pending request of a run listens to it, and a run may have many. Node would take that for a leak and warn.
     setMaxListeners(0, this.#stopping.signal)
     this.#parts = parts
     const { jobs, lease, product, log, timers = NODE_TIMERS } = parts

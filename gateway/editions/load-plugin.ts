@@ -8,7 +8,7 @@ import type { Plugin } from '../plugin/plugin.ts'
 import { sourceStack } from '../observe/source-positions.ts'
 import type { Copy } from './code-copies.ts'
 import { CompileError } from './compile-plugin.ts'
-import { createTimeouts, TimedOut } from './timeout.ts'
+import { createTimeouts, TimedOut } from './start-timeout.ts'
 
 export type PluginName = NonNullable<Product['plugin']>
 

@@ -1,77 +1,29 @@
-/** Timeouts: for the start of a plugin's code, which cannot be cancelled, and for one call, which can. */
+/**
+ * The timeout of a call. Only time that the product could use counts: not the wait for a worker thread, nor time that
+ * the machine was too busy to give it (ADR 77).
+ */
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import { loopDelay } from '../observe/loop-delay.ts'
 import type { Operation, Queue } from '../plugin/catalog.ts'
 
-/** The work took too long, or still runs from an earlier attempt. The message continues a sentence about the work. */
-export class TimedOut extends Error {}
-
-export interface Work<Value> {
-  /** Seconds to wait. */
-  readonly seconds: number
-  /** What to say about the work if it takes longer, e.g. "does not load". */
-  readonly what: string
-  run(): Promise<Value>
-  /** Called if the work ends after the timeout, with its value or its error. */
-  late(ended: { readonly value: Value } | { readonly error: unknown }): void
-}
-
-/**
- * Runs work and waits until its timeout, then throws TimedOut. The work itself goes on. Work is not started again while
- * earlier work of the same key still runs: TimedOut is thrown at once, so that a plugin that hangs delays one reload only.
- */
-export type Timeouts = <Value>(key: string, work: Work<Value>) => Promise<Value>
-
-/** Creates the timeouts of one kind of work. Keys are unique among the work it runs. */
-export function createTimeouts(): Timeouts {
-  const overdue = new Set<string>()
-  return async (key, { seconds, what, run, late }) => {
-    const timedOut = (): TimedOut =>
-      new TimedOut(`${what} within ${seconds} seconds. It is used as soon as it is ready; fix it if it hangs.`)
-    if (overdue.has(key)) throw timedOut()
-    const running = run()
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        overdue.add(key)
-        void running
-          .then(
-            (value) => ({ value }),
-            (error: unknown) => ({ error }),
-          )
-          .then((ended) => {
-            overdue.delete(key)
-            late(ended)
-          })
-        reject(timedOut())
-      }, seconds * 1000)
-    })
-    try {
-      return await Promise.race([running, timeout])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-}
-
-/** A call that runs, as the worker pool sees it. */
+/** A running call, as the worker pool sees it. */
 export interface RunningCall {
-  /** Where its functions wait for a thread. A product that is asked waits where the asking call does. */
+  /** The queue in which its functions wait for a thread. A product that is asked uses the queue of the asking call. */
   readonly queue: Queue
-  /** The call waits for a thread. That does not count towards its timeout, until the returned function is called. */
+  /** Stops the clock of the timeout while the call waits for a thread, until the returned function is called. */
   wait(): () => void
-  /** From now on, time that this meter counts does not count towards its timeout, until the returned function is called. */
+  /** Leaves the time that this meter counts out of the timeout, until the returned function is called. */
   loses(meter: Meter): () => void
 }
 
-/** Counts milliseconds that a product could not use, because the machine was busy with others. It never goes back. */
+/** Counts the milliseconds that a product could not use because the machine was busy with others. Never decreases. */
 export type Meter = () => number
 
 /** The property of a `Call` that holds its RunningCall. A copy with a spread has it too. */
 export const RUNNING = Symbol('running')
 
-/** Returns the running call behind a `Call` of a plugin. Undefined for what a plugin has made up, such as that of a job. */
+/** Returns the running call behind a `Call`. Undefined for one that a plugin built itself, for example in a job. */
 export function runningOf(
   call: { readonly [RUNNING]?: RunningCall; readonly id: string } | undefined,
 ): RunningCall | undefined {
@@ -80,16 +32,18 @@ export function runningOf(
 
 /** Who waits for a call. */
 export interface Caller {
-  /** The call that asks, if a product does. */
+  /** The asking call, if another product asks. */
   readonly asking?: RunningCall | undefined
   readonly hasLeft: boolean
-  /** Aborts when the caller leaves. It may be created when it is first read: it costs more than a small call. */
+  /**
+   * Aborts when the caller leaves. It may be created when it is first read, because it costs more than a small call.
+   */
   readonly signal: AbortSignal
-  /** Calls back when the caller leaves. Returns a function that stops it. */
+  /** Calls `listener` when the caller leaves. Returns a function that removes the listener. */
   onLeave(listener: () => void): () => void
 }
 
-/** The caller that leaves when a signal aborts. */
+/** Returns a caller that leaves when the signal aborts. */
 export function callerOf(signal: AbortSignal, asking?: RunningCall): Caller {
   return new SignalCaller(signal, asking)
 }
@@ -113,22 +67,24 @@ class SignalCaller implements Caller {
   }
 }
 
-/** How much longer than its timeout a call may run because of the time it lost, in seconds. */
+/** How many seconds of lost time are given back to a call at most. */
 const MAX_LOST_SECONDS = 10
 const RETRY_AFTER_SECONDS = 10
 const OVERLOADED = 'The gateway is too busy to answer in time; nothing was charged.'
 
 export interface TimeoutOptions extends Pick<Operation, 'timeoutSeconds' | 'queue'> {
-  /** Counts what the product loses in every call, besides the delay of the event loop. */
+  /** Counts the time that the product loses in every call, besides the delay of the event loop. */
   readonly lost?: Meter
+  /** How many seconds of lost time are given back at most. Default: 10. */
   readonly maxLostSeconds?: number
 }
 
 /**
- * Runs the work of a call with a signal that aborts when it has run for `timeoutSeconds` or when its caller leaves. The call then
- * fails with ServiceError product_timeout at once, and what becomes of the work is ignored. What the product is not to blame
- * for does not count: waiting for a thread, and time that the machine was too busy to give it (ADR 77). If it has lost
- * more than ten seconds, the call fails with Unavailable. Work that returns a value at once needs neither timer nor signal.
+ * Runs the work of a call with a signal that aborts after `timeoutSeconds` or when the caller leaves. The call then
+ * fails at once, and what becomes of the work is ignored. Work that returns a value at once needs neither timer nor
+ * signal.
+ * @throws ServiceError `product_timeout` if the work takes too long, or the caller leaves
+ * @throws Unavailable if it takes too long because it lost more than `maxLostSeconds`
  */
 export function withTimeout<Value>(
   options: TimeoutOptions,
@@ -156,7 +112,7 @@ class Timeout implements RunningCall {
   #waiting = 0
   #waitingSince = 0
   #waitedMs = 0
-  /** What the call loses at present, and what it has lost before. */
+  /** The meters that run, each from when it was added, and what those that have ended counted. */
   readonly #losing = new Set<Meter>()
   #lostMs = 0
 
@@ -242,7 +198,7 @@ class Timeout implements RunningCall {
   }
 
   #expire(): void {
-    // The timer starts anew when the wait is over. The worker pool bounds it.
+    // The end of the wait, which the worker pool bounds, starts the timer again.
     if (this.#waiting > 0) return
     const lostMs = [...this.#losing].reduce((sum, since) => sum + since(), this.#lostMs)
     const leftMs = this.#leftMs()
@@ -258,7 +214,7 @@ class Timeout implements RunningCall {
 
   #stop(error: ServiceError): ServiceError {
     this.#ended ??= error
-    // First, because the work may fail with an error of its own when its signal aborts.
+    // Before the signal aborts, because the work may then fail with an error of its own.
     this.#reject?.(this.#ended)
     this.#controller?.abort(this.#ended)
     return this.#ended

@@ -108,7 +108,10 @@ function address(template: string, { params, query }: Call['input']): URL {
   return url
 }
 
-/** Returns the body as it was sent. A call that did not arrive over HTTP has a value, which is written in the first media type. */
+/**
+ * Returns the body as it was sent. A call that did not arrive over HTTP has a value instead, which is encoded in the
+ * operation's first media type.
+ */
 async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Call['input']): Promise<RawBody | null> {
   const { body, forwarded } = input as ForwardedInput
   if (forwarded) return forwarded.body

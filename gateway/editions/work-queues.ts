@@ -1,22 +1,22 @@
 /**
- * Admission to the queues of heavy work. Each call of an operation with `cost_per_megabyte` counts what it will cost a worker thread,
- * from when it is admitted until the product has answered. A call for which there is no room is refused at once, rather
- * than after it has waited: nothing is charged, and the product's circuit breaker does not hear of it. Calls of one queue
- * take no room in the other.
+ * Admission to the queues of heavy work. Each call of an operation with `cost_per_megabyte` counts as the time that it
+ * will cost a worker thread, from its admission until the product has answered. A call for which there is no room is
+ * refused at once rather than after a wait: nothing is charged, and the product's circuit breaker does not count it.
+ * Calls of one queue take no room in the other.
  */
 import type { Awaitable } from '../awaitable.ts'
 import { Unavailable } from '../errors.ts'
 import type { Operation, Queue } from '../plugin/catalog.ts'
 
-/** What of an operation decides about its admission. */
+/** The fields of an operation that decide about its admission. */
 type QueuedOperation = Pick<Operation, 'queue' | 'costPerMegabyte' | 'maxBytes'>
 
-/** How long the calls that were admitted before another one may take, in seconds. */
+/** A call is refused if the calls before it may take longer than this, in seconds of each thread. */
 const MAX_SECONDS: Readonly<Record<Queue, number>> = { paid: 15, free: 8 }
-/** How long a request that is still being read keeps its place. Whoever sends slowly takes it from nobody. */
+/** How long a request keeps its place while it is being read, so that slow senders take no place from others. */
 const READ_SECONDS = 10
 const MEGABYTE = 1_000_000
-/** A small body is counted as this much. */
+/** The least that a body counts as. */
 const MIN_BYTES = 50_000
 const MAX_RETRY_SECONDS = 30
 
@@ -29,7 +29,7 @@ export class WorkQueues {
 
   readonly readSeconds: number
 
-  /** `threads` is the size of the pool. Free work never has the last thread. */
+  /** @param threads the size of the pool; free work never has the last thread */
   constructor(threads: number, { readSeconds = READ_SECONDS } = {}) {
     this.readSeconds = readSeconds
     this.#threads = { paid: threads, free: Math.max(1, threads - 1) }
@@ -37,7 +37,7 @@ export class WorkQueues {
 
   /**
    * Throws Unavailable if a call cannot be admitted now. An empty queue admits every call.
-   * @param bytes the size of its body as it is announced, or Infinity
+   * @param bytes the size of its body as announced, or Infinity
    */
   assertRoom(operation: QueuedOperation, bytes: number): void {
     const { queue, costPerMegabyte } = operation
@@ -65,7 +65,7 @@ export class Place {
   readonly #taken: Record<Queue, number>
   #cost = 0
 
-  /** `taken` is what the calls in the queues cost. */
+  /** @param taken the cost of the calls in each queue, in seconds of a thread */
   constructor(queues: WorkQueues, operation: QueuedOperation, bytes: number, taken: Record<Queue, number>) {
     this.#queues = queues
     this.#operation = operation
@@ -74,7 +74,10 @@ export class Place {
     this.#take()
   }
 
-  /** Reads the request. The place is given up while that takes long. Throws Unavailable if it is gone then. */
+  /**
+   * Reads the request. If that takes long, the place is given up meanwhile. Throws Unavailable if there is no room
+   * afterwards.
+   */
   async read<Value>(read: () => Awaitable<Value>): Promise<Value> {
     const timer = setTimeout(() => this.leave(), this.#queues.readSeconds * 1000)
     try {

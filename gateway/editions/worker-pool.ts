@@ -1,6 +1,7 @@
 /**
- * Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. Functions of paid
- * calls wait in one queue, all others in another. A free thread takes paid work first, and free work never has all threads.
+ * Runs pure functions of plugins in worker threads, so that long computations do not delay other calls. Functions of
+ * paid calls wait in one queue, all others in a second one. An idle thread takes paid work first, and free work never
+ * occupies all threads.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -32,7 +33,7 @@ export interface WorkerPoolOptions {
 }
 
 export interface WorkerPool {
-  /** Implements `context.work`. What works for no call waits in the queue of free work. */
+  /** Implements `context.work`. Without the option `call`, as in a job, functions wait in the queue of free work. */
   readonly work: PluginContext['work']
   /** Runs a function that waits in the given queue. */
   workIn<Out = unknown>(queue: Queue, module: URL, input: unknown, options?: WorkOptions): Promise<Out>
@@ -49,7 +50,7 @@ const MAX_WAIT_SECONDS = 23
 const HEAP_MEGABYTES = 1024
 const TIMEOUT_SECONDS = 60
 const RETRY_AFTER_SECONDS = 5
-/** In the order in which they are served. */
+/** In order of priority. */
 const QUEUES: readonly Queue[] = ['paid', 'free']
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
@@ -64,11 +65,14 @@ export function createWorkerPool(options: WorkerPoolOptions = {}): WorkerPool {
   return new Pool(options)
 }
 
-/** One thread. It runs one function at a time, and besides it only what a product that the function asks runs. */
+/**
+ * One thread. It runs one function at a time; while that waits for a product that it asks, also the functions which
+ * that product runs for the same call.
+ */
 class Thread {
   readonly worker: Worker
   readonly tasks = new Set<Task>()
-  /** Resolves when it has started. Never, if it ends before. */
+  /** Resolves when it has started. Stays pending if it ends before that. */
   readonly started: Promise<void>
   readonly #opened = performance.now()
   /** How long its start took. Null until it has started. */
@@ -90,13 +94,13 @@ class Thread {
     })
   }
 
-  /** How long no function could run in it, in milliseconds: because it was starting, or starved. */
+  /** How many milliseconds it could run no function, because it was starting or had no core. */
   readonly lostMs = (): number =>
     this.#startMs === null
       ? performance.now() - this.#opened
       : this.#startMs + this.starvedMs() - this.#starvedInStartMs
 
-  /** How long it was ready to run and had no core, in milliseconds since it was opened. Linux says so; elsewhere 0. */
+  /** How many milliseconds it was ready to run and had no core, since it was opened. Only Linux tells; elsewhere 0. */
   readonly starvedMs = (): number => {
     if (this.#folder === null) return 0
     try {
@@ -128,7 +132,10 @@ class Task {
   timer: NodeJS.Timeout | undefined
   /** Called when the wait is over. */
   endWait: (() => void) | undefined
-  /** Called when the function has ended. Until then, what its thread loses is no time of the call. */
+  /**
+   * Called when the function has ended. Until then, time that its thread loses does not count towards the call's
+   * timeout.
+   */
   endLoss: (() => void) | undefined
   #resolve!: (value: unknown) => void
   #reject!: (error: unknown) => void
@@ -140,6 +147,7 @@ class Task {
     this.queue = queue
     this.options = options
     this.signal = AbortSignal.any([call?.signal, signal].filter((one) => one !== undefined))
+    this.signal.throwIfAborted()
     const { port1, port2 } = new MessageChannel()
     this.port = port1
     this.threadPort = port2
@@ -147,11 +155,15 @@ class Task {
       this.#resolve = resolve
       this.#reject = reject
     })
-    this.signal.throwIfAborted()
-    port1.postMessage({ kind: 'input', ...withBody(input) } satisfies ToThread, [...transfer])
+    try {
+      port1.postMessage({ kind: 'input', ...withBody(input) } satisfies ToThread, [...transfer])
+    } catch (error) {
+      port1.close()
+      throw error
+    }
   }
 
-  /** The product that the function asks waits for the thread of the function. */
+  /** Whether the function waits for a product that it asked in this call. */
   isAskingFor(callId: string | undefined): boolean {
     return this.questions > 0 && callId !== undefined && this.options.call?.id === callId
   }
@@ -271,7 +283,7 @@ class Pool implements WorkerPool {
     )
     const stopAfter = (ms: number, givenMs: number, before: number): void => {
       task.timer = setTimeout(() => {
-        // Time without a core is given back, as much again as the function may take.
+        // Time without a core does not count, up to as much again as the timeout.
         const lostMs = Math.min(thread.starvedMs() - before, timeoutSeconds * 1000)
         if (lostMs - givenMs > 1) stopAfter(lostMs - givenMs, lostMs, before)
         else this.#stop(task, error)
@@ -282,12 +294,15 @@ class Pool implements WorkerPool {
     })
   }
 
-  /** A thread whose function asked a product in this call. A free thread might never come: this one may hold the last. */
+  /**
+   * The thread whose function asked a product in this call. The product has to use the same thread: if it were the last
+   * one, waiting for another would never end.
+   */
   #askingThread(callId: string | undefined): Thread | undefined {
     return [...this.#threads].find(({ tasks }) => [...tasks].some((task) => task.isAskingFor(callId)))
   }
 
-  /** A thread without a task, or a new one; undefined if all are busy, or if free work may have no more of them. */
+  /** An idle thread or a new one. Undefined if all are busy, or if free work has as many as it may have. */
   #freeThread(queue: Queue): Thread | undefined {
     const threads = [...this.#threads]
     const atFreeWork = threads.filter(({ tasks }) => [...tasks].some((task) => task.queue === 'free')).length

@@ -7,7 +7,7 @@ import type { Ask, WorkTools } from '../plugin/plugin.ts'
 import { transferOf } from '../plugin/transfer.ts'
 import { type PackedError, packError, packErrorText, unpackError } from './worker-errors.ts'
 
-/** What the pool sends to a thread. The input of the function waits in the port as its first message. */
+/** What the pool sends to a thread. The first message that waits in the port is the input of the function. */
 export interface Assignment {
   /** The address of the module whose default export to run. */
   readonly module: string

@@ -1,7 +1,7 @@
 /**
- * Where request bodies are kept while they arrive and while their calls run. Together they may take so much memory and no
- * more: what exceeds it goes to disk while it arrives, and waits there until the calls before it have ended. A body that
- * stops arriving is cut off.
+ * Keeps request bodies while they arrive and while their calls run, within a limit of memory for all of them. What
+ * exceeds the limit is written to disk as it arrives, and waits there until earlier calls have ended. A body that stops
+ * arriving is cut off.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
@@ -13,22 +13,27 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 
 export interface BodyStorageOptions {
-  /** Folder of temporary files; that of the system if absent. It is created when it is needed. */
+  /** Folder of temporary files, created when it is needed. The system's own if absent. */
   readonly folder?: string
-  /** The memory for bodies that arrive. The first 64 kB of each do not count. */
+  /** The memory for bodies that are arriving, in bytes. The first 64 kB of each do not count. Default: 32 MB. */
   readonly arrivingBytes?: number
-  /** The memory for bodies that have arrived and whose calls run. A single body may be larger. */
+  /** The memory for bodies whose calls run, in bytes. A single body may be larger. Default: 96 MB. */
   readonly heldBytes?: number
+  /** The disk space for all bodies. Default: 1 GB. */
   readonly diskBytes?: number
-  /** How fast bodies may arrive on disk, all together. They are read more slowly if their clients send faster. */
+  /** How fast all bodies together may go to disk. Clients that send faster are read more slowly. Default: 16 MB/s. */
   readonly diskBytesPerSecond?: number
-  /** How long a body may wait for memory once it has arrived. */
+  /** How long a body may wait for memory once it has arrived. Default: 15 seconds. */
   readonly maxWaitMs?: number
-  /** How long a body may take before its rate counts, and the time over which the rate is measured from then on. */
+  /**
+   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. Default: 10 s.
+   */
   readonly graceMs?: number
 }
 
-/** The storages of a gateway. Free uploads, which anybody can send, take nothing from those that a payment came with. */
+/**
+ * The storages of a gateway. Free uploads, which anybody can send, take no room from those that come with a payment.
+ */
 export interface BodyStorages {
   readonly paid: BodyStorage
   readonly free: BodyStorage
@@ -37,32 +42,36 @@ export interface BodyStorages {
 /** A body that has arrived. */
 export interface ArrivedBody {
   readonly size: number
-  /** Its bytes in one piece, on request in memory that threads share. Waits for memory if too many bodies are held. */
+  /**
+   * Reads it in one piece. Call either this or `pieces`, once. Waits while other bodies hold the memory.
+   * @param isShared returns memory that threads share
+   * @throws Unavailable if the wait takes too long, InvalidInput if the body is released meanwhile
+   */
   bytes(isShared?: boolean): Promise<Buffer>
-  /** Its bytes as they arrived, once. Waits as `bytes` does. */
+  /** Reads it piece by piece. Waits and throws as `bytes` does. */
   pieces(): AsyncGenerator<Buffer>
   /** Whether it takes memory until it is released. */
   readonly isHeld: boolean
-  /** Says that nothing of it is needed any more. Does nothing the second time. */
+  /** Frees what it takes. Does nothing the second time. */
   release(): void
 }
 
 /** Looks at each piece of a body as it arrives. It may throw ServiceError, which ends the reading. */
 export type Inspect = (piece: Buffer) => void
 
-/** What each body has in memory, whatever the others do. */
+/** Each body may have this much in memory without being counted. */
 const SMALL_BYTES = 65_536
 const ARRIVING_BYTES = 32_000_000
 const HELD_BYTES = 96_000_000
 const DISK_BYTES = 1_000_000_000
 /**
- * Each 64 MB that arrive cost a full garbage collection, which stops the event loop for some 30 ms: V8 counts the buffers
- * of Node's sockets as memory in need. At this rate that is every fourth second.
+ * Every 64 MB that arrive cause a full garbage collection, which stops the event loop for some 30 ms, because V8 counts
+ * the buffers of Node's sockets as memory pressure. At this rate that happens every fourth second.
  */
 const DISK_BYTES_PER_SECOND = 16_000_000
 const MAX_WAIT_MS = 15_000
 const GRACE_MS = 10_000
-/** The slowest rate that is waited for. */
+/** A slower body is cut off. */
 const MIN_BYTES_PER_SECOND = 4_096
 const SWEEPS_PER_GRACE = 5
 const RETRY_AFTER_SECONDS = 10
@@ -71,7 +80,7 @@ const TURN_BYTES = 2_000_000
 const FILE_PIECE_BYTES = 262_144
 /** How much of large bodies is taken in one turn of the event loop. */
 const TAKEN_BYTES = 1_000_000
-/** From so many pieces on, those of fewer bytes are joined to pieces of up to TAIL_BYTES. */
+/** A body of this many pieces joins the tiny ones that follow, to pieces of up to TAIL_BYTES. */
 const MANY_PIECES = 16
 const TINY_BYTES = 4_096
 const TAIL_BYTES = 16_384
@@ -87,7 +96,7 @@ class Share {
   }
 }
 
-/** Keeps bodies within limits. */
+/** The bodies of one kind of request, and the memory and disk that they share. */
 export class BodyStorage {
   readonly #options: BodyStorageOptions
   readonly #arriving: Share
@@ -96,7 +105,9 @@ export class BodyStorage {
   readonly #waiting: Hold[] = []
   readonly #running = new Set<Arrival>()
   #sweeper: NodeJS.Timeout | undefined
-  /** What large bodies brought since the last turn of the event loop, and the next one. */
+  /**
+   * How many bytes of large bodies this turn of the event loop has taken, and the next turn once somebody waits for it.
+   */
   #taken = 0
   #next: Promise<unknown> | null = null
   /** When the next bytes may go to disk, as performance.now() tells it. */
@@ -137,9 +148,13 @@ export class BodyStorage {
       }
       const finish = (): void => {
         stop()
-        const written = arrival.flush()
-        if (written) written.then(() => resolve(arrival), fail)
-        else resolve(arrival)
+        try {
+          const written = arrival.flush()
+          if (written) written.then(() => resolve(arrival), fail)
+          else resolve(arrival)
+        } catch (error) {
+          fail(error)
+        }
       }
       const breakOff = (): void => fail(incomplete())
       const fail = (error: unknown): void => {
@@ -180,6 +195,7 @@ export class BodyStorage {
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(hold), 1)
       hold.refuse(noRoom())
+      this.#grantWaiting()
     }, this.#options.maxWaitMs ?? MAX_WAIT_MS)
     await hold.granted.finally(() => clearTimeout(timer))
     return hold
@@ -188,6 +204,10 @@ export class BodyStorage {
   /** Gives the memory of a body to those that wait. */
   release({ size }: Hold): void {
     this.#held.used -= size
+    this.#grantWaiting()
+  }
+
+  #grantWaiting(): void {
     for (let next = this.#waiting[0]; next && this.#hasRoom(next.size); next = this.#waiting[0]) {
       this.#waiting.shift()
       this.#held.used += next.size
@@ -196,8 +216,8 @@ export class BodyStorage {
   }
 
   /**
-   * Returns a promise of the next turn of the event loop if large bodies have had theirs. Node reads up to 2 MB of each
-   * connection at once, so many uploads would delay every other call.
+   * Returns a promise of the next turn of the event loop once large bodies have taken their share of this one. Node
+   * reads up to 2 MB of each connection at once, so many uploads would delay every other call.
    */
   #turn(size: number, piece: Buffer): Promise<unknown> | null {
     if (size <= SMALL_BYTES) return null
@@ -210,7 +230,7 @@ export class BodyStorage {
     return this.#next
   }
 
-  /** Waits until so many more bytes may go to disk. */
+  /** Waits until this many more bytes may go to disk. */
   async pace(bytes: number): Promise<void> {
     const now = performance.now()
     const startAt = Math.max(now, this.#diskFreeAt)
@@ -267,7 +287,7 @@ class Arrival implements ArrivedBody {
   /** The last piece, if it was made of tiny ones, and the memory that it may grow into. */
   #tail: Buffer = NOTHING
   #room: Buffer = NOTHING
-  /** What of the shared memory it has. */
+  /** Its part of the shared memory. */
   #counted = 0
   #file: Promise<FileHandle> | null = null
   #writing: Promise<unknown> | null = null
@@ -300,10 +320,15 @@ class Arrival implements ArrivedBody {
     this.#counted = counted
     if (counted === 0 || this.#memory.used <= this.#memory.limit) return null
     this.#file = openUnnamed(this.#storage.folder())
+    // Whoever writes learns of it, but may have to wait for its turn first.
+    this.#file.catch(() => {})
     return this.flush()
   }
 
-  /** Writes to disk what is not there, if the body is on disk at all. Rejects with Unavailable if that fails. */
+  /**
+   * Writes the pieces in memory to disk, if the body is on disk at all. Throws Unavailable if there is no room, and
+   * rejects with it if the write fails.
+   */
   flush(): Promise<unknown> | null {
     if (!this.#file || this.#unwritten === 0) return this.#writing
     const bytes = this.#unwritten
@@ -355,8 +380,11 @@ class Arrival implements ArrivedBody {
   async #enter(): Promise<void> {
     if (this.size <= SMALL_BYTES || this.#hold) return
     const hold = await this.#storage.hold(this.size)
-    if (this.#isReleased) this.#storage.release(hold)
-    else this.#hold = hold
+    if (this.#isReleased) {
+      this.#storage.release(hold)
+      throw incomplete()
+    }
+    this.#hold = hold
     this.#memory.used -= this.#counted
     this.#counted = 0
   }
@@ -433,7 +461,7 @@ class Arrival implements ArrivedBody {
   }
 }
 
-/** A body that is in memory already. */
+/** Wraps bytes that are in memory already as an arrived body. */
 export function bodyOf(bytes: Buffer): ArrivedBody {
   return {
     size: bytes.length,
@@ -451,7 +479,7 @@ export function bodyOf(bytes: Buffer): ArrivedBody {
   }
 }
 
-/** Opens a temporary file and removes its name at once, so that nothing of it remains however the process ends. */
+/** Opens a temporary file and removes its name at once, so that the system deletes it however the process ends. */
 async function openUnnamed(folder: string): Promise<FileHandle> {
   const path = join(folder, `body-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)

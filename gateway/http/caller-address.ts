@@ -1,7 +1,7 @@
 /**
- * Where requests come from. X-Forwarded-For counts only on a connection from a proxy that the operator has named: anybody
- * else may write what he likes into it. A forwarded header from another peer means that the peer may be a proxy that was
- * not named, so the caller behind it is unknown: no right follows from its address.
+ * Where requests come from. X-Forwarded-For counts only on a connection from a proxy that the operator has named; from
+ * anybody else it may be made up. A forwarded header from another peer means that the peer may be a proxy that was not
+ * named. The caller behind it is unknown then, so its address grants no rights.
  */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
@@ -33,7 +33,7 @@ export interface CallerAddressOptions {
   readonly log: Logger
 }
 
-/** Headers that proxies write. A caller who writes one of them himself loses what follows from his address. */
+/** Headers that proxies write. A caller who sends one directly loses the rights that its address would grant. */
 const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
 /** A public service that has answered this many requests, all from one private address, is behind a proxy. */
 const SHARED_AFTER = 20

@@ -123,7 +123,7 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     })
     logVisit(visit)
     try {
-      // An endpoint counts what it is asked for itself.
+      // Endpoints apply the limits themselves.
       if (route) limits[route.bound.operation.price === null ? 'free' : 'sales'](from, headerToken(request.headers))
       const answered = answerVisit(visit)
       if (isPromise(answered)) answered.catch((error: unknown) => handlers.fail(visit, error))

@@ -1,10 +1,11 @@
 /**
- * Limits requests per caller address and per token: those of free routes, sales, and large messages apart. The limit is generous, because indexers treat a 429 as an outage.
+ * Limits requests per caller address and per token, separately for free routes, sales and large messages. The limit is
+ * generous, because indexers treat a 429 as an outage.
  *
  * A caller's window begins with its first call. Processes that know of each other share the count: each counts what it
- * admits, tells the others in the background, and adds what they told. A call never waits for that. Until a process has
- * heard of the others, it may admit calls that they would refuse: at most what arrives between two exchanges, for which
- * `SHARE_MS` and a tenth of the limit are the bounds.
+ * admits, tells the others in the background, and adds what they have told. A call never waits for that. Until a
+ * process has heard of the others it may admit calls that they would refuse: at most what arrives between two
+ * exchanges, which `SHARE_MS` and a tenth of the limit bound.
  */
 import { createHash } from 'node:crypto'
 import { RateLimited } from '../errors.ts'
@@ -20,15 +21,15 @@ export interface Limit {
 export type Limiter = (from: CallerAddress, token: string | null) => void
 
 /**
- * The limits of every caller. They are counted apart, so that a flood of free requests from an address that several callers
- * share keeps none of them from buying, nor the other way round.
+ * The limits of every caller. They are counted separately, so that a flood of free requests from an address that
+ * several callers share does not keep the others from buying, or the other way round.
  */
 export interface Limits {
   /** Documents, pages, forms, free routes and tools, and everything that is not found. */
   readonly free: Limiter
   /** Priced routes and tools: quotes, purchases, and calls with a token. */
   readonly sales: Limiter
-  /** Messages that cost something to read before anybody knows what they ask for. They count above, too. */
+  /** Messages that are expensive to read before it is known what they ask for. They also count as one of the others. */
   readonly largeMessages: Limiter
 }
 
@@ -38,7 +39,7 @@ export function createLimits(limit?: Limit, peers?: Peers | null): Limits {
   return { free: create('free'), sales: create('sales'), largeMessages: create('largeMessages') }
 }
 
-/** What tests replace: the clock, which counts milliseconds and never goes back, and the timer. */
+/** What tests replace: the clock, in milliseconds that never decrease, and the timer. */
 export interface LimiterTime {
   readonly now: () => number
   readonly after: (ms: number, run: () => void) => void
@@ -63,7 +64,7 @@ interface Count {
   readonly caller: string
   /** Calls that this process has admitted. */
   own: number
-  /** Those of them that the others were not told of. */
+  /** Those of them that the others have not been told of. */
   untold: number
   /** Those of them that are known to be part of the shared total. */
   shared: number
@@ -73,8 +74,9 @@ interface Count {
 }
 
 /**
- * Creates a limiter per address and per token. Callers on the same machine are not limited, unless they may be a proxy. With `peers` the limit holds
- * for all processes together; while they cannot be reached, for each alone.
+ * Creates a limiter per address and per token. Callers on the same machine are not limited, unless they may be a proxy.
+ * @param peers share the limit; while they cannot be reached, each process counts alone
+ * @param name tells this limit from others of the same peers
  */
 export function createLimiter(
   { requests, seconds }: Limit = DEFAULT_LIMIT,

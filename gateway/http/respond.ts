@@ -70,7 +70,10 @@ function messagesOf(answer: Answer, operation: Operation, browser: boolean): (Me
   return ofOperation
 }
 
-/** The heads of plain answers by their headers and operation: without compression, and where it is worth the while. */
+/**
+ * The heads of uncompressed answers, by their headers and operation: one for bodies that others get compressed, one for
+ * bodies that nobody does.
+ */
 const keptHeads = new WeakMap<Answer['headers'], Map<Operation, (readonly string[] | undefined)[]>>()
 
 function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {

@@ -1,6 +1,6 @@
 /**
- * Large tool calls. A worker thread reads them twice: first an outline, which is all that is needed to quote, refuse or admit
- * the call, and later, if the call gets as far as its input, the arguments. The event loop only keeps the bytes.
+ * Large tool calls. A worker thread reads them twice: first an outline, which is enough to quote, refuse or admit the
+ * call, and later the arguments, if the call gets as far as validating its input. The event loop only keeps the bytes.
  */
 import type { LargeBodyWork } from '../calls/large-bodies.ts'
 import { LargeBody } from '../catalog/large-body.ts'
@@ -35,8 +35,9 @@ export interface LargeMessages {
 }
 
 /**
- * Creates the reader. It has threads of its own, so that a message never waits for a computation. Nobody knows before the outline
- * whether a message is paid for, so it waits with the free ones; the arguments wait in the queue of the operation.
+ * Creates the reader. Before the outline is read nobody knows whether a message is paid for, so it waits with free
+ * work. The arguments wait in the queue of the operation.
+ * @param workIn of a pool that only reads, so that a message never waits for a computation
  */
 export function createLargeMessages({ workIn }: Pick<WorkerPool, 'workIn'>): LargeMessages {
   const outlines = new URL('../mcp/large-message-outline.ts', import.meta.url)

@@ -7,18 +7,18 @@ import type { Hex } from '../config/networks.ts'
 import type { Journal, PaymentRecord } from './journal/journal.ts'
 
 const NOTE = 'settled by a transaction that this gateway did not send'
-/** Begins the reason of a settled payment that is to be owed. Its answer was dropped, or never stored. */
+/** Begins the reason of a settled payment that is about to be owed. Its answer was dropped, or never stored. */
 const OWED = 'owed: '
 
 /**
- * What the journal says about such a payment.
+ * The reason in the journal of a payment that `sender` settled.
  * @example foreignNote('0xab') → "settled by a transaction that this gateway did not send, but 0xab"
  */
 export function foreignNote(sender: Hex): string {
   return `${NOTE}, but ${sender}`
 }
 
-/** Whether the journal says so of a payment, whether it is owed for that or not. */
+/** Whether others settled a payment, according to the journal. It may be owed because of that, or not. */
 export function isSettledByOthers({ reason }: Pick<PaymentRecord, 'reason'>): boolean {
   return (reason?.startsWith(OWED + NOTE) || reason?.startsWith(NOTE)) ?? false
 }
@@ -29,8 +29,9 @@ export function isToBeOwed({ state, reason }: Pick<PaymentRecord, 'state' | 'rea
 }
 
 /**
- * Turns a submitted or reversed payment that others settled into a debt. The first of the two writes drops the answer, so that
- * nothing can be delivered between them; if the process stops there, recovery does the second.
+ * Turns a submitted or reversed payment that others settled into a debt. The first of two writes drops the answer, so
+ * that nothing can be delivered between them; if the process stops there, recovery makes the second. Returns false if
+ * another process has moved the payment.
  */
 export async function oweForeignSettlement(
   journal: Pick<Journal, 'settledByOthers' | 'owed'>,

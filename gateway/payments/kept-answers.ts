@@ -1,7 +1,7 @@
 /**
- * Answers of callers who left before their payment was sent. They are kept, so that a repeat of the payment gets them without
- * new work, until the payment expires. Nobody has paid for them, so their number and their bytes are limited for each payer
- * and for all: beyond that, the payment is released, and a repeat produces the answer anew.
+ * Answers of callers who left before their payment was sent. Until the payment expires, a repeat of it gets the stored
+ * answer without new work. Nobody has paid for these answers, so their number and size are limited for each payer and
+ * for all together. Beyond that the payment is released, and a repeat produces the answer anew.
  */
 import type { Journal, KeptAnswers, PaymentRecord, StoredAnswer } from './journal/journal.ts'
 
@@ -11,12 +11,12 @@ export const MAX_KEPT = {
   all: { answers: 2_000, bytes: 256_000_000 },
 } as const
 
-/** Callers who leave at once are counted one after the other, or all of them would find room. */
+/** Callers who leave at the same time are counted one after the other. Otherwise all of them would find room. */
 const turns = new WeakMap<object, Promise<unknown>>()
 
 /**
- * Keeps the answer of a reserved payment, or releases the payment if too much is kept. False if another process has taken the
- * payment over.
+ * Stores the answer of a reserved payment, or releases the payment if too many are stored. Returns false if another
+ * process has taken the payment over.
  */
 export function keepAnswer(
   journal: Pick<Journal, 'keptAnswers' | 'answered' | 'released'>,

@@ -8,6 +8,7 @@ import type { Hex } from '../config/networks.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { isSettledByOthers, OWED_ELSEWHERE } from './foreign-settlement.ts'
 import type { Journal, PaymentRecord } from './journal/journal.ts'
+import { OWED_LATE } from './journal/shared-sql.ts'
 
 type LateJournal = Pick<Journal, 'settledLate' | 'owed'>
 
@@ -29,8 +30,6 @@ export async function recordLateSettlement(
   await journal.owed(key, attempt, OWED_LATE)
   return true
 }
-
-const OWED_LATE = 'owed: settled after it was released'
 
 const OWED_TOO_LATE =
   'This payment was transferred after its purchase had ended, so it bought nothing. The amount is recorded as a debt to ' +

@@ -101,7 +101,7 @@ export interface Payments {
    * @param version of the catalog that the price comes from
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
-  /** Takes note that the call of a payment ended with a sale. */
+  /** Records that the call of a payment ended with a sale, so that its large body does not count as unpaid. */
   sold(presented: UnreadPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
@@ -171,8 +171,8 @@ async function withJournal<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 /**
- * Checks and reserves a payment. It begins anew if another call, here or in another process, ended its work on the same
- * payment meanwhile; not for ever, and not for a caller who has left.
+ * Checks and reserves a payment. Tries again, a limited number of times and only while the caller waits, if another
+ * call, here or in another process, releases the same payment meanwhile.
  */
 async function admit(
   context: Context,
@@ -190,7 +190,10 @@ async function admit(
   }
 }
 
-/** How often a payment is reserved that others reserve and release at the same time, and the time between two tries. */
+/**
+ * How often to try to reserve a payment that others reserve and release at the same time, and the time between two
+ * tries.
+ */
 const MAX_TRIES = 10
 const RETRY_MS = 100
 
@@ -201,8 +204,8 @@ function takenOverError({ methods }: Context, { payment }: PresentedPayment): Se
 }
 
 /**
- * Returns null if another call has the payment. Then its outcome counts. Throws 409 if the identifier or the nonce belongs
- * to another payment.
+ * Returns null if another call is working on the payment: then the outcome of that call counts. Throws 409 if the
+ * identifier or the nonce belongs to another payment.
  */
 async function tryToAdmit(
   context: Context,
@@ -299,8 +302,8 @@ const MAX_TURN_MS = 15_000
 const TURN_MS = 150
 
 /**
- * Reserves a payment. One of a payer with as many unsettled payments as it may have waits for them. Throws `payment_invalid`
- * for a payment that has failed on the chain, and `rate_limited` if the payer has to wait for longer.
+ * Reserves a payment. If the payer has as many unsettled payments as it may have, waits for them. Throws
+ * `payment_invalid` for a payment that has failed on the chain, and `rate_limited` if the payer has to wait longer.
  */
 async function reserveInTurn(
   { journal, now, pause }: Context,

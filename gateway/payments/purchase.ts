@@ -95,7 +95,10 @@ export interface PurchaseParts {
   readonly connection: Connection
 }
 
-/** How deep the payment of an operation must be, beyond CONFIRM_BLOCKS: a plan's token outlives what took its payment back. */
+/**
+ * How deep the payment of an operation must be, beyond CONFIRM_BLOCKS. The token of a plan would outlive a
+ * reorganisation that takes its payment back, so it waits for `planBlocks`.
+ */
 export function minBlocksOf(
   { plan }: Pick<Operation, 'plan'>,
   { network }: PaymentRequirements,

@@ -155,9 +155,9 @@ async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Prom
 }
 
 /**
- * Records a settled payment without an answer as a debt to the buyer: one that others settled in strict mode or after it was
- * released, if the process stopped before it said so. Otherwise nothing is submitted before its answer is stored, so somebody
- * changed the journal by hand.
+ * Records a settled payment without an answer as a debt to the buyer. That is expected for one that others settled, in
+ * strict mode or after its release, if the process stopped before it recorded the debt. Any other payment has its
+ * answer stored before it is submitted, so somebody must have changed the journal by hand.
  */
 async function recordDebt({ journal, log }: RecoveryParts, payment: OpenPayment): Promise<Recovered> {
   const { key, attempt, reason } = payment

@@ -64,9 +64,9 @@ export async function replay(
       if (isSigned(methods, payment)) throw nonceConflict(record)
       return null
     }
-    // A debt bought nothing that could be told to others, and its identifier may belong to a later purchase.
+    // A debt reveals no purchase, and its identifier may belong to a later one.
     if (record.state === 'owed' || isToBeOwed(record)) throw owedError(record)
-    // What was bought is said to nobody but its buyer, so this comes before everything else.
+    // Nobody but the buyer may learn what was bought, so this comes first.
     if (isForgotten(record) && !(await access.allows(record))) throw forgottenError(record)
     await access.assert(record)
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
@@ -86,8 +86,8 @@ export async function replay(
 }
 
 /**
- * Whether a payment may get something from `replay`, other than that it has bought nothing. Knows nothing of the request,
- * so it can be asked before the request is read.
+ * Whether `replay` may have something for a payment: an answer, a conflict or a debt. It needs nothing of the request,
+ * so it can be asked before the body is read.
  */
 export async function isKnown(
   { methods, journal, inProgress }: ReplayParts,
@@ -269,7 +269,9 @@ async function assertMayRefetch(
   )
 }
 
-/** Whether the answer of a settled payment is no longer stored. How its buyer can be recognised is forgotten with it. */
+/**
+ * Whether the answer of a settled payment is no longer stored. The journal drops with it what would identify the buyer.
+ */
 function isForgotten({ state, answer }: PaymentRecord): boolean {
   return state === 'settled' && answer === null
 }

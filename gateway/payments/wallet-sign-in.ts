@@ -36,7 +36,8 @@ export interface PayingWallet {
 }
 
 /**
- * Checks that the wallet has signed this message, and uses the message up. Null: it has. Otherwise the reason why not.
+ * Checks that the wallet has signed this message, and marks the message as used. Returns null if the sign-in is valid,
+ * otherwise why it is not.
  * @throws Unavailable if the chain has to be asked and cannot be read
  * @throws RateLimited after too many signatures that the chain has to check
  */

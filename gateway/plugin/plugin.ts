@@ -340,8 +340,9 @@ export interface Call<In = Input> {
   /** The newest moment of data that this caller may see. Never answer with anything newer. */
   readonly asOf: Date
   /**
-   * Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. Waiting
-   * for a thread of `context.work` is no part of it. The timeout ends with the answer; after that, the signal of a stream aborts when the stream ends, for whatever reason.
+   * Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work.
+   * Waiting for a thread of `context.work` does not count towards the timeout, which ends with the answer. The signal
+   * of a stream aborts when the stream ends, for whatever reason.
    */
   readonly signal: AbortSignal
   readonly ask: Ask

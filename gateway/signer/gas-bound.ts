@@ -1,21 +1,24 @@
-/** Bounds the gas of what is signed within an hour, so that a gateway that misbehaves cannot spend the whole gas account. */
+/**
+ * Bounds the gas of all transactions signed within an hour, so that a gateway that misbehaves cannot spend the whole
+ * gas account.
+ */
 
 const HOUR_MS = 3_600_000
 
 interface Signed {
-  gas: bigint
+  readonly gas: bigint
   readonly at: number
 }
 
-/** The gas of one network. */
+/** The gas of one network, counted as the gas limits of what was signed. */
 export class GasBound {
   readonly #perHour: bigint
   readonly #now: () => number
-  /** By account and nonce, oldest first. Of several transactions with one nonce only one can be mined. */
+  /** The highest limit by account and nonce, oldest first. Of several transactions with one nonce only one is mined. */
   readonly #signed = new Map<string, Signed>()
   #sum = 0n
 
-  /** @param now milliseconds that only grow */
+  /** @param now milliseconds, which never decrease */
   constructor(perHour: bigint, now: () => number = () => performance.now()) {
     this.#perHour = perHour
     this.#now = now
@@ -30,8 +33,9 @@ export class GasBound {
     if (more <= 0n) return true
     if (this.#sum + more > this.#perHour) return false
     this.#sum += more
-    if (before) before.gas = gas
-    else this.#signed.set(key, { gas, at: this.#now() })
+    // It moves to the end: the higher limit was signed now, not when the first one was.
+    this.#signed.delete(key)
+    this.#signed.set(key, { gas, at: this.#now() })
     return true
   }
 

@@ -1,6 +1,6 @@
 /**
- * The signer: a process of its own that holds the private keys. It signs settlements to our own account, access tokens and
- * receipts, and nothing else. The launcher starts it, or the operator, as another user.
+ * The signer: a process of its own that holds the private keys. It signs settlements that pay PAY_TO, access tokens,
+ * receipts and attestations of products, and nothing else. The launcher starts it, or the operator as another user.
  */
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -21,13 +21,14 @@ import { refusalOfTransaction, type TransactionRules } from './transaction-polic
 /** Signs one request, or throws SignerError. */
 export type Sign = (request: SigningRequest) => unknown
 
-/** A request that is longer is refused. */
+/** A connection that sends a longer line is closed. In characters. */
 const MAX_LINE = 1_000_000
 
 /**
- * Opens the keys of a configuration.
+ * Opens the keys of a configuration, and returns their public parts and the function that signs with them.
  *
- * @throws ConfigError if the configuration names a signer instead of keys, RangeError if TOKEN_KEYS is not a set of private Ed25519 keys
+ * @throws ConfigError if the configuration names a signer instead of keys
+ * @throws RangeError if TOKEN_KEYS is not a set of private Ed25519 keys
  */
 export async function openSigner(config: Config, log: Logger): Promise<{ readonly keys: SignerKeys; sign: Sign }> {
   if (
@@ -117,10 +118,10 @@ function accountOf(config: Config, settings: Config['networks'][number], network
   }
 }
 
-/** Answers requests at a Unix socket. Resolves once it listens. */
+/** Answers requests at a Unix socket. Resolves once it listens, and rejects if it cannot. */
 export function serveSigner(path: string, keys: SignerKeys, sign: Sign, log: Logger): Promise<Server> {
   const server = createServer((socket) => answer(socket, keys, sign, log))
-  // A socket that a signer left behind when it was killed.
+  // A signer that was killed leaves its socket behind.
   if (process.platform !== 'win32') rmSync(path, { force: true })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -140,7 +141,7 @@ function answer(socket: Socket, keys: SignerKeys, sign: Sign, log: Logger): void
     const lines = (rest + text).split('\n')
     rest = lines.pop() as string
     if (rest.length > MAX_LINE) return socket.destroy()
-    // One write for all that came together.
+    // One write for all requests that came together.
     let answers = ''
     for (const line of lines) answers += `${JSON.stringify(answerTo(line, sign, log))}\n`
     if (answers !== '') socket.write(answers)
@@ -162,9 +163,9 @@ function answerTo(line: string, sign: Sign, log: Logger): SignerLine {
 }
 
 /**
- * Runs the signer until the process that started it has ended; one that the operator started, until a signal ends it.
- *
- * @throws ConfigError, and RangeError for keys that are not valid, if the operator started it
+ * Runs the signer until the process that started it has ended. If the operator started it, it runs until a signal ends
+ * it.
+ * @throws ConfigError or RangeError for keys that are not valid, if the operator started it; the launcher gets a report
  */
 export async function runSigner(exit: (code: number) => never): Promise<void> {
   if (!process.send) {
@@ -174,7 +175,7 @@ export async function runSigner(exit: (code: number) => never): Promise<void> {
       throw new ConfigError(['SIGNER_SOCKET is missing. Name the Unix socket at which the gateway finds the signer.'])
     return open({ environment, socket })
   }
-  // What the terminal or systemd send to all processes. The gateway may still have something to sign.
+  // A terminal and systemd send these to all processes, and the gateway may still have something to sign.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const report = (said: SignerReport, then: () => void): void => void process.send?.(said, undefined, undefined, then)
   process.once('message', (task: SignerTask) => {

@@ -1,4 +1,6 @@
-/** Starts the signer and hands it the keys through a pipe, so that they stand in no environment that it passes on. */
+/**
+ * Starts the signer. It gets the keys through a pipe, so that they are in no environment that other processes inherit.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +21,7 @@ export type SignerReport = { readonly ready: true } | { readonly failed: string;
 export interface StartedSigner {
   /** The variables without the private keys. */
   readonly environment: Environment
-  /** Path of the socket. */
+  /** Path of the socket at which the signer answers. */
   readonly socket: string
   /** Ends the signer. */
   stop(): void
@@ -29,9 +31,9 @@ const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 10_000
 
 /**
- * Starts a signer, and again whenever it ends, unless the operator runs one at SIGNER_SOCKET.
+ * Starts a signer and restarts it whenever it ends, unless the operator runs one at SIGNER_SOCKET.
  *
- * @param onFailed called if the keys are not valid; other errors of the configuration are found by the gateway too
+ * @param onFailed called if the keys are not valid; the gateway itself reports other errors of the configuration
  */
 export function startSigner(environment: Environment, onFailed: (message: string) => void): StartedSigner {
   const own = environment['SIGNER_SOCKET']
@@ -44,17 +46,20 @@ export function startSigner(environment: Environment, onFailed: (message: string
     if (isStopped) return
     child = fork(process.argv[1] as string, ['--as', 'signer'])
     const task: SignerTask = { environment, socket }
-    child.send(task, () => {})
+    // Without a channel the process could not be started: `error` follows.
+    if (child.connected) child.send(task, () => {})
     child.on('message', (report: SignerReport) => {
       if ('ready' in report) return
       isStopped = true
       if (!report.isConfig) onFailed(report.failed)
     })
-    child.once('exit', () => {
-      // The launcher ends also while it waits.
+    const startAgain = (): void => {
+      // Unreferenced: the launcher may end meanwhile.
       setTimeout(start, delay).unref()
       delay = Math.min(2 * delay, MAX_DELAY_MS)
-    })
+    }
+    // A process that the system could not start has no exit.
+    child.once('exit', startAgain).once('error', startAgain)
   }
   start()
   return {
@@ -68,14 +73,14 @@ export function startSigner(environment: Environment, onFailed: (message: string
   }
 }
 
-/** Removes a socket that `newSocket` named, and its folder. */
+/** Removes the socket of a signer, and its folder if that is empty then. */
 export function removeSocket(socket: string): void {
   if (process.platform === 'win32') return
   rmSync(socket, { force: true })
   try {
     rmdirSync(dirname(socket))
   } catch {
-    // Another process was faster, or the operator has chosen the folder.
+    // Another process was faster, or the folder holds other files.
   }
 }
 

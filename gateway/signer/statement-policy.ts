@@ -1,6 +1,6 @@
 /**
- * Which statements the signer signs: access tokens and receipts of this service, in exactly the shapes that we sell, and what
- * products state with a time at which it expires.
+ * Which statements the signer signs: access tokens and receipts of this service, in exactly the shape that the gateway
+ * issues, and attestations of products that expire.
  */
 import type { Hex } from '../config/networks.ts'
 import { RECEIPT_TYPE } from '../documents/receipts/signed-receipts.ts'
@@ -84,12 +84,12 @@ function refusalOfReceipt(statement: Statement, { recipients }: StatementRules):
 }
 
 const MAX_ATTESTATION = 65_536
-/** The longest that what a product states may hold. */
+/** The longest that an attestation may be valid. */
 const MAX_HOURS = 24
 
 /**
- * Returns why a text is not signed for a product, or null if it is: it has to be a JSON object that says when it was issued
- * (`issued_at`) and when it expires (`expires_at`), within a day.
+ * Returns why an attestation is not signed, or null if it is. It must be a JSON object with `issued_at` and
+ * `expires_at` (ISO 8601), at most a day apart.
  */
 export function refusalOfAttestation(text: string): string | null {
   if (typeof text !== 'string' || text.length > MAX_ATTESTATION) return 'the statement of a product is too long'
@@ -116,7 +116,10 @@ function hasShape(
 ): boolean {
   if (typeof statement !== 'object' || statement === null) return false
   return (
-    Object.entries(required).every(([name, check]) => check(statement[name])) &&
-    Object.entries(statement).every(([name, value]) => name in required || optional[name]?.(value) === true)
+    Object.entries(required).every(([name, check]) => Object.hasOwn(statement, name) && check(statement[name])) &&
+    Object.entries(statement).every(
+      ([name, value]) =>
+        Object.hasOwn(required, name) || (Object.hasOwn(optional, name) && optional[name]?.(value) === true),
+    )
   )
 }

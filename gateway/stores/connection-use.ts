@@ -1,10 +1,10 @@
 /**
- * Who uses the connections of a database, and how long queries have waited for those that others had. A product whose
+ * Measures how long the queries of a product have waited for database connections that others held. A product whose
  * queries wait behind those of others is not slow; one whose own queries hold the connections is.
  */
 import type { Knex } from 'knex'
 
-/** What of a Knex client hands out connections. */
+/** The part of a Knex client that hands out connections. */
 interface Client {
   acquireConnection(): Promise<unknown>
   releaseConnection(connection: unknown): Promise<unknown>

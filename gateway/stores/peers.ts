@@ -50,10 +50,13 @@ interface Ending {
 
 /** How many callers are counted at once. Beyond that, the count that began first is forgotten. */
 const MAX_CALLERS = 100_000
-/** How many counts are forgotten at once, so that no call waits for many. It is more than are added at once. */
+/** How many counts are deleted at once, so that no call waits for many. It is more than are added at once. */
 const FORGOTTEN_AT_ONCE = 10
 
-/** Makes room for a count: forgets, the oldest first, what has ended or is too many. Counts are added as their windows begin. */
+/**
+ * Makes room for a count: deletes the oldest ones that have ended, or that exceed the limit. Counts are added as their
+ * windows begin.
+ */
 export function makeRoom(counts: Map<string, Ending>, now: number): void {
   let forgotten = 0
   for (const [caller, { endsAt }] of counts) {

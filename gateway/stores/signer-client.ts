@@ -1,6 +1,6 @@
 /**
- * The connection to the signer process, which holds the private keys. Messages are lines of JSON over a Unix socket. What
- * is asked in one turn of the event loop goes out in one write, and comes back in one.
+ * The connection to the signer process, which holds the private keys. Messages are lines of JSON over a Unix socket.
+ * Requests of one turn of the event loop are sent in one write, and answered in one.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -23,7 +23,7 @@ export interface TransactionFields {
 export type SigningRequest =
   | { readonly statement: Readonly<Record<string, unknown>>; readonly type: string }
   | { readonly transaction: TransactionFields; readonly network: string; readonly nth: number }
-  /** Without a text, the public key is asked for. */
+  /** Null asks for the public key. */
   | { readonly attestation: string | null; readonly product: string; readonly serial: number }
 
 export interface SignedTransaction {
@@ -31,7 +31,7 @@ export interface SignedTransaction {
   readonly hash: Hex
 }
 
-/** What the signer says first on a connection. */
+/** The first message of the signer on a connection. */
 export interface SignerKeys {
   /** Public keys of tokens and receipts, that of the signing key first. */
   readonly publicKeys: readonly JWK[]
@@ -180,7 +180,7 @@ class Client implements SignerClient {
         if (this.#socket === socket) this.#onLost()
         reject(new Error('the connection was closed'))
       })
-      // The gateway ends also while it is connected.
+      // An open connection does not keep the process alive.
       socket.unref()
     })
   }
@@ -216,7 +216,10 @@ class Client implements SignerClient {
     else waiting?.resolve(said.value)
   }
 
-  /** Gives up on requests without an answer. A signer that answers none of them is connected to anew. */
+  /**
+   * Closes a connection whose oldest request has waited too long, which rejects all requests. The next one connects
+   * again.
+   */
   #rejectLate(): void {
     const [oldest] = this.#waiting.values()
     if (!oldest || performance.now() - oldest.askedAt < ANSWER_MS) return

@@ -1,6 +1,7 @@
 /**
  * Access tokens, which plan purchases return: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). Anyone can verify a token
- * with the public key; only the gateway can issue one. Receipts are signed with the same keys, and offers with keys that are derived from them.
+ * with the public key; only the gateway can issue one. Receipts are signed with the same keys, and offers with keys
+ * derived from them.
  */
 import { compactVerify, type CryptoKey, errors, importJWK, type JWK, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'

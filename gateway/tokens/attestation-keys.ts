@@ -1,7 +1,7 @@
 /**
- * The keys with which products sign what they state: secp256k1 keys whose signatures (EIP-191, "personal sign") a contract can
- * check. They are derived from the token key, so that all processes with the same TOKEN_KEYS have the same ones and none is
- * stored. A product replaces its key by taking the next serial number.
+ * The keys with which products sign attestations: secp256k1 keys whose signatures (EIP-191, "personal sign") a contract
+ * can verify. They are derived from the token key, so that all processes with the same TOKEN_KEYS share them and none
+ * is stored. A product replaces its key by taking the next serial number.
  */
 import { hkdfSync } from 'node:crypto'
 import type { JWK } from 'jose'
@@ -24,13 +24,16 @@ export interface Attestations {
   sign(product: string, serial: number, text: string): Awaitable<Hex>
 }
 
-/** The name of the variable with a private key of the operator's own, which replaces all derived keys of a product. */
-export function attestationVariable(product: string): string {
+/**
+ * The variable with which the operator sets a private key of their own, in place of all derived keys of a product.
+ * @example attestationVariable('gold-rate') → "ATTESTATION_KEY_GOLD_RATE"
+ */
+function attestationVariable(product: string): string {
   return `ATTESTATION_KEY_${product.replaceAll('-', '_').toUpperCase()}`
 }
 
 /**
- * Opens the keys of all products.
+ * Opens the keys of all products. `key` and `sign` throw RangeError if the operator's key is malformed.
  *
  * @param jwk the token key
  * @param variable returns the value of an environment variable, or null

@@ -27,7 +27,7 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Measures one text, chunk by chunk. Whether it is JSON is not its concern. */
+/** Measures one text, chunk by chunk. It does not check whether the text is JSON. */
 export class JsonMeter {
   readonly #limits: JsonLimits
   /** The number of keys of each open object, by depth. */

@@ -43,10 +43,13 @@ export class SchemaError extends Error {
   }
 }
 
-/** For schemas of which a process checks few values: to shorten their code takes longer than to run the longer code. */
+/** For schemas that check few values per process: optimizing their code takes longer than running it unoptimized. */
 export const COMPILED_SOON: Options = { code: { optimize: false } }
 
-/** Compiles a schema of the gateway itself. It is not checked by its meta-schema: tests do that, and it takes time at every start. */
+/**
+ * Compiles a schema of the gateway itself. Tests check it against the meta-schema, because that would slow down every
+ * start.
+ */
 export function compileOwn(schema: JsonSchema, options: Options = { allErrors: true }): ValidateFunction {
   return createAjv(new Map(), { ...COMPILED_SOON, ...options }).compile(schema)
 }

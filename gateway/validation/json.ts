@@ -35,7 +35,10 @@ class Found extends Error {
   }
 }
 
-/** Finds the first syntax error (RFC 8259) of a text. Returns null for valid JSON, and for a text nested too deeply to search. */
+/**
+ * Finds the first syntax error (RFC 8259) of a text. Returns null for valid JSON, and for text nested too deeply to
+ * search.
+ */
 export function findSyntaxError(text: string): JsonSyntaxError | null {
   let depth = 0
   const enter = (): void => {

@@ -62,7 +62,10 @@ export function decodeEnvelope(
   }
 }
 
-/** Returns a value as the JSON object called `name` in a payment. Throws ServiceError `payment_invalid` if it is anything else. */
+/**
+ * Returns a value as the JSON object called `name` in a payment. Throws ServiceError `payment_invalid` for anything
+ * else.
+ */
 export function fieldsOf(value: unknown, name: string): Fields {
   if (!isObject(value)) throw invalid(`${name} must be a JSON object.`)
   return value

@@ -30,7 +30,10 @@ export interface SignedOffer {
 }
 
 export interface Offers {
-  /** The offers of one address, one per requirement and in the same order. Empty if the grace is too short to promise anything. */
+  /**
+   * The offers of one address, one per requirement and in that order. Empty if the grace period is too short to promise
+   * anything.
+   */
   of(url: string, requirements: readonly PaymentRequirements[]): readonly SignedOffer[]
   /** Start of the current period in seconds since the epoch. Offers are signed anew in each period. */
   periodStart(): number

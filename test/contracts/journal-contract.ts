@@ -204,6 +204,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
         keys.push(await paymentIn(journal, state, { payer, operation: `buy-${state}` }))
       const open = (await journal.openPayments()).filter((row) => row.payer === payer)
       expect(open.map(({ state }) => state)).to.deep.equal(['reserved', 'answered', 'submitted'])
+      expect(open.map(({ answer }) => answer !== null)).to.deep.equal([false, false, true])
       const liveOwners = await journal.liveOwners()
       for (const { owner } of open) expect(liveOwners.has(owner)).to.equal(true)
       const bought = await journal.list({ payer: payer.toLowerCase(), limit: 10 })

@@ -15,7 +15,7 @@ import { balanceOf } from '../support/chain.ts'
 import { freePort } from '../support/gateway.ts'
 import { environmentIn, startGateway, type Started } from '../support/process.ts'
 import { PROXY_ADDRESS, REVERSE_PROXIES, startReverseProxy } from '../support/reverse-proxies.ts'
-import { until } from '../support/until.ts'
+import { until, untilFound } from '../support/until.ts'
 import { wordProduct } from './live-gateway.ts'
 
 /**
@@ -52,6 +52,18 @@ const SLOW = `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: 'who', setup: ({ log }) => ({ handlers: { getWord: async () => {
   log.warn('a call has begun')
   await new Promise((wake) => setTimeout(wake, 1_000))
+  return { word: String(process.pid) }
+} } }) })
+`
+
+/** Holds the calls that begin while the file "slow" exists until the file "held" is gone. */
+const HELD = (folder: string): string => `import { existsSync } from 'node:fs'
+import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'who', setup: ({ log }) => ({ handlers: { getWord: async () => {
+  if (existsSync('${folder}/slow')) {
+    log.warn('a call has begun')
+    while (existsSync('${folder}/held')) await new Promise((wake) => setTimeout(wake, 20))
+  }
   return { word: String(process.pid) }
 } } }) })
 `
@@ -327,6 +339,53 @@ describe('two workers whose primary is killed', function () {
       expect(pids).to.have.length(2)
       await until(async () => !(await Promise.all(pids.map(isAlive))).includes(true))
       expect(running.output()).not.to.match(/"level":[56]0/)
+    } finally {
+      await running.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('a worker that dies while the one before it finishes its calls', function () {
+  this.timeout(120_000)
+
+  it('is started again', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/v1/who`
+    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
+    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+    writeFileSync(join(folder, 'plugins/who/index.ts'), HELD(folder))
+    for (const file of ['slow', 'held']) writeFileSync(join(folder, file), '')
+    const keys = { SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}`, LOG_LEVEL: 'info' }
+    const running = await startGateway(/is open at/, { ...environmentIn(folder, port), ...keys }, undefined, [
+      '--workers',
+      '2',
+    ])
+    const answering = async (): Promise<ReadonlySet<string>> =>
+      new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+    try {
+      const held = Promise.all(Array.from({ length: 8 }, () => ask(url)))
+      await until(() => (running.output().match(/a call has begun/g)?.length ?? 0) === 8)
+      rmSync(join(folder, 'slow'))
+      const before = await answering()
+      expect(before.size).to.equal(2)
+      running.child.kill('SIGUSR2')
+      // Once a new worker answers and an old one does not, the old one only finishes its calls.
+      const successor = await untilFound(async () => {
+        const now = await answering()
+        return now.size === 2 ? [...now].find((pid) => !before.has(pid)) : undefined
+      })
+      process.kill(Number(successor), 'SIGKILL')
+      await until(() => running.output().includes('a worker has ended'))
+      rmSync(join(folder, 'held'))
+      expect(new Set((await held).map(({ word }) => word))).to.deep.equal(before)
+      await until(() => running.output().includes('all workers were replaced'))
+      await until(async () => {
+        const after = [...(await answering())]
+        return after.length === 2 && !after.some((pid) => before.has(pid) || pid === successor)
+      })
     } finally {
       await running.stop()
       rmSync(folder, { recursive: true, force: true })

@@ -105,7 +105,8 @@ export interface Journal {
   answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
   /**
    * Records what is about to be sent, for an answered payment, or for a reserved one together with its answer. Must
-   * resolve before anything is sent. `at` (ms) is the time to record, now if absent; so it is below.
+   * resolve before anything is sent.
+   * @param options.at milliseconds since the epoch; now if absent
    */
   submitted(
     key: PaymentKey,
@@ -113,7 +114,12 @@ export interface Journal {
     intent: Intent,
     options?: { readonly at?: number; readonly answer?: StoredAnswer },
   ): Promise<boolean>
-  /** `reason` says what is unusual about it. `gasUsed` is what it cost us, of a payer whose account has code. */
+  /**
+   * Records that the money has arrived.
+   * @param at milliseconds since the epoch; now if absent
+   * @param more.reason what is unusual about it
+   * @param more.gasUsed what it cost us, if the payer's account has code
+   */
   settled(
     key: PaymentKey,
     attempt: number,
@@ -159,7 +165,10 @@ export interface Journal {
   owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /** Marks a debt as repaid; `note` says how. The state stays `owed`. False if it is no debt, or was repaid before. */
   repaid(key: PaymentKey, note: string): Promise<boolean>
-  /** Unfinished rows, oldest first: reserved, answered, submitted, and settled without ever having had an answer. */
+  /**
+   * Unfinished rows, oldest first: reserved, answered, submitted, and settled without ever having had an answer. Rows
+   * of answered payments come without their answers.
+   */
   openPayments(): Promise<readonly OpenPayment[]>
   /** Rows that match the filter, newest first. */
   list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>

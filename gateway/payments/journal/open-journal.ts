@@ -17,6 +17,7 @@ import {
 import { repaidDetail } from './ledger-sql.ts'
 import { FREE_GAS, PayerLimited } from './payer-limits.ts'
 import { type Move, MOVES, type PaymentState } from './payment-states.ts'
+import { OWED_LATE } from './shared-sql.ts'
 import type { Change, Store, Written } from './store.ts'
 
 export type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
@@ -253,9 +254,6 @@ interface Stamp {
 type Fields = Readonly<Record<string, string | number>>
 
 const NO_BODY = Buffer.alloc(0)
-
-/** What the journal says of a payment that settled after it was released. */
-const OWED_LATE = 'owed: settled after it was released'
 
 function reserveChange(reservation: Reservation, stamp: Stamp): Change {
   const { key, callId } = reservation

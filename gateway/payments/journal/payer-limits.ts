@@ -1,9 +1,10 @@
 /**
- * How much a payer may owe us in gas: the payments that it may have unsettled at once, and how long it has to wait after
- * settlements that failed. A transaction that fails costs gas and moves no money, so the limits begin low, grow with each
- * payment that the payer settles, and shrink with each that fails. One that succeeds may cost as much, if the payer's account
- * has code: its gas beyond that of a plain payer counts as well. The statement that reserves a payment checks them, so they
- * hold for all processes that share a journal. SQL that both databases share.
+ * Limits the gas that a payer can cost us: the payments it may have unsettled at once, and how long it waits after
+ * settlements that failed. A failed transaction costs gas and moves no money, so the limits start low, grow with each
+ * payment that the payer settles, and shrink with each that fails. If the payer's account has code, a settlement that
+ * succeeds may cost as much, so its gas beyond that of a plain payer counts as well. The statement that reserves a
+ * payment checks the limits, so they hold for all processes that share a journal. The SQL is the same for both
+ * databases.
  */
 import { comesAfter } from './shared-sql.ts'
 
@@ -11,8 +12,8 @@ import { comesAfter } from './shared-sql.ts'
  * Why a payment was not reserved.
  * - `reverted`: its transaction has failed before.
  * - `waiting`: the payer has as many unsettled payments as it may have.
- * - `cooling`: settlements of the payer, or of payers with the same code, have failed. Over at `until`, in milliseconds since
- *   the epoch.
+ * - `cooling`: settlements of the payer, or of payers with the same code, have failed. It ends at `until`, in
+ *   milliseconds since the epoch.
  */
 export type PayerLimit =
   { readonly reason: 'reverted' | 'waiting' } | { readonly reason: 'cooling'; readonly until: number }

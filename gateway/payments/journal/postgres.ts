@@ -7,6 +7,7 @@ import { LEDGER_INDEX } from './ledger-sql.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
+  bodyIfSent,
   columns,
   comesAfter,
   deliveriesTable,
@@ -185,12 +186,14 @@ WHERE ${MAY_MOVE}`
 
 const DELIVER_GROUP = deliverStatement('json_to_recordset($1::json) AS change(key text, at bigint)')
 
-const COLUMNS = columns('payments.answer_body')
+const STORED_BODY = 'payments.answer_body'
+const COLUMNS = columns(STORED_BODY)
 
 /** How this database reads. */
 const DIALECT = {
   columns: COLUMNS,
   bareColumns: columns('NULL'),
+  openColumns: columns(bodyIfSent(STORED_BODY)),
   bodyBytes: 'coalesce(octet_length(payments.answer_body), 0)',
   wanted:
     '(SELECT ordinal - 1 AS nth, value FROM json_array_elements($1::json) WITH ORDINALITY AS each(value, ordinal))',
@@ -282,7 +285,11 @@ export async function openPostgres(url: string): Promise<Store> {
   }
 }
 
-/** Classes of errors that say something of the server, not of the statement (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * Classes of errors that are about the server, not about the statement.
+ *
+ * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const SERVER_FAILURE = /^(?:08|53|57P|58|XX00[12]|25006)/
 const DAMAGED = /^XX00[12]/
 

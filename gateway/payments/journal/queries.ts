@@ -27,9 +27,10 @@ export interface Dialect {
   /** Runs a statement that commits by itself. */
   readonly write: Run
   readonly place: Placeholder
-  /** The columns of a record, and the same without the answer's body. */
+  /** The columns of a record, the same without the answer's body, and without that of an answered payment. */
   readonly columns: string
   readonly bareColumns: string
+  readonly openColumns: string
   /** SQL of how many bytes the stored answer of a payment has. */
   readonly bodyBytes: string
   /** SQL that takes a JSON array apart into a table: `nth`, which counts in the order of the array, and `value`. */
@@ -56,7 +57,7 @@ export function findQueries({
 
 /** The queries with the same SQL in both databases. */
 export function createQueries(dialect: Dialect): StoreQueries {
-  const { read, write, place, columns, bareColumns, bodyBytes, wanted, wantedPart } = dialect
+  const { read, write, place, columns, bareColumns, openColumns, bodyBytes, wanted, wantedPart } = dialect
   const queries = findQueries(dialect)
   const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
   const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
@@ -69,7 +70,7 @@ export function createQueries(dialect: Dialect): StoreQueries {
     find: (keys) => findEach(queries.find, keys),
     findByIdentifier: (purchases) => findEach(queries.findByIdentifier, purchases),
     openPayments: async () =>
-      (await read(`SELECT ${columns} FROM payments WHERE ${OPEN} ORDER BY id`)).map((row) => toRecord(row)),
+      (await read(`SELECT ${openColumns} FROM payments WHERE ${OPEN} ORDER BY id`)).map((row) => toRecord(row)),
     list: async (filter) => (await run(listQuery(filter, dialect))).map((row) => toRecord(row)),
     debts: async () =>
       (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map((row) =>

@@ -24,6 +24,12 @@ export const columns = (
     WHERE d.payment = payments.id AND d.attempt = payments.attempt)) AS delivered_at,
   ${body} AS answer_body`
 
+/**
+ * The answer's body, except of an answered payment. Nothing but its buyer's return needs that one, and up to 256 MB of
+ * them may be kept, which every recovery would read.
+ */
+export const bodyIfSent = (body: string): string => `CASE WHEN payments.state <> 'answered' THEN ${body} END`
+
 /** Names of columns, each with its table, because some statements join tables with columns of the same name. */
 const inPayments = (names: string): string =>
   names
@@ -124,7 +130,7 @@ export const IDENTIFIER_INDEX = `CREATE UNIQUE INDEX payments_identified ON paym
 /** Unfinished rows. The index that finds them has the same condition. */
 export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state = 'settled' AND answer_status IS NULL))`
 
-/** Payments whose amount may still leave the payer's balance. The index that finds those of a payer has the same condition. */
+/** Payments whose amount may still leave the payer's balance. The index on those of a payer has the same condition. */
 const UNSETTLED = `state IN ('reserved', 'answered', 'submitted')`
 
 /** Finds the unsettled payments of one payer. */
@@ -134,7 +140,7 @@ export const UNSETTLED_INDEX = `CREATE INDEX IF NOT EXISTS payments_unsettled ON
 export const comesAfter = (payer: string, network: string, key: string): string =>
   `other.payer = ${payer} AND other.network = ${network} AND other.key <> ${key} AND other.${UNSETTLED}`
 
-/** Payments whose money has arrived once and whose answer is still stored. The index that finds them has the same condition. */
+/** Payments that were settled and whose answer is still stored. The index that finds them has the same condition. */
 export const KEPT = `answer_headers IS NOT NULL AND state IN ('settled', 'owed', 'reversed')`
 
 /** Replaces the index that looked at the answer's body, which is not always in the row. */
@@ -146,6 +152,9 @@ export const WATCHED = 'look_at IS NOT NULL'
 
 /** What the journal says of a reversed payment that had bought nothing, so that nobody owes anything. */
 export const NOTHING_OWED = 'nothing is owed: '
+
+/** What the journal says of a payment that settled after it was released. */
+export const OWED_LATE = 'owed: settled after it was released'
 
 /** Payments that a reorganisation has taken back. The index that finds them has the same condition. */
 export const REVERSED = `state = 'reversed'`

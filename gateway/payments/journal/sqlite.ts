@@ -11,6 +11,7 @@ import { LEDGER_INDEX } from './ledger-sql.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
+  bodyIfSent,
   columns,
   comesAfter,
   deliveriesTable,
@@ -216,7 +217,10 @@ ${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
 FROM ${changeTable(MOVED_COLUMNS)}
 WHERE (change.apart IS NULL OR EXISTS (${longBody('payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
 
-/** Notes which long answer belongs to a payment, and says whether its bytes are stored. They cannot be deleted from then on. */
+/**
+ * Records which long answer belongs to a payment, and returns whether its bytes are stored. From then on they cannot be
+ * deleted.
+ */
 const NOTE_ANSWER = `
 INSERT INTO payment_answers (payment, attempt, digest)
 SELECT id, attempt, ?3 FROM payments WHERE key = ?1 AND attempt = ?2 AND state = 'reserved'
@@ -227,12 +231,14 @@ const STORE_BODY = 'INSERT INTO answer_bodies (digest, body) VALUES (?1, ?2) ON 
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
-const COLUMNS = columns(`coalesce(payments.answer_body, (${longBody('payments.id', 'payments.attempt')}))`)
+const STORED_BODY = `coalesce(payments.answer_body, (${longBody('payments.id', 'payments.attempt')}))`
+const COLUMNS = columns(STORED_BODY)
 
 /** How this database reads. `wanted.value` of an array within the array is its JSON text. */
 const DIALECT = {
   columns: COLUMNS,
   bareColumns: columns('NULL'),
+  openColumns: columns(bodyIfSent(STORED_BODY)),
   bodyBytes: `coalesce(length(payments.answer_body), (SELECT length(b.body) FROM payment_answers a
     JOIN answer_bodies b ON b.digest = a.digest WHERE a.payment = payments.id AND a.attempt = payments.attempt), 0)`,
   wanted: '(SELECT key AS nth, value FROM json_each(?1))',
@@ -330,7 +336,11 @@ export async function openSqlite(file: string): Promise<Store> {
   }
 }
 
-/** The codes of SQLite that say something of the disk or the file, not of the statement (https://www.sqlite.org/rescode.html). */
+/**
+ * Codes of SQLite that are about the disk or the file, not about the statement.
+ *
+ * Source: https://www.sqlite.org/rescode.html
+ */
 const FAILURES: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full',
   SQLITE_IOERR: 'the disk reports an error',

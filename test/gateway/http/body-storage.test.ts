@@ -137,6 +137,18 @@ describe('the storage of request bodies', () => {
     await until(() => openFiles() === 0)
   })
 
+  it('refuses a body whose last bytes find no room on disk', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytes: 120_000 })
+    const request = newRequest()
+    const arriving = storage.receive(request, LIMIT)
+    request.write(randomBytes(100_000))
+    await until(() => storage.used.disk === 100_000)
+    request.end(randomBytes(50_000))
+    expect(await refusal(arriving)).to.equal('product_suspended')
+    await until(() => storage.used.disk === 0)
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
   it('reads bodies that go to disk no faster than it may, all together', async () => {
     const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 1_000_000 })
     const startedAt = performance.now()
@@ -188,6 +200,35 @@ describe('the storage of request bodies', () => {
     late.release()
     running.release()
     expect(impatient.used).to.deep.equal(NOTHING)
+  })
+
+  it('lets a body go ahead when the one before it has waited too long', async () => {
+    const storage = open({ heldBytes: 1_000_000, maxWaitMs: 50 })
+    const [running, large, small] = await Promise.all([
+      send(storage, randomBytes(600_000)),
+      send(storage, randomBytes(900_000)),
+      send(storage, randomBytes(200_000)),
+    ])
+    await running.bytes()
+    const [refused, waiting] = [refusal(large.bytes()), small.bytes()]
+    expect(await refused).to.equal('product_suspended')
+    expect((await waiting).length).to.equal(200_000)
+    for (const each of [running, large, small]) each.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('gives no bytes of a body that is released while it waits', async () => {
+    const storage = open({ heldBytes: 1_000_000 })
+    const [running, waiting] = await Promise.all([
+      send(storage, randomBytes(900_000)),
+      send(storage, randomBytes(200_000)),
+    ])
+    await running.bytes()
+    const bytes = refusal(waiting.bytes())
+    waiting.release()
+    running.release()
+    expect(await bytes).to.equal('validation_failed')
+    expect(storage.used).to.deep.equal(NOTHING)
   })
 
   it('holds a body that is larger than its memory once no other is held', async () => {

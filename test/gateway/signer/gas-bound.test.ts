@@ -33,6 +33,16 @@ describe('the gas that the signer signs for', () => {
     expect(bound.admit('a', 2, 1n)).to.equal(false)
   })
 
+  it('counts more gas for the same nonce from when that was signed', () => {
+    expect(bound.admit('a', 1, 1n)).to.equal(true)
+    now = HOUR - 1
+    expect(bound.admit('a', 1, 1_000n)).to.equal(true)
+    now = HOUR
+    expect(bound.admit('a', 2, 1n)).to.equal(false)
+    now = 2 * HOUR - 1
+    expect(bound.admit('a', 2, 1_000n)).to.equal(true)
+  })
+
   it('is shared by the keys of a network, whose nonces are their own', () => {
     expect(bound.admit('a', 1, 600n)).to.equal(true)
     expect(bound.admit('b', 1, 600n)).to.equal(false)

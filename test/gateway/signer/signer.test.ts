@@ -188,6 +188,7 @@ describe('the signer', () => {
       ['JWT', receipt],
       ['JWT', { ...token(), aud: 'https://other.test' }],
       ['JWT', { ...token(), admin: true }],
+      ['JWT', { ...token(), constructor: 'admin' }],
       ['JWT', { ...token(), exp: 0 }],
       ['JWT', { ...token(), iat: token().iat + 3_600, exp: token().iat + 7_200 }],
       ['x402-receipt', token()],
@@ -195,6 +196,7 @@ describe('the signer', () => {
       ['x402-receipt', { ...receipt, network: 'eip155:1' }],
       ['x402-receipt', { ...receipt, amount: '-1' }],
       ['x402-receipt', { ...receipt, more: 1 }],
+      ['x402-receipt', { ...receipt, toString: 1 }],
       ['x402-receipt', { ...receipt, requestDigest: 'x' }],
     ]
     for (const [type, statement] of wrong)

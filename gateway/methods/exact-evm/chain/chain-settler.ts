@@ -82,7 +82,7 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   /** The gas account as it was last read; null before the first time. */
   readonly gasAccount: { current: Pick<GasAccount, 'balance' | 'settlementCost'> | null }
   readonly isStrict: boolean
-  /** Nonces of the payments that `sendAlone` is sending. */
+  /** Nonces of the payments that `sendAlone` is sending, or has sent and that are not confirmed yet. */
   readonly sentAlone: Set<Hex>
 }
 
@@ -352,15 +352,18 @@ async function sendAlone(context: Context, { transfer }: SentPayment): Promise<P
     if ((await simulate(transfer)) !== null) return null
     const settlement = await wallets.settlementOf(transfer)
     if ('reason' in settlement) return null
-    tx = await sender.prepare(settlement.to, settlement.data, settlement.gas)
-    await sender.send(tx)
+    const prepared = await sender.prepare(settlement.to, settlement.data, settlement.gas)
+    await sender.send(prepared)
+    tx = prepared
     log.info({ transaction: tx.hash }, 'a payment is sent again in a transaction of its own')
     return tx
   } catch (error) {
     if (error instanceof GasPriceTooHigh) return null
     throw error
   } finally {
-    void (tx?.confirmed ?? Promise.resolve()).then(() => sentAlone.delete(nonce))
+    // What was not sent is never confirmed, and may be tried again at once.
+    if (tx === null) sentAlone.delete(nonce)
+    else void tx.confirmed.then(() => sentAlone.delete(nonce))
   }
 }
 

@@ -161,7 +161,7 @@ async function orRelease<Value>({ nonces }: Context, nonce: number, signing: Pro
 }
 
 /**
- * Raises the limit of the fee by up to a hundredth, at random; what is paid stays the same. Otherwise two gateways that share
+ * Raises the fee limit by up to one percent, at random; the fee paid stays the same. Otherwise two gateways that share
  * a gas key could sign the same transaction for the same payment, and each would take it for its own.
  */
 function distinctFees({ maxFeePerGas, maxPriorityFeePerGas }: Fees, limit: bigint | null): Fees {

@@ -11,7 +11,7 @@ import { settleData, word } from '../eip3009.ts'
 import { type Rpc, RpcError } from '../nodes/rpc.ts'
 
 /** Gas of a settlement that is sent alone for a payer whose key signed it, as USDC on Base uses it. */
-export const PLAIN_GAS = 86_000n
+const PLAIN_GAS = 86_000n
 
 /** The predeploy GasPriceOracle. Chains without it have no code there, and answer a call with no data. */
 export const GAS_PRICE_ORACLE: Hex = '0x420000000000000000000000000000000000000F'

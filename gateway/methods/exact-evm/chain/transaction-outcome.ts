@@ -52,7 +52,7 @@ export interface OutcomeParts {
  * @param height of the chain when the receipt was read
  * @throws RpcError if the chain cannot be read
  */
-export async function outcomeOfReceipt(
+async function outcomeOfReceipt(
   parts: OutcomeParts,
   sent: SentPayment,
   receipt: TransactionReceipt,

@@ -1,5 +1,5 @@
 /**
- * Agreement of nodes. One node may lie, lag or be broken; large payments are decided by what two nodes say alike
+ * Agreement of nodes. One node may lie, lag or be broken, so two nodes have to agree on the outcome of a large payment
  * (`TWO_NODES_FROM_USD`).
  */
 import { ServiceError } from '../../../errors.ts'

@@ -90,6 +90,26 @@ describe('the chain settler after a restart', () => {
       expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'settled'))
       expect(await fixture.received()).to.equal(6n * PRICE)
     })
+
+    it('sends a payment again that the node has lost and refused once', async () => {
+      const records = (await leaveInFlight()).slice(0, 1)
+      await fixture.chain.rpc.call('anvil_dropAllTransactions')
+      const settler = await fixture.open({ pollMs: 20 })
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32_000, message: 'insufficient funds' } })
+      let refusals = 0
+      fixture.proxy.script((_, sent) => {
+        if (!sent.includes('eth_sendRawTransaction')) return 'pass'
+        refusals += 1
+        return { status: 200, body }
+      })
+      expect(await statesOf(settler, records)).to.deep.equal(['pending'])
+      expect(refusals).to.equal(1)
+      fixture.proxy.script(() => 'pass')
+      await statesOf(settler, records)
+      expect(Number((await txpool()).pending)).to.equal(1)
+      await fixture.chain.rpc.call('evm_mine')
+      expect(await statesOf(settler, records)).to.deep.equal(['settled'])
+    })
   })
 
   it('reports a payment as settled if somebody else sent its authorization', async () => {

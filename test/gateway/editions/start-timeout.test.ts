@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTimeouts, TimedOut } from '../../../gateway/editions/timeout.ts'
+import { createTimeouts, TimedOut } from '../../../gateway/editions/start-timeout.ts'
 
 function gate() {
   let open = (): void => {}

@@ -1,0 +1,58 @@
+/** Tests of the decision whether the data behind an operation are fresh enough to be sold. */
+import { expect } from 'chai'
+import { type FreshnessGateParts, OperationGate } from '../../../gateway/editions/freshness.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
+import type { Freshness } from '../../../gateway/plugin/plugin.ts'
+import { until } from '../../support/until.ts'
+
+const NOW = new Date('2026-06-01T12:00:00Z')
+const INPUT = { params: {}, query: {}, body: undefined }
+const GOOD: Freshness = { newest: NOW, sources: 2, coverage: 1 }
+
+const operation = {
+  id: 'getGold',
+  displayRoute: 'GET /v1/gold',
+  maxFreshnessSeconds: 0,
+  bodyMedia: [],
+  fresh: { newestSeconds: 60, sources: 2, coverage: 0.9 },
+} as unknown as FreshnessGateParts['operation']
+
+describe('the gate of an operation that is sold only while its data are fresh', () => {
+  const gateOf = (report: () => Freshness | null | Promise<Freshness | null>): OperationGate =>
+    new OperationGate({
+      operation,
+      read: report,
+      usual: () => INPUT,
+      now: () => NOW,
+      log: createLog('silent'),
+    })
+
+  async function missingOf(gate: OperationGate): Promise<unknown> {
+    try {
+      await gate.assertFresh(INPUT, 0)
+    } catch (error) {
+      return error instanceof ServiceError ? error.fields['missing'] : error
+    }
+    return 'it is fresh'
+  }
+
+  it('lets a call through while everything is there', async () => {
+    expect(await missingOf(gateOf(() => GOOD))).to.equal('it is fresh')
+  })
+
+  const INVALID: Readonly<Record<string, Freshness>> = {
+    'an invalid date': { ...GOOD, newest: new Date(Number.NaN) },
+    'an invalid number of sources': { ...GOOD, sources: Number.NaN },
+    'a coverage of 0 / 0': { ...GOOD, coverage: 0 / 0 },
+    'text in place of a date': { ...GOOD, newest: '2026-06-01' as unknown as Date },
+  }
+  for (const [name, report] of Object.entries(INVALID))
+    it(`takes a report with ${name} for none`, async () => {
+      for (const gate of [gateOf(() => report), gateOf(async () => report)]) {
+        expect(await missingOf(gate)).to.deep.equal(['report'])
+        gate.notice()
+        await until(() => gate.notice().status === 'stale')
+      }
+    })
+})
