@@ -102,7 +102,7 @@ export function balancesContract(name: string, create: () => Promise<TestJournal
         return limit === null ? null : limit.reason === 'cooling' ? limit.until - opened.now : Number.NaN
       }
       const settle = async (gasUsed: bigint): Promise<void> => {
-        // By another purse, so that no wait keeps it from being recorded.
+        // From another wallet, so that no wait keeps it from being recorded.
         const reservation = reservationOf({ payer, payerCode })
         await paymentIn(here, 'submitted', reservation)
         await here.settled(reservation.key, 1, TRANSACTION, opened.now, { gasUsed })
@@ -118,7 +118,7 @@ export function balancesContract(name: string, create: () => Promise<TestJournal
       expect(await waitMs()).to.equal(null)
     })
 
-    it('of a payer with a new purse waits after others with the same code have failed three times, unless it has paid before', async () => {
+    it('of a payer with a new wallet waits after others with the same code have failed three times, unless it has paid before', async () => {
       const payerCode = `0x${'c0de'.repeat(16)}` as const
       const of = (payer: number) =>
         reservationOf({ payer: `0x${String(payer).padStart(40, '0')}`, payerCode, paysGas: true })

@@ -64,7 +64,7 @@ describe('a product that is sent a large body', () => {
     return send(live.url + path, await payment(live.url + path, live.wallet, 2, options), 2, options)
   }
 
-  it('gets it as a small one, whether it reads the body or passes the input to a thread', async () => {
+  it('gets it like a small one, whether it reads the body or passes the input to a thread', async () => {
     expect(await json(await buyAt('/v1/add/here', { rows: [1, 2] }))).to.deep.equal({
       sum: 3,
       unit: 'oz',

@@ -121,17 +121,17 @@ describe('the signer process', function () {
     const socket = join(folder, 'socket')
     const shared = { ...environmentIn(folder, port), SIGNER_SOCKET: socket }
     const [, ...names] = ['', 'SETTLE_KEY', 'TOKEN_KEYS']
-    const before = readdirSync(tmpdir()).filter((name) => /^tollgate-signer-\w{6}$/.test(name))
+    const temporary = join(folder, 'temporary')
+    mkdirSync(temporary)
     signer = spawn(process.execPath, ['dist/gateway/main.js', '--as', 'signer'], {
       cwd: root,
       env: { PATH: process.env['PATH'], ...shared, TOKEN_KEYS: JSON.stringify({ keys: [jwk] }) },
       stdio: 'inherit',
     })
-    const environment = { ...shared, ...Object.fromEntries(names.map((name) => [name, 'signer'])) }
+    const environment = { ...shared, TMPDIR: temporary, ...Object.fromEntries(names.map((name) => [name, 'signer'])) }
     running = await startGateway(/is open at/, environment)
     expect([...processes(running).keys()]).to.deep.equal(['gateway'])
-    const after = readdirSync(tmpdir()).filter((name) => /^tollgate-signer-\w{6}$/.test(name))
-    expect(after.filter((name) => !before.includes(name))).to.deep.equal([])
+    expect(readdirSync(temporary).filter((name) => name.startsWith('tollgate-signer-'))).to.deep.equal([])
     expect(await tokenKeysOf()).to.include(jwk.kid)
     await running.stop()
     expect(signer.exitCode, 'the signer of the operator lives on').to.equal(null)

@@ -6,6 +6,7 @@ import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
 
 /** Requests in ten seconds, as docs/operations.md says. */
 const LIMIT = 600
+const WINDOW_MS = 10_000
 const FLOOD = LIMIT + 50
 
 describe('a flood from one address', () => {
@@ -39,6 +40,17 @@ describe('a flood from one address', () => {
     }
   }
 
+  /** Runs a test of a new caller, again if it fails after more than one window: a busy machine may be too slow for a flood. */
+  async function withinWindow(test: (send: Send) => Promise<void>): Promise<void> {
+    const began = performance.now()
+    try {
+      await test(newCaller())
+    } catch (error) {
+      if (performance.now() - began < WINDOW_MS) throw error
+      await withinWindow(test)
+    }
+  }
+
   async function flood(one: () => Promise<number>): Promise<Readonly<Record<number, number>>> {
     const counts: Record<number, number> = {}
     for (const status of await Promise.all(Array.from({ length: FLOOD }, one)))
@@ -59,34 +71,33 @@ describe('a flood from one address', () => {
     'of assets': (send: Send) => send('GET', '/assets/nothing.css'),
     'of free tools': freeTool,
   }))
-    it(`${what} is refused, and a sale is not, over HTTP or MCP`, async () => {
-      const send = newCaller()
-      expect((await flood(() => one(send)))[429]).to.equal(FLOOD - LIMIT)
-      expect(await quote(send)).to.equal(402)
-      expect(await pricedTool(send)).to.equal(200)
-      expect(await send('GET', '/pricing')).to.equal(429)
-      expect(await freeTool(send)).to.equal(429)
-    })
+    it(`${what} is refused, and a sale is not, over HTTP or MCP`, () =>
+      withinWindow(async (send) => {
+        expect((await flood(() => one(send)))[429]).to.equal(FLOOD - LIMIT)
+        expect(await quote(send)).to.equal(402)
+        expect(await pricedTool(send)).to.equal(200)
+        expect(await send('GET', '/pricing')).to.equal(429)
+        expect(await freeTool(send)).to.equal(429)
+      }))
 
   for (const [what, one] of Object.entries({
     'of unpaid calls': quote,
-    'of payments that are none': (send: Send) =>
-      send('GET', '/v1/regime/current?x=1', undefined, { 'x-payment': 'e30=' }),
+    'of invalid payments': (send: Send) => send('GET', '/v1/regime/current?x=1', undefined, { 'x-payment': 'e30=' }),
     'of priced tools': pricedTool,
   }))
-    it(`${what} is refused, and free routes and tools are not`, async () => {
-      const send = newCaller()
-      expect((await flood(() => one(send)))[429]).to.equal(FLOOD - LIMIT)
-      expect(await send('GET', '/pricing.json')).to.equal(200)
-      expect(await freeTool(send)).to.equal(200)
-      expect(await quote(send)).to.equal(429)
-    })
+    it(`${what} is refused, and free routes and tools are not`, () =>
+      withinWindow(async (send) => {
+        expect((await flood(() => one(send)))[429]).to.equal(FLOOD - LIMIT)
+        expect(await send('GET', '/pricing.json')).to.equal(200)
+        expect(await freeTool(send)).to.equal(200)
+        expect(await quote(send)).to.equal(429)
+      }))
 
-  it('of messages that are long to read is refused before they are read, and a sale is not', async () => {
-    const send = newCaller()
-    const long = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { text: 'x'.repeat(20_000) } })
-    expect((await flood(() => send('POST', '/mcp', long)))[429]).to.equal(FLOOD - LIMIT)
-    expect(await quote(send)).to.equal(402)
-    expect(await pricedTool(send)).to.equal(200)
-  })
+  it('of messages that are long to read is refused before they are read, and a sale is not', () =>
+    withinWindow(async (send) => {
+      const long = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { text: 'x'.repeat(20_000) } })
+      expect((await flood(() => send('POST', '/mcp', long)))[429]).to.equal(FLOOD - LIMIT)
+      expect(await quote(send)).to.equal(402)
+      expect(await pricedTool(send)).to.equal(200)
+    }))
 })

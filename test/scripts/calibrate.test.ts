@@ -75,7 +75,7 @@ describe('the calibration of impact', () => {
     expect(restless.walk!.low).to.be.greaterThan(1.3)
   })
 
-  it('is none without the scale of the market, with too few orders, or with books that are too thin', () => {
+  it('has no result without the scale of the market, with too few orders, or with books that are too thin', () => {
     const books = lawBooks(60, () => 0.4)
     expect(calibrateImpact(books, () => null)).to.equal(null)
     expect(calibrateImpact(books.slice(0, 2), () => SCALE)).to.equal(null)

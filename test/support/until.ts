@@ -11,3 +11,19 @@ export async function untilFound<Value>(find: () => Promise<Value | undefined>, 
     await new Promise((wake) => setTimeout(wake, pollMs))
   }
 }
+
+/**
+ * Waits until a condition is true. Returns how many milliseconds after the call the last look began that found it false:
+ * how long a look takes says more about the machine than about what is waited for.
+ */
+export async function msUntil(isTrue: () => boolean | Promise<boolean>, pollMs = 10): Promise<number> {
+  const began = performance.now()
+  let last = 0
+  await until(async () => {
+    const at = performance.now() - began
+    if (await isTrue()) return true
+    last = at
+    return false
+  }, pollMs)
+  return last
+}

@@ -48,7 +48,7 @@ const TYPES = {
   ],
 } as const
 
-export function chainIdOf(network: string): number {
+function chainIdOf(network: string): number {
   const known = Object.values(NETWORKS).find(({ name, caip2 }) => network === name || network === caip2)
   if (!known) throw new Error(`Unknown network ${network}.`)
   return known.chainId

@@ -12,7 +12,7 @@ export interface ExpectedFailure {
   readonly reason: string
 }
 
-export const EXPECTED_FAILURES: readonly ExpectedFailure[] = []
+const EXPECTED_FAILURES: readonly ExpectedFailure[] = []
 
 /** Why a cell is expected to fail; null if it has to pass. */
 export function expectedFailure(failure: FaultName | 'none', scope: FailureScope, product: string): string | null {

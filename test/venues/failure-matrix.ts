@@ -123,7 +123,7 @@ const ALL: Readonly<Record<SourceGroup, readonly string[]>> = {
 /** A Monday afternoon in Europe, a morning in Washington. */
 const START = Date.UTC(2026, 2, 2, 12, 0, 30)
 /** How long a failure goes on, and when is bought, in seconds on the clock of the data. */
-export const FAILURE_SECONDS = 20 * 60
+const FAILURE_SECONDS = 20 * 60
 const EARLY_SECONDS = 150
 const STEP_SECONDS = 30
 /** A feed has a news item this long after it was published. */

@@ -55,7 +55,7 @@ export const SYMBOLS: Readonly<Record<string, Traits>> = {
 }
 
 /** The market opens on 1 August 2025. There is no bar before. */
-export const MARKET_OPENS = Date.UTC(2025, 7, 1) / 1000
+const MARKET_OPENS = Date.UTC(2025, 7, 1) / 1000
 const MINUTES_PER_YEAR = 525_600
 /** Volatility itself moves: half of a change of its logarithm is gone after six hours. */
 const PERSISTENCE = 0.5 ** (1 / 360)

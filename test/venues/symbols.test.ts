@@ -91,9 +91,9 @@ describe('a buyer of several symbols', function () {
     for (const name of ['get_regime_sample', 'get_regime_current', 'get_regime_history', 'estimate_execution_cost'])
       expect(tools.find((tool) => tool.name === name)!.inputSchema.properties).to.have.property('symbol')
     const call = (symbol: string) => client.callTool({ name: 'get_regime_sample', arguments: { symbol } })
-    const [bitcoin, solana] = [await call('BTC-USD'), await call('DOGE-USD')]
+    const [bitcoin, dogecoin] = [await call('BTC-USD'), await call('DOGE-USD')]
     expect(
-      [bitcoin, solana].map(({ structuredContent }) => (structuredContent as { symbol: string }).symbol),
+      [bitcoin, dogecoin].map(({ structuredContent }) => (structuredContent as { symbol: string }).symbol),
     ).to.deep.equal(['BTC-USD', 'DOGE-USD'])
     expect(JSON.stringify(await call('SHIB-USD'))).to.match(/SHIB-USD is not covered/)
     await client.close()

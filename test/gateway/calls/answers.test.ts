@@ -39,7 +39,7 @@ describe('the answer to a call', () => {
     expect(json(answerOf(value).body)).to.deep.equal({ a: { b: 2 } })
   })
 
-  it('is serialized once for a shared reply, which is no constant one', () => {
+  it('is serialized once for a shared reply, which is not a constant one', () => {
     const [shared, other] = [Reply.shared(new Reply({ a: 1 })), Reply.shared(new Reply({ a: 1 }))]
     expect(answerOf(shared)).to.equal(answerOf(shared))
     expect(answerOf(shared)).to.not.equal(answerOf(other))

@@ -286,7 +286,7 @@ describe('issues of a catalog', () => {
     expect(new Set(files.map(([file]) => file))).to.deep.equal(new Set(['service.json', 'gold.json', 'plans.json']))
   })
 
-  it('include names that are no text', () => {
+  it('include names that are not strings', () => {
     const name = { toString: 1, valueOf: 1 }
     const issues = issuesOf({
       'gold.json': gold({}, { upstream: { url: name } }),

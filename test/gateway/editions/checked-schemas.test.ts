@@ -105,7 +105,7 @@ describe('schemas that are listed as checked', () => {
     expect(edition.schemaKeys).to.deep.equal(unlisted.schemaKeys)
   })
 
-  it('are none in a gateway that runs from its sources', () => {
+  it('do not exist in a gateway that runs from its sources', () => {
     expect(readCheckedSchemas().size).to.equal(0)
   })
 })

@@ -40,7 +40,7 @@ describe('the validators that a process remembers', () => {
     expect(await price(edition, { days: 3 })).to.equal(422)
   })
 
-  it('are none of a product whose example is wrong, which is refused each time', async () => {
+  it('leave out a product whose example is wrong, which is refused each time', async () => {
     const options = remembering()
     const wrong = gold({ example: { request: { query: { days: 'x' } } } })
     await open({ 'gold.json': wrong })

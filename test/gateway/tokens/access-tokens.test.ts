@@ -75,7 +75,7 @@ describe('access tokens', () => {
     expect(await refusal(await open({ revoked }), token)).to.equal('token_invalid')
   })
 
-  it('are recalled once they are verified, until they expire or are revoked', async () => {
+  it('are remembered once they are verified, until they expire or are revoked', async () => {
     const revoked = new Set<string>()
     const tokens = await open({ revoked })
     const { token, expiresAt } = await tokens.issue(GRANT)

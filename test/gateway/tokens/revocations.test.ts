@@ -15,7 +15,7 @@ import { openSchema, type Schema } from '../../contracts/postgres.ts'
 import { ask } from '../../support/agent.ts'
 import { freePort, PAY_TO } from '../../support/gateway.ts'
 import { startGateway, type Started } from '../../support/process.ts'
-import { until } from '../../support/until.ts'
+import { msUntil, until } from '../../support/until.ts'
 
 const fixtures = resolve(import.meta.dirname, '../../fixtures/shop')
 const OPERATOR = 'an-operator-token-of-a-test'
@@ -80,7 +80,7 @@ describe('a token that is revoked at one of two processes', function () {
     return { urls: ports.map((port) => `http://127.0.0.1:${port}`), tokens }
   }
 
-  /** Revokes a token at the first address and expects that all refuse it within a second. */
+  /** Revokes a token at the first address and expects that all refuse every call with it that is sent a second later. */
   async function expectRevocation({ urls, tokens }: { urls: string[]; tokens: Tokens }): Promise<void> {
     const [{ token: lost }, { token: valid }] = [
       await tokens.issue({ ...HOUR, id: 'lost' }),
@@ -97,9 +97,8 @@ describe('a token that is revoked at one of two processes', function () {
       headers: { authorization: `Bearer ${OPERATOR}`, accept: 'application/json' },
     })
     expect(revoked.status).to.equal(200)
-    const began = performance.now()
-    await until(async () => (await callAll(lost)).every(({ status }) => status === 402))
-    expect(performance.now() - began, 'milliseconds until all refuse it').to.be.lessThan(1_000)
+    const ms = await msUntil(async () => (await callAll(lost)).every(({ status }) => status === 402))
+    expect(ms, 'milliseconds until all refuse it').to.be.lessThan(1_000)
     for (const { code } of await callAll(lost)) expect(code).to.equal('token_invalid')
     for (const { status } of await callAll(valid)) expect(status).to.equal(200)
   }

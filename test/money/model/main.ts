@@ -7,12 +7,11 @@ const words = process.argv.slice(2)
 const isStrict = words.includes('strict')
 const [runs = '1000', seed, shrink] = words.filter((word) => word !== 'strict')
 const began = performance.now()
-const { figures, failure } = await prove(
-  Number(runs),
-  seed === undefined ? undefined : Number(seed),
-  shrink === 'shrink',
+const { figures, failure } = await prove(Number(runs), {
+  ...(seed === undefined ? {} : { seed: Number(seed) }),
+  shrink: shrink === 'shrink',
   isStrict,
-)
+})
 for (const [name, value] of Object.entries(figures)) process.stdout.write(`${name.padEnd(28)} ${value}\n`)
 process.stdout.write(`${'seconds'.padEnd(28)} ${((performance.now() - began) / 1000).toFixed(1)}\n`)
 if (failure) process.stdout.write(`\n${failure}\n`)

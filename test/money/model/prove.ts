@@ -15,11 +15,21 @@ export interface Proof {
   readonly failure: string | null
 }
 
-/**
- * @param shrink whether to find the shortest run that breaks the same invariant, which takes minutes
- * @param isStrict whether only our own transactions buy something
- */
-export async function prove(runs: number, seed?: number, shrink = false, isStrict = false): Promise<Proof> {
+export interface ProofOptions {
+  /** Of the random runs; another one each time if absent. */
+  readonly seed?: number
+  /** How many runs of the seed are left out. */
+  readonly skip?: number
+  /** Whether to find the shortest run that breaks the same invariant, which takes minutes. */
+  readonly shrink?: boolean
+  /** Whether only our own transactions buy something. */
+  readonly isStrict?: boolean
+}
+
+export async function prove(
+  runs: number,
+  { seed, skip = 0, shrink = false, isStrict = false }: ProofOptions = {},
+): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()
   const add = ({ steps: taken, ...counts }: Tally): void => {
@@ -31,7 +41,7 @@ export async function prove(runs: number, seed?: number, shrink = false, isStric
     fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) =>
       add(await run(choices, isStrict)),
     ),
-    { numRuns: runs, endOnFailure: !shrink, ...(seed === undefined ? {} : { seed }) },
+    { numRuns: runs, endOnFailure: !shrink, ...(seed === undefined ? {} : { seed, path: String(skip) }) },
   )
   const crashPoints = [...steps.keys()].filter((name) => / (before|after)$/.test(name))
   const figures = {

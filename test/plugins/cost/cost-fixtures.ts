@@ -21,7 +21,7 @@ export const BOOK: Book & { readonly venue: string; readonly time: number } = {
   ],
 }
 
-export const INPUTS: EstimateInputs = {
+const INPUTS: EstimateInputs = {
   spreadBps: 2,
   sigmaDaily: 0.02,
   advUsd: 1e9,

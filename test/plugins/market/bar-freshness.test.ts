@@ -48,7 +48,7 @@ describe('how fresh bars are', () => {
     })
   })
 
-  it('is nothing without bars, and as good as can be for a recording that stands still', async () => {
+  it('is unknown without bars, and perfect for a recording that stands still', async () => {
     expect(await online([])).to.deep.equal({ newest: null, sources: 2, coverage: 0 })
     const recorded = await barFreshness(sourceOf(minutes(3, LAST_MINUTE - 86_400)), null, {
       symbol: 'BTC-USD',

@@ -100,7 +100,7 @@ describe('the order books of venues that misbehave', () => {
     expect(await age()).to.equal(0)
   })
 
-  it('are none when every venue fails, and the last one grows old', async () => {
+  it('do not come while every venue fails, so the last one grows old', async () => {
     for (const venue of SPOT_VENUES) kit.faults.start('server_error', { venue })
     await poll()
     expect(await age()).to.equal(60)

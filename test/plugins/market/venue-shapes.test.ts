@@ -99,13 +99,13 @@ describe('errors that venues send with status 200', () => {
       .venue.minutes('PAIR', OPEN, OPEN + 180, signal)
       .catch((error: unknown) => error)
 
-  it('are an unknown symbol, a limit or an outage of Kraken', async () => {
+  it('mean an unknown symbol, a rate limit or an outage at Kraken', async () => {
     expect(await errorOf('kraken', { error: ['EQuery:Unknown asset pair'] })).to.include({ status: 404 })
     expect(await errorOf('kraken', { error: ['EGeneral:Too many requests'] })).to.include({ status: 429 })
     expect(await errorOf('kraken', { error: ['EService:Unavailable'] })).to.include({ status: 503 })
   })
 
-  it('are a limit of Bitfinex', async () => {
+  it('mean a rate limit at Bitfinex', async () => {
     expect(await errorOf('bitfinex', ['error', 11_010, 'ratelimit: error'])).to.include({ status: 429 })
   })
 })

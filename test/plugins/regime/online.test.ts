@@ -144,17 +144,13 @@ describe('the regime of collected bars', function () {
     }
   })
 
-  /** Back-fills in a process of its own, and kills it after so many requests. */
+  /** Back-fills in a process of its own, and kills it once it has sent so many requests. */
   async function killAfter(requests: number, file: string): Promise<void> {
     const program = await compiled('test/plugins/regime/collecting-process.ts')
-    const child = spawn(process.execPath, [program, file, JSON.stringify(kit.spotUrls)], {
+    const child = spawn(process.execPath, [program, file, JSON.stringify(kit.spotUrls), String(requests)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    let seen = 0
-    child.stdout.on('data', (data: Buffer) => {
-      seen += data.toString().split('\n').length - 1
-      if (seen >= requests) child.kill('SIGKILL')
-    })
+    child.stdout.once('data', () => child.kill('SIGKILL'))
     const [, signal] = (await once(child, 'close')) as [number | null, string | null]
     expect(signal).to.equal('SIGKILL')
   }

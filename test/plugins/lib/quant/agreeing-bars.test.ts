@@ -23,7 +23,7 @@ describe('one bar from several venues', () => {
     expect(agreed(flat(100), flat(100.2)).bar.close).to.be.closeTo(100.1, 1e-9)
   })
 
-  it('is nobody’s if two contradict each other, two pairs do, or only one answers', () => {
+  it('is not published if two venues contradict each other, two pairs do, or only one answers', () => {
     const outcome = (...bars: (PriceBar | null)[]) => agreeOnBar(reports(...bars), rules).outcome
     expect(outcome(flat(100), flat(105))).to.equal('disagreed')
     expect(outcome(flat(100), flat(100), flat(105), flat(105))).to.equal('disagreed')

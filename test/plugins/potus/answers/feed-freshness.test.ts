@@ -22,7 +22,7 @@ describe('the freshness of the feed', () => {
     await feed.poll('truth.mirror', postsOf([{ id: postId(START), text: 'A post.', at: START }]))
   }
 
-  it('is nothing before the first poll', async () => {
+  it('is unknown before the first poll', async () => {
     expect(await freshness()).to.deep.equal({ newest: null, sources: 0, coverage: 0 })
   })
 

@@ -43,8 +43,8 @@ export function textOf(n: number): string {
 }
 
 /** Posts come twenty a day; the newest is an hour old. */
-export const postTime = (now: number, n: number): number => now - HOUR - n * Math.floor(DAY / 20)
-export const releaseTime = (now: number, n: number): number => Math.floor((now - 2 * HOUR - n * 8 * HOUR) / 1000) * 1000
+const postTime = (now: number, n: number): number => now - HOUR - n * Math.floor(DAY / 20)
+const releaseTime = (now: number, n: number): number => Math.floor((now - 2 * HOUR - n * 8 * HOUR) / 1000) * 1000
 const documentTime = (now: number, n: number): number => Math.floor(now / DAY) * DAY - (n + 1) * 3 * DAY
 
 export async function openScriptedSources(options: ScriptOptions): Promise<ScriptedSources> {

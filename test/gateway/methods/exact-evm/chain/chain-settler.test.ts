@@ -197,8 +197,6 @@ describe('the chain settler', () => {
         wait: 'confirmed',
         async record() {
           await fixture.proxy.down()
-          // Time for the client to notice that its connections are closed.
-          await new Promise((wake) => setTimeout(wake, 50))
           return true
         },
       })

@@ -233,8 +233,6 @@ describe('the facilitator settler', () => {
       const settler = open()
       expect(await settle(settler, await pay())).to.include({ state: 'settled' })
       await second.close()
-      // Time for the client to notice that its connections are closed.
-      await new Promise((wake) => setTimeout(wake, 50))
       expect(await settle(settler, await pay())).to.include({ state: 'refused', reason: 'unexpected_settle_error' })
       await until(() => !settler.health().ready)
       expect(settler.health().reason).to.equal('no facilitator can be reached')
