@@ -10,12 +10,14 @@ import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { format } from 'prettier'
-import { type BudgetLine, judge, median, medianRatio, record, SLACK, type Verdict } from './bench/calls/budget.ts'
+import { type BudgetLine, judge, medianRatio, record, SLACK, type Verdict } from './bench/calls/budget.ts'
 import { type Case, openCases } from './bench/calls/cases.ts'
 import { sendLoad } from './bench/calls/load.ts'
 import { Servers } from './bench/calls/servers.ts'
 import { cpuBetween, loopCpuBetween, type ProcessCpu, readProcessCpu } from './bench/cpu-time.ts'
-import { readFlags } from './command-line.ts'
+import { median } from '../plugins/lib/quant/rolling-median.ts'
+import { readFlags, readNumber } from './command-line.ts'
+import { textTable } from './text-table.ts'
 
 /** How often cases above their limit are measured again, because other work on the machine raises single rounds. */
 const RECHECKS = 6
@@ -206,7 +208,7 @@ function table(figures: readonly Figures[]): string {
     times(timesX402),
     String(requests),
   ])
-  return columns([['case', 'µs CPU', 'lowest–highest', 'loop', '× plain', '× @x402', 'requests'], ...rows])
+  return textTable([['case', 'µs CPU', 'lowest–highest', 'loop', '× plain', '× @x402', 'requests'], ...rows])
 }
 
 function budgetTable(verdicts: readonly Verdict[]): string {
@@ -218,15 +220,7 @@ function budgetTable(verdicts: readonly Verdict[]): string {
     recorded === null ? '' : recorded.toFixed(2),
     limit === null ? '' : `${isWithinLimit ? '' : 'ABOVE '}${limit.toFixed(2)}`,
   ])
-  return columns([['budget', 'measured', 'bar', '', 'recorded', 'limit'], ...rows])
-}
-
-/** Pads the columns: the first to the left, the others to the right. */
-function columns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
-  const pad = (cell: string, at: number): string =>
-    at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)
-  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
+  return textTable([['budget', 'measured', 'bar', '', 'recorded', 'limit'], ...rows])
 }
 
 const { values } = readFlags(USAGE, {
@@ -239,6 +233,8 @@ const { values } = readFlags(USAGE, {
     json: { type: 'boolean', default: false },
   },
 })
+const rounds = readNumber('--rounds', values.rounds, 1)
+const seconds = readNumber('--seconds', values.seconds, 0.1)
 const loadBefore = loadavg()
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const servers = new Servers(folder)
@@ -253,8 +249,8 @@ try {
   const budgeted = values.check ? lines.flatMap(({ of, to }) => [of, to]) : []
   const cases = await openCases(servers, folder, values.only.length > 0 ? values.only : budgeted)
   const all = await warmUp(cases)
-  await measureRounds(all, Number(values.rounds), Number(values.seconds))
-  if (values.check) await recheck(all, lines, Number(values.seconds))
+  await measureRounds(all, rounds, seconds)
+  if (values.check) await recheck(all, lines, seconds)
   const figures = figuresOf(all)
   const idle = await measureIdle(cases)
   const verdicts = judgeAll(lines, all)

@@ -1,30 +1,35 @@
 /**
- * `npm run chaos -- --minutes 2 [--calls 2000] [--kills 30] [--buyers 6] [--postgres]`: kills a real gateway with SIGKILL
- * at random under paid load on a local chain, and then reads from the chain who was charged for what. With `--postgres`
- * two gateways share one journal on PostgreSQL, every payment goes to any of them, and one or both are killed. It runs for
- * the given time and until the numbers are reached. Exits with 1 if a buyer was charged twice, paid for nothing or got an
- * answer without paying.
+ * `npm run chaos`: kills a real gateway with SIGKILL at random under paid load on a local chain, and then reads from the
+ * chain who was charged for what. With `--postgres` two gateways share one journal on PostgreSQL, every payment goes to any
+ * of them, and one or both are killed. It runs for the given time and until the numbers are reached. Exits with 1 if a
+ * buyer was charged twice, paid for nothing or got an answer without paying.
  */
 import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../gateway/payments/journal/journal.ts'
 import { NETWORKS, type Hex } from '../gateway/config/networks.ts'
 import { createRpc, type Rpc } from '../gateway/methods/exact-evm/nodes/rpc.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
-import { readFlags } from './command-line.ts'
-import { type Requirement, createSigner, startLoad } from './chaos/buyers.ts'
+import { newWallets } from './bench/calls/payments.ts'
+import { readFlags, readNumber } from './command-line.ts'
+import { startLoad } from './chaos/buyers.ts'
 import { fundBuyers, openLocalMarket } from './chaos/local-market.ts'
 import { startPostgres } from './chaos/own-postgres.ts'
 import { startVictim, type Victim } from './chaos/victim.ts'
 import { faultsOf, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
+import { readRequirement, type Requirement } from './pay/payment.ts'
 
-const USAGE =
-  'Usage: npm run chaos [-- --minutes 2] [--calls <paid calls>] [--kills <number>] [--buyers 6] [--postgres]'
+const USAGE = `Usage: npm run chaos [-- OPTIONS]
+
+  --minutes N  how long to go on killing (default 2)
+  --calls N    go on until so many calls were paid (default 0)
+  --kills N    go on until so many gateways were killed (default 0)
+  --buyers N   buyers that pay at once (default 6)
+  --postgres   two gateways that share a journal on PostgreSQL`
 const network = NETWORKS['base-sepolia']
 const shop = resolve(import.meta.dirname, '../test/fixtures/shop')
 const FUNDS = 1_000_000_000n
@@ -115,16 +120,12 @@ async function chaos(options: ChaosOptions, say: (line: string) => void): Promis
   )
   const stop = (): Promise<unknown> => Promise.all(victims.map((victim) => victim.stop()))
   try {
-    const keys = Array.from({ length: options.buyers }, () => generatePrivateKey())
-    await fundBuyers(rpc, network, keys.map(privateKeyToAddress), FUNDS)
+    const buyers = newWallets(options.buyers)
+    const accounts = buyers.map(({ address }) => address)
+    await fundBuyers(rpc, network, accounts, FUNDS)
     const requirement = await requirementOf(`${baseUrls[0]}/v1/echo/price`)
     const fromBlock = Number(await rpc.call<Hex>('eth_blockNumber'))
-    const load = startLoad({
-      baseUrls,
-      requirement,
-      buyers: keys.map((key) => createSigner(network, key)),
-      path: (id) => `/v1/echo/${id}`,
-    })
+    const load = startLoad({ baseUrls, requirement, buyers, path: (id) => `/v1/echo/${id}` })
     const ends = Date.now() + options.minutes * 60_000
     let kills = 0
     while (Date.now() < ends || kills < options.kills || load.purchases.length < options.calls) {
@@ -160,10 +161,11 @@ function chosenFrom(victims: readonly Victim[]): readonly Victim[] {
   return [victims[randomInt(victims.length)] as Victim]
 }
 
+/** What the route asks for. The buyers name their purchases by no identifier, as the plainest client does. */
 async function requirementOf(url: string): Promise<Requirement> {
-  const header = (await fetch(url)).headers.get('payment-required') ?? ''
-  const { accepts } = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: [Requirement] }
-  return accepts[0]
+  const response = await fetch(url)
+  const requirement = readRequirement(response.headers.get('payment-required'), await response.text(), false)
+  return { ...requirement, resource: undefined, extensions: null }
 }
 
 async function main(): Promise<void> {
@@ -176,13 +178,16 @@ async function main(): Promise<void> {
       postgres: { type: 'boolean', default: false },
     },
   })
-  const { minutes, calls, kills, buyers, postgres } = values
+  const options: ChaosOptions = {
+    minutes: readNumber('--minutes', values.minutes),
+    calls: readNumber('--calls', values.calls),
+    kills: readNumber('--kills', values.kills),
+    buyers: readNumber('--buyers', values.buyers, 1),
+    postgres: values.postgres,
+  }
   const say = (line: string): boolean => process.stdout.write(`${line}\n`)
   const began = Date.now()
-  const result = await chaos(
-    { minutes: Number(minutes), calls: Number(calls), kills: Number(kills), buyers: Number(buyers), postgres },
-    say,
-  )
+  const result = await chaos(options, say)
   const { answers, ...figures } = result
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(16)} ${value}`)
   say(`${'answers'.padEnd(16)} ${JSON.stringify(answers)}`)

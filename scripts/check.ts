@@ -14,6 +14,7 @@ import { SANDBOX } from '../gateway/config/settlement.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { readFlags, reportError } from './command-line.ts'
+import { textTable } from './text-table.ts'
 
 const USAGE = `npm run check [-- --json]
 
@@ -31,16 +32,7 @@ function table(catalog: Catalog): string {
       operation.id,
       [operation.tool && 'tool', operation.plan && 'plan', operation.retired && 'retired'].filter(Boolean).join(' '),
     ])
-  const all = [['PRICE', 'ROUTE', 'PRODUCT', 'OPERATION', ''], ...rows]
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => (row[column] as string).length)))
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return textTable([['PRICE', 'ROUTE', 'PRODUCT', 'OPERATION', ''], ...rows], [0, 1, 2, 3, 4])
 }
 
 function asText(catalog: Catalog | null, issues: readonly Issue[], notes: readonly string[]): string {

@@ -27,6 +27,17 @@ export function readFlags<const Flags extends ParseArgsConfig>(
 }
 
 /**
+ * Reads the number that an argument gives. Prints what is wrong and exits with 2 if it is not a number of `least` or more:
+ * a loop that counts to NaN ends at once, and looks like a run without a fault.
+ */
+export function readNumber(name: string, text: string, least = 0): number {
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isFinite(number) && number >= least) return number
+  process.stderr.write(`${name} takes a number${least > 0 ? ` from ${least} on` : ''}, not "${text}".\n`)
+  process.exit(2)
+}
+
+/**
  * Prints an error and sets the exit code to 1. Errors of the `expected` classes are shown without a stack trace: their
  * message tells the operator what to do.
  */

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readFlags } from './command-line.ts'
 
 export interface Artefact {
   readonly contract: string
@@ -54,8 +55,10 @@ export function artefactText(name: keyof typeof CONTRACTS): string {
   return `${JSON.stringify(artefact, null, 1)}\n`
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  readFlags('Usage: npm run compile', {})
   for (const name of Object.keys(CONTRACTS) as (keyof typeof CONTRACTS)[]) {
     writeFileSync(join(folder, `${name}.json`), artefactText(name))
     process.stdout.write(`gateway/sandbox/${name}.json\n`)
   }
+}

@@ -34,7 +34,9 @@ try {
   })
   const [address] = positionals
   const { as = address } = values
-  if (!isAddress(address) || !isAddress(as)) throw new Error(USAGE)
+  if (address === undefined) throw new Error(USAGE)
+  if (!isAddress(address) || !isAddress(as))
+    throw new Error(`${isAddress(address) ? as : address} is not an address such as https://gate.example.\n\n${USAGE}`)
   const diagnosis = await diagnose(address, as, process.env['OPERATOR_TOKEN'] || null)
   const isHealthy = diagnosis.findings.every(({ isFault }) => !isFault)
   process.stdout.write(

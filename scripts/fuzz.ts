@@ -5,7 +5,7 @@
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags, readNumber } from './command-line.ts'
 import { fuzz, type TargetReport } from './fuzz/run.ts'
 import type { FuzzTarget } from './fuzz/target.ts'
 
@@ -34,15 +34,13 @@ const [module, corpus] = [resolve(values.module), resolve(values.corpus)]
 const { TARGETS } = (await import(pathToFileURL(module).href)) as { readonly TARGETS: readonly FuzzTarget[] }
 const names = TARGETS.map(({ name }) => name)
 const unknown = values.target?.filter((name) => !names.includes(name)) ?? []
-const [cases, seconds, seed] = [values.cases, values.seconds, values.seed ?? Date.now() % 1e9].map(Number) as [
-  number,
-  number,
-  number,
-]
-if (unknown.length > 0 || !(cases > 0) || !(seconds > 0) || !Number.isSafeInteger(seed)) {
-  process.stderr.write(`${USAGE}\n\nTargets: ${names.join(', ')}\n`)
+if (unknown.length > 0) {
+  process.stderr.write(`There is no target ${unknown.join(' or ')}. Targets: ${names.join(', ')}\n`)
   process.exit(2)
 }
+const cases = readNumber('--cases', values.cases, 1)
+const seconds = readNumber('--seconds', values.seconds, 1)
+const seed = values.seed === undefined ? Date.now() % 1e9 : Math.trunc(readNumber('--seed', values.seed))
 
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 const columns = (cells: readonly (string | number)[]): string =>

@@ -2,7 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { chromium } from 'playwright-core'
+import { readFlags } from './command-line.ts'
 
+readFlags('Usage: npm run icons', {})
 const root = resolve(import.meta.dirname, '..')
 const assets = join(root, 'views', 'assets')
 const mark = readFileSync(join(assets, 'favicon.svg'), 'utf8')

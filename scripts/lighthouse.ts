@@ -1,7 +1,6 @@
 /**
- * `npm run lighthouse [-- PATH…]`: starts the service in its own sandbox and runs Lighthouse for a phone on the start
- * page, the price page and a report. Prints the scores; exits with 1 if one is below 95. The first run installs
- * Lighthouse into data/lighthouse, because it is too large for a dependency.
+ * `npm run lighthouse`: starts the service in its own sandbox and runs Lighthouse for a phone. Prints the scores; exits with
+ * 1 if one is below 95. The first run installs Lighthouse into data/lighthouse, because it is too large for a dependency.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -9,9 +8,15 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
+import { readFlags } from './command-line.ts'
 import { openScene } from './pictures/scene.ts'
 import { pagesOf } from './pictures/pages.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
+
+const USAGE = `Usage: npm run lighthouse [-- PATH…]
+
+  PATH  a page (default: the start page, the price page and a report)`
+const { positionals: given } = readFlags(USAGE, { allowPositionals: true })
 
 /** The last release that runs on Node 20. */
 const RELEASE = 'lighthouse@12.8.2'
@@ -44,7 +49,6 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', arg
 try {
   const pages = await pagesOf(scene.url, scene.buyer)
   const report = pages.find(({ name }) => name === 'report-flawed')?.path ?? ''
-  const given = process.argv.slice(2)
   for (const path of given.length > 0 ? given : ['/', '/pricing', report]) await score(path)
 } finally {
   await browser.close()

@@ -1,15 +1,21 @@
 /**
- * `npm run pictures [-- FOLDER [NAME…]]`: starts the service in its own sandbox and takes a screenshot of every page, or
- * of the pages whose names begin with NAME, for phone and desktop, light and dark. FOLDER defaults to data/pictures.
+ * `npm run pictures`: starts the service in its own sandbox and takes a screenshot of every page, for phone and desktop,
+ * light and dark.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { readFlags } from './command-line.ts'
 import { openScene } from './pictures/scene.ts'
 import { consolePages, pagesOf } from './pictures/pages.ts'
 
-const [outputFolder = join('data', 'pictures'), ...names] = process.argv.slice(2)
+const USAGE = `Usage: npm run pictures [-- FOLDER [NAME…]]
+
+  FOLDER  where the pictures are written (default data/pictures)
+  NAME    only pages whose names begin with NAME`
+const { positionals } = readFlags(USAGE, { allowPositionals: true })
+const [outputFolder = join('data', 'pictures'), ...names] = positionals
 const SCREENS = [
   { screen: 'phone', viewport: { width: 390, height: 844 } },
   { screen: 'desk', viewport: { width: 1280, height: 900 } },

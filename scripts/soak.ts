@@ -1,10 +1,9 @@
 /**
- * `npm run soak [-- --minutes 30] [--workers 2] [--postgres] [--faults node,disk] [--fault-seconds 20] [--json]`: does a gateway survive a bad
- * day? Starts it in production configuration on a local chain with a block a second, measures its capacity in the first
- * minute, and keeps it at 70 % of that with 402s, free calls, calls with a token, and purchases over HTTP and MCP. Every
- * minute something breaks. Requests may be refused while it does and for five seconds more, and there is never a 500. At
- * the end every payment is compared as its buyer, the journal and the chain have it, and the heap must not have grown.
- * Exits with 1 on any breach. Needs Linux; as root it also fills the disk.
+ * `npm run soak`: does a gateway survive a bad day? Starts it in production configuration on a local chain with a block a
+ * second, measures its capacity in the first minute, and keeps it at 70 % of that with 402s, free calls, calls with a
+ * token, and purchases over HTTP and MCP. Every minute something breaks. Requests may be refused while it does and for five
+ * seconds more, and there is never a 500. At the end every payment is compared as its buyer, the journal and the chain have
+ * it, and the heap must not have grown. Exits with 1 on any breach. Needs Linux; as root it also fills the disk.
  */
 import { copyFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -12,8 +11,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { newWallets } from './bench/calls/payments.ts'
+import { percentile } from './bench/percentile.ts'
 import { faultsOf as moneyFaults, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags, readNumber } from './command-line.ts'
 import { Buyers, type Product } from './soak/buyers.ts'
 import { Client } from './soak/client.ts'
 import { type Fault, faultsOf } from './soak/faults.ts'
@@ -24,7 +24,6 @@ import {
   heapSlope,
   isPurchase,
   type Memory,
-  percentile,
   RECOVERY_MS,
   recoveryOf,
   type Sample,
@@ -34,8 +33,14 @@ import { readMemory } from './soak/memory.ts'
 import { type FaultResult, faultTable, minuteLine } from './soak/report.ts'
 import { openScene, type Scene } from './soak/scene.ts'
 
-const USAGE =
-  'Usage: npm run soak [-- --minutes 30] [--workers 2] [--postgres] [--faults node,disk] [--fault-seconds 20] [--json]'
+const USAGE = `Usage: npm run soak [-- OPTIONS]
+
+  --minutes N        one fault a minute, for so long (default 30)
+  --workers N        processes of the gateway (default 2)
+  --postgres         keep the journal in PostgreSQL
+  --faults A,B       only faults whose names begin with one of these, such as node,disk
+  --fault-seconds N  how long each fault lasts (default 20)
+  --json             print everything as JSON`
 const WALLETS = 400
 const FUNDS = 1_000_000_000_000n
 /** Agents that measure the capacity: enough purchases under way that the wait for a block limits nothing. */
@@ -140,8 +145,9 @@ class SoakRun {
     const all = faultsOf(this.#scene).filter(({ name }) => only.some((beginning) => name.startsWith(beginning)))
     const skipped = all.flatMap(({ name, skip }) => (skip === undefined ? [] : [`${name}: ${skip}`]))
     for (const line of skipped) this.#say(`skipped: ${line}`)
-    const { normal, stop } = await this.#begin()
     const possible = all.filter(({ skip }) => skip === undefined)
+    if (possible.length === 0) throw new Error(`No fault that can be made here begins with ${only.join(' or ')}.`)
+    const { normal, stop } = await this.#begin()
     const faults: FaultResult[] = []
     do {
       const round = Math.floor(faults.length / possible.length)
@@ -287,18 +293,15 @@ async function main(): Promise<void> {
       json: { type: 'boolean', default: false },
     },
   })
-  const { minutes, workers, postgres, 'fault-seconds': faultSeconds } = values
+  const options: SoakOptions = {
+    minutes: readNumber('--minutes', values.minutes),
+    workers: readNumber('--workers', values.workers, 1),
+    postgres: values.postgres,
+    faultSeconds: readNumber('--fault-seconds', values['fault-seconds']),
+    only: values.faults.split(','),
+  }
   const print = (line: string): boolean => process.stdout.write(`${line}\n`)
-  const result = await soak(
-    {
-      minutes: Number(minutes),
-      workers: Number(workers),
-      postgres,
-      faultSeconds: Number(faultSeconds),
-      only: values.faults.split(','),
-    },
-    values.json ? (line) => process.stderr.write(`${line}\n`) : print,
-  )
+  const result = await soak(options, values.json ? (line) => process.stderr.write(`${line}\n`) : print)
   const { money, faults, breaches } = result
   if (values.json)
     print(JSON.stringify(result, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value), 2))

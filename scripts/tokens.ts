@@ -1,8 +1,4 @@
-/**
- * `npm run tokens`: access tokens for the operator. `list` prints the plans that were bought, newest first, with payer
- * and expiry. `revoke <id> [reason]` revokes a token, given its id or the token itself; every gateway on this database
- * refuses it within a second.
- */
+/** `npm run tokens`: lists the plans that were bought, and revokes their access tokens. */
 import { decodeJwt } from 'jose'
 import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/plan-purchases.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
@@ -14,15 +10,20 @@ import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
-import { existingDatabase, reportError } from './command-line.ts'
+import { existingDatabase, reportError, showUsage } from './command-line.ts'
 
-const USAGE = 'npm run tokens -- list\nnpm run tokens -- revoke <id or token> [reason]\n'
+const USAGE = `npm run tokens -- list
+npm run tokens -- revoke ID [REASON]
+
+list prints the plans that were bought, newest first, with payer and expiry. revoke takes an id of that list, or the token
+itself; every gateway on this database refuses the token within a second.`
 const MAX_LISTED = 1000
 const MAX_SEARCHED = 1_000_000
 
 async function run([command, token, ...reason]: readonly string[]): Promise<number> {
   if (command !== 'list' && (command !== 'revoke' || token === undefined)) {
-    process.stderr.write(USAGE)
+    const problem = command === undefined || command === 'revoke' ? '' : `${command} is not a command.\n\n`
+    process.stderr.write(`${problem}${USAGE}\n`)
     return 1
   }
   const config = readConfig()
@@ -78,6 +79,7 @@ function listPlans(plans: readonly PlanPurchase[], revoked: ReadonlySet<string>)
   return [`${plans.length} bought${plans.length === MAX_LISTED ? ', or more' : ''}`, ...rows, ''].join('\n')
 }
 
+showUsage(USAGE)
 try {
   process.exitCode = await run(process.argv.slice(2))
 } catch (error) {

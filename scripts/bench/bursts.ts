@@ -1,11 +1,9 @@
 /**
- * Measures how long buyers wait on a chain with one-second blocks, when many buy at the same moment and when few do:
+ * `npm run bench:bursts`: how long buyers wait on a chain with one-second blocks, when many buy at the same moment and when few do:
  * from the check of a payment to its settlement, and from the request to the answer of a gateway. In both cases one
  * settles every payment in its own transaction, and the other in batches as it does by default. They take turns on one
  * chain, with keys of their own. Each burst begins at a random time between two blocks, and over a run these times cover
  * the second evenly. A payment that is not settled ends the run.
- *
- *   npm run bench:bursts [-- bursts]
  *
  * The machine is shared by the buyers, the gateways and the chain, so compare only what one run measured. Half a second
  * is the wait for a block on average.
@@ -19,23 +17,29 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
-import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { createRpc, quantity } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { decodePayment, type DecodedPayment } from '../../gateway/methods/payment-method.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
-import { mintData } from '../../gateway/sandbox/contracts.ts'
 import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import { startGateway } from '../../test/support/process.ts'
+import { fundBuyers } from '../chaos/local-market.ts'
+import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
+import { gasUsed } from './gas-used.ts'
+import { percentile } from './percentile.ts'
 
-const BURSTS = Number(process.argv[2] ?? 20)
+const USAGE = `Usage: npm run bench:bursts [-- N]
+
+  N  bursts of each kind (default 20)`
+const { positionals } = readFlags(USAGE, { allowPositionals: true })
+const BURSTS = readNumber('The number of bursts', positionals[0] ?? '20', 1)
 const BLOCK_MS = 1_000
 const CROWD = 200
 const FEW = 8
 const PATH = '/v1/echo/burst'
-const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
 const ETHER = 10n ** 18n
 
 const MODES = [
@@ -74,25 +78,9 @@ const wallets = newWallets(CROWD)
 const method = createExactEvm(network)
 const sellers: Seller[] = []
 
-/** Gives every wallet test USDC for all bursts. */
-async function fund(): Promise<void> {
-  await rpc.call('anvil_setBalance', FAUCET, quantityOf(1_000n * ETHER))
-  await rpc.call('anvil_impersonateAccount', FAUCET)
-  let last: Hex = '0x'
-  for (const { address } of wallets) {
-    const data = mintData(address, 100_000_000n)
-    last = await rpc.call<Hex>('eth_sendTransaction', { from: FAUCET, to: network.asset, data, gas: '0x30d40' })
-  }
-  while ((await rpc.call('eth_getTransactionReceipt', last)) === null) await sleep(100)
-}
-
-function quantityOf(value: bigint): Hex {
-  return `0x${value.toString(16)}`
-}
-
 async function newKey(): Promise<Hex> {
   const key = generatePrivateKey()
-  await rpc.call('anvil_setBalance', privateKeyToAccount(key).address, quantityOf(1_000n * ETHER))
+  await rpc.call('anvil_setBalance', privateKeyToAccount(key).address, quantity(1_000n * ETHER))
   return key
 }
 
@@ -202,18 +190,6 @@ function phases(count: number): readonly number[] {
     .map(({ part }) => part)
 }
 
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((one, other) => one - other)
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] as number
-}
-
-async function gasOf(hashes: ReadonlySet<Hex>): Promise<number> {
-  let gas = 0
-  for (const hash of hashes)
-    gas += Number((await rpc.call<{ gasUsed: Hex }>('eth_getTransactionReceipt', hash)).gasUsed)
-  return gas
-}
-
 async function report({ seller, buyers, bursts, transactions }: Series): Promise<void> {
   const waits = bursts.flat()
   const medians = bursts.map((one) => percentile(one, 0.5))
@@ -226,13 +202,15 @@ async function report({ seller, buyers, bursts, transactions }: Series): Promise
       `p99 ${seconds(percentile(waits, 0.99))} s`,
       `p50 of a burst ${seconds(Math.min(...medians))} to ${seconds(Math.max(...medians))} s`,
       `${(waits.length / transactions.size).toFixed(1)} payments per transaction`,
-      `${Math.round((await gasOf(transactions)) / waits.length)} gas per payment`,
+      `${Math.round((await gasUsed(rpc, transactions)) / waits.length)} gas per payment`,
     ].join('  '),
   )
 }
 
 try {
-  await fund()
+  // Test USDC for all bursts.
+  const accounts = wallets.map(({ address }) => address)
+  await fundBuyers(rpc, network, accounts, 100_000_000n)
   for (const open of [openSettler, openGateway]) for (const mode of MODES) sellers.push(await open(mode))
   const newSeries = (seller: Seller, buyers: number): Series => {
     return { seller, buyers, bursts: [], transactions: new Set() }

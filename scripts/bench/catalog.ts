@@ -11,10 +11,12 @@ import { pathToFileURL } from 'node:url'
 import pino from 'pino'
 import { Pool } from 'undici'
 import { NETWORKS } from '../../gateway/config/networks.ts'
+import { median } from '../../plugins/lib/quant/rolling-median.ts'
+import { readFlags } from '../command-line.ts'
 import { cpuMicros } from './cpu-time.ts'
-import { median } from './calls/budget.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 
+readFlags('Usage: npm run bench:catalog', {})
 const built = (module: string): Promise<unknown> =>
   import(pathToFileURL(resolve(import.meta.dirname, '../../dist/gateway', `${module}.js`)).href)
 const { createGateway } = (await built('compose')) as typeof import('../../gateway/compose.ts')

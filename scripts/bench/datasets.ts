@@ -1,11 +1,8 @@
 /**
- * `npm run bench:x [-- --write] [folder]`: shows what the funding and directory products of /v1/x read from recorded data.
- * The folder has the layout of REPLAY_DIR. `--write` saves the tables in plugins/<name>/<name>-measurements.json, where the
- * methodology page reads them.
+ * `npm run bench:x`: shows what the funding and directory products of /v1/x read from recorded data.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
 import { READERS } from '../../plugins/directory/recorded-listings.ts'
 import { aprOf } from '../../plugins/funding/rate-arithmetic.ts'
@@ -13,11 +10,16 @@ import { type History, intervalOf } from '../../plugins/funding/recorded-settlem
 import { quarantine } from '../../plugins/funding/funding-rate.ts'
 import { readFundingRecordings } from '../../plugins/funding/recorded-payloads.ts'
 import type { Method } from '../../schemas/types.d.ts'
+import { readFlags } from '../command-line.ts'
 
 type Table = Required<Method>['tables'][number]
 
 const root = resolve(import.meta.dirname, '../..')
-const { values, positionals } = parseArgs({
+const USAGE = `Usage: npm run bench:x [-- --write] [FOLDER]
+
+  FOLDER   recorded data, in the layout of REPLAY_DIR (default ../shared/data)
+  --write  save the tables in plugins/<name>/<name>-measurements.json, where the methodology page reads them`
+const { values, positionals } = readFlags(USAGE, {
   allowPositionals: true,
   options: { write: { type: 'boolean', default: false } },
 })

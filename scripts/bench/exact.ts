@@ -10,8 +10,10 @@ import { decodePayment } from '../../gateway/methods/payment-method.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import { base64, createPayment, type Requirement, typedData } from '../../test/support/wallet.ts'
+import { readFlags } from '../command-line.ts'
 import { cpuMicros } from './cpu-time.ts'
 
+readFlags('Usage: npm run bench:exact', {})
 const network = NETWORKS.base
 const requirements: PaymentRequirements = {
   scheme: 'exact',

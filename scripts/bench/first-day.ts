@@ -1,5 +1,5 @@
 /**
- * `npm run bench:first-day [-- --posts 36000]`: loads what the sources of the POTUS feed hold on a first day, from scripted
+ * `npm run bench:first-day`: loads what the sources of the POTUS feed hold on a first day, from scripted
  * sources of the same size, and prints time and memory. Then it walks the archive as a buyer would.
  */
 import { fork } from 'node:child_process'
@@ -7,7 +7,6 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { createFetcher } from '../../plugins/potus/ingest/fetch.ts'
@@ -15,10 +14,18 @@ import { historyJobs } from '../../plugins/potus/ingest/history-loads.ts'
 import { createHostPace } from '../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../plugins/potus/ingest/polling.ts'
 import type { SourceSettings } from '../../plugins/potus/sources/source.ts'
+import { readFlags, readNumber } from '../command-line.ts'
+import { cpuMicros } from './cpu-time.ts'
 import { openScriptedSources } from '../../test/plugins/potus/first-day/scripted-sources.ts'
 import { openTestFeed } from '../../test/plugins/potus/test-feed.ts'
 
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:first-day [-- OPTIONS]
+
+  --posts N      posts of the archive (default 36000)
+  --releases N   pages of the White House (default 3000)
+  --documents N  documents of the Federal Register (default 1500)`
+// --serve is for the process of the sources.
+const { values } = readFlags(USAGE, {
   options: {
     posts: { type: 'string', default: '36000' },
     releases: { type: 'string', default: '3000' },
@@ -26,15 +33,15 @@ const { values } = parseArgs({
     serve: { type: 'boolean', default: false },
   },
 })
+const sizes = {
+  posts: readNumber('--posts', values.posts),
+  releases: readNumber('--releases', values.releases),
+  documents: readNumber('--documents', values.documents),
+}
 const now = Date.UTC(2026, 4, 1, 12)
 if (values.serve) {
   // The sources run in a process of their own, so that their work is not counted.
-  const { settings } = await openScriptedSources({
-    now,
-    posts: Number(values.posts),
-    releases: Number(values.releases),
-    documents: Number(values.documents),
-  })
+  const { settings } = await openScriptedSources({ now, ...sizes })
   process.send?.(settings)
   await new Promise(() => {})
 }
@@ -67,12 +74,12 @@ const watch = setInterval(() => {
   longest = Math.max(longest, performance.now() - last - 20)
   last = performance.now()
 }, 20)
-const cpu = process.cpuUsage()
+const cpuBefore = cpuMicros()
 const begun = performance.now()
 await Promise.all([run(/^poll/), run(/^history/)])
 while ((await feed.db('potus_histories').where({ state: 'loading' })).length > 0) await run(/^history/)
 const seconds = (performance.now() - begun) / 1000
-const { user, system } = process.cpuUsage(cpu)
+const cpu = cpuMicros() - cpuBefore
 clearInterval(watch)
 
 const loaded = performance.now()
@@ -93,7 +100,7 @@ console.table({
   'items of the archive': items,
   'of them back-filled': backfilled,
   'seconds of the load': Math.round(seconds),
-  'seconds of processor time': Math.round((user + system) / 1e6),
+  'seconds of processor time': Math.round(cpu / 1e6),
   'megabytes before': megabytes(before),
   'megabytes at most': megabytes(peak),
   'longest pause of the event loop, ms': Math.round(longest),

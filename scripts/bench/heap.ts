@@ -1,5 +1,5 @@
 /**
- * `npm run bench:heap [-- --calls 300000]`: does the gateway keep memory? Sends mixed calls in ten stages to the built
+ * `npm run bench:heap`: does the gateway keep memory? Sends mixed calls in ten stages to the built
  * gateway: unpaid, free, documents, pages, tokens, paid, and over MCP. After each stage it collects garbage and prints
  * the heap and the resident set. Fails if the heap of the last stage is more than 5 % above that of the third: by then
  * every cache is full.
@@ -8,12 +8,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readFlags } from '../command-line.ts'
+import { readFlags, readNumber } from '../command-line.ts'
 import { type Case, openCases } from './calls/cases.ts'
 import { sendLoad } from './calls/load.ts'
 import { Servers } from './calls/servers.ts'
 
-const USAGE = `Usage: npm run bench:heap [-- --calls 300000]`
+const USAGE = `Usage: npm run bench:heap [-- --calls N]
+
+  --calls N  calls in all stages together (default 300000)`
 const STAGES = 10
 const WARM_STAGE = 2
 const MAX_GROWTH = 1.05
@@ -45,13 +47,14 @@ const heapLines = (log: string): readonly string[] =>
   [...readFileSync(log, 'utf8').matchAll(/^heap \d+ (\d+)$/gm)].map(([, bytes = '']) => bytes)
 
 const { values } = readFlags(USAGE, { options: { calls: { type: 'string', default: '300000' } } })
+const calls = readNumber('--calls', values.calls, 1)
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-heap-'))
 const servers = new Servers(folder)
 try {
   const opened = await openCases(servers, folder, MIXED)
   const cases = opened.filter(({ server }) => server.name === 'gateway')
   const [{ server }] = cases as [Case]
-  const perCase = Math.ceil(Number(values.calls) / STAGES / cases.length)
+  const perCase = Math.ceil(calls / STAGES / cases.length)
   const heaps: number[] = []
   console.log(`${cases.map(({ name }) => name).join(', ')}\n     calls   heap MB  resident MB`)
   for (let stage = 1; stage <= STAGES; stage++) {

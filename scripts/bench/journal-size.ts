@@ -8,8 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import { paymentIn } from '../../test/contracts/journal-payments.ts'
+import { readFlags } from '../command-line.ts'
 import { fillJournal } from './filled-journal.ts'
 
+readFlags('Usage: npm run bench:journal-size', {})
 const PAYMENTS = 50_000
 const BUYERS = 128
 const SETTLED = 1_000_000

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:journal [-- postgres://…]`: two questions about the journal.
+ * `npm run bench:journal`: two questions about the journal.
  *
  * 1. What do group commits save? 1, 8, 32 and 128 concurrent buyers each take payments through reserved, answered,
  *    submitted, settled and delivered. Prints wall and CPU microseconds per durable change, and how many times faster
@@ -15,8 +15,16 @@ import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { paymentIn } from '../../test/contracts/journal-payments.ts'
+import { readFlags } from '../command-line.ts'
 import { cpuMicros } from './cpu-time.ts'
 import { fillJournal } from './filled-journal.ts'
+
+const USAGE = `Usage: npm run bench:journal [-- ADDRESS]
+
+  ADDRESS  also measure PostgreSQL there (postgres://…). The payments stay in that journal.`
+const {
+  positionals: [url],
+} = readFlags(USAGE, { allowPositionals: true })
 
 /** Durable changes per payment. */
 const CHANGES = 4
@@ -92,7 +100,6 @@ await journal.close()
 await compareSizes(folder)
 rmSync(folder, { recursive: true })
 
-const [url] = process.argv.slice(2)
 if (url !== undefined) {
   const shared = await openJournal({ url })
   await compare('PostgreSQL', shared)

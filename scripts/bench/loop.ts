@@ -1,9 +1,9 @@
 /**
- * `npm run bench:loop [-- --rounds 3 --seconds 10]`: measures how long an unpaid 402 takes while the gateway works. One
- * gateway gets 50 unpaid calls a second: first with nothing else to do, then while it audits a ledger of 200,000 rows
- * and checks 50,000 bars, again and again, one at a time and six of each at once, all of them paid for. Beside it, a plain node:http server that does nothing else sends the same 402
- * at the same rate: what it waits for is the operating system. Rounds take turns. Trust the ratios: milliseconds depend
- * on what else the machine does.
+ * `npm run bench:loop`: how long an unpaid 402 takes while the gateway works. One gateway gets 50 unpaid calls a second:
+ * first with nothing else to do, then while it audits a ledger of 200,000 rows and checks 50,000 bars, again and again, one
+ * at a time and six of each at once, all of them paid for. Beside it, a plain node:http server that does nothing else sends
+ * the same 402 at the same rate: what it waits for is the operating system. Rounds take turns. Trust the ratios:
+ * milliseconds depend on what else the machine does.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,15 +12,22 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement, signPayment } from '../pay/payment.ts'
 import type { SandboxDescription } from '../pay/run.ts'
+import { percentile } from './percentile.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:loop [-- OPTIONS]
+
+  --rounds N   rounds of each load (default 3)
+  --seconds S  seconds of each load in a round (default 10)`
+const { values } = readFlags(USAGE, {
   options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '10' } },
 })
+const ROUNDS = readNumber('--rounds', values.rounds, 1)
+const SECONDS = readNumber('--seconds', values.seconds, 0.1)
 const EVERY_MS = 20
 const ROWS = 200_000
 const BARS = 50_000
@@ -158,15 +165,10 @@ async function repeat(isOver: () => boolean, work: () => Promise<number | null>)
   return seconds
 }
 
-const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
-
 function line(name: string, milliseconds: readonly number[], idle?: readonly number[]): string {
-  const sorted = milliseconds.toSorted((one, other) => one - other)
-  const [p50, p99, most] = [quantile(sorted, 0.5), quantile(sorted, 0.99), sorted.at(-1) ?? Number.NaN]
-  const base = idle?.toSorted((one, other) => one - other)
-  const ratio = base ? (p99 / quantile(base, 0.99)).toFixed(1) : ''
-  const columns = [String(sorted.length), p50.toFixed(1), p99.toFixed(1), most.toFixed(1), ratio]
+  const [p50, p99, most] = [0.5, 0.99, 1].map((share) => percentile(milliseconds, share)) as [number, number, number]
+  const ratio = idle ? (p99 / percentile(idle, 0.99)).toFixed(1) : ''
+  const columns = [String(milliseconds.length), p50.toFixed(1), p99.toFixed(1), most.toFixed(1), ratio]
   return name.padEnd(34) + columns.map((column) => column.padStart(10)).join('')
 }
 
@@ -246,10 +248,10 @@ try {
     waits.gateway.push(...more.gateway)
     waits.plain.push(...more.plain)
   }
-  for (let round = 0; round < Number(values.rounds); round += 1) {
-    add(idle, await probeBoth(isOverAfter(Number(values.seconds))))
+  for (let round = 0; round < ROUNDS; round += 1) {
+    add(idle, await probeBoth(isOverAfter(SECONDS)))
     for (const { works, waits, seconds } of loads.values()) {
-      const isOver = isOverAfter(Number(values.seconds))
+      const isOver = isOverAfter(SECONDS)
       let working = works.length
       const runs = works.map(async (one) => {
         seconds.push(...(await repeat(isOver, one)))

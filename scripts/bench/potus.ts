@@ -1,11 +1,9 @@
 /**
- * `npm run bench:potus [-- --write] [folder of recorded payloads]`: measures the news feed. It replays recorded polls,
- * scores the entity tagger on labelled texts, and times pages on stores of three sizes. `--write` saves the figures in
- * plugins/potus/data/potus-measurements.json, where the methodology page reads them.
+ * `npm run bench:potus`: measures the news feed. It replays recorded polls, scores the entity tagger on labelled texts, and
+ * times pages on stores of three sizes.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 import { createWriter } from '../../plugins/potus/ingest/event-writer.ts'
@@ -13,6 +11,7 @@ import { readRecordings } from '../../plugins/potus/replay/recordings.ts'
 import { playEntries } from '../../plugins/potus/replay/replay-feed.ts'
 import { readSources } from '../../plugins/potus/sources/source.ts'
 import { migrations } from '../../plugins/potus/store/tables.ts'
+import { readFlags } from '../command-line.ts'
 import { LABELLED, recordedTexts, scoreEntities } from './potus/entity-scores.ts'
 import { pageTimings, ROUNDS, SIZES } from './potus/page-timings.ts'
 
@@ -23,7 +22,11 @@ interface Table {
 }
 
 const root = resolve(import.meta.dirname, '../..')
-const { values, positionals } = parseArgs({
+const USAGE = `Usage: npm run bench:potus [-- --write] [FOLDER]
+
+  FOLDER   recorded payloads (default ../shared/data/potus); without them, only pages are measured
+  --write  save the figures in plugins/potus/data/potus-measurements.json, where the methodology page reads them`
+const { values, positionals } = readFlags(USAGE, {
   options: { write: { type: 'boolean', default: false } },
   allowPositionals: true,
 })

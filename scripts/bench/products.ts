@@ -1,10 +1,8 @@
 /**
  * `npm run bench:products`: measures the market products on the recorded data beside the checkout and compares each figure
- * with its limit. `--json` prints JSON, `--only statistics` runs one part, `--write` saves the figures that the methodology
- * page shows. Exits with 1 if a figure misses its limit.
+ * with its limit. Exits with 1 if a figure misses its limit.
  */
 import { writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { format } from 'prettier'
 import { measureAudit } from './products/audit-figures.ts'
 import { measureBooks, measureCost } from './products/order-cost.ts'
@@ -15,6 +13,8 @@ import { isRecorded } from './products/recorded-data.ts'
 import { measureSpeed } from './products/speed.ts'
 import { measureSpreads } from './products/spreads.ts'
 import { measureStatistics } from './products/published-figures.ts'
+import { readFlags } from '../command-line.ts'
+import { textTable } from '../text-table.ts'
 
 type Part = () => Measure[] | Promise<Measure[]>
 
@@ -36,7 +36,12 @@ const KEPT = [
   { file: '../../plugins/audit/audit-measurements.json', parts: ['backtest audit'] },
 ]
 
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:products [-- OPTIONS]
+
+  --only PART  only this part; may be repeated: ${Object.keys(PARTS).join(', ')}
+  --json       print everything as JSON
+  --write      save the figures that the methodology pages show`
+const { values } = readFlags(USAGE, {
   options: {
     json: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
@@ -44,6 +49,11 @@ const { values } = parseArgs({
   },
 })
 
+const unknown = values.only?.filter((name) => !(name in PARTS)) ?? []
+if (unknown.length > 0) {
+  process.stderr.write(`There is no part ${unknown.join(' or ')}.\n\n${USAGE}\n`)
+  process.exit(2)
+}
 if (!isRecorded) {
   process.stderr.write('No recorded data found. Put them at ../shared/data, beside the checkout.\n')
   process.exit(2)
@@ -63,15 +73,8 @@ function table(): string {
     const verdict = pass === null ? '' : pass ? 'pass' : 'FAIL'
     return [part, name, value, bar, verdict] as const
   })
-  const width = (column: 0 | 1 | 2 | 3): number => Math.max(...rows.map((row) => row[column].length))
-  const widths = [width(0), width(1), width(2), width(3)] as const
-  const lines = rows.map(([part, name, value, bar, verdict]) =>
-    [part.padEnd(widths[0]), name.padEnd(widths[1]), value.padStart(widths[2]), bar.padEnd(widths[3]), verdict]
-      .join('  ')
-      .trimEnd(),
-  )
   const summary = missed.length === 0 ? 'Every figure meets its limit.' : `${missed.length} figures miss their limits.`
-  return `${[...lines, '', summary].join('\n')}\n`
+  return `${[textTable(rows, [0, 1, 3, 4]), '', summary].join('\n')}\n`
 }
 
 /** Saves the figures. Skips a file if one of its parts was not measured. */

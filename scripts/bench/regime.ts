@@ -1,21 +1,16 @@
 /**
- * Measures the regime model on recorded bars, out of sample: every forecast uses a fit on earlier bars only.
- *
- *   npm run bench:regime -- [--from DATE] [--train FILE] [--json] [--write] FILE...
- *
- * Consecutive files of one venue form one recording. --from grades the snapshots from that day on; the default leaves out
- * the first 30 days, or nothing if the recording is shorter than 90 days. --train fits the model on one file and uses
- * that fit for all others. --write saves the figures in plugins/regime/regime-measurements.json, where the methodology page reads
- * them.
+ * `npm run bench:regime`: measures the regime model on recorded bars, out of sample: every forecast uses a fit on earlier
+ * bars only.
  */
 import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { fillQuiet, readBarFile, recordingFormat } from '../../plugins/market/bar-recordings.ts'
 import { joinRecordings, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/bar-replay.ts'
 import type { Curves } from '../../plugins/regime/label-grades.ts'
 import { createModel, MODEL } from '../../plugins/regime/regime-model.ts'
 import { formatSeconds } from '../../plugins/lib/time/timestamps.ts'
+import { readFlags } from '../command-line.ts'
+import { textTable } from '../text-table.ts'
 import { baselineOf, figuresOf, type Figures, trackCurves } from './regime/model-figures.ts'
 import { since, track } from './regime/model-track.ts'
 import { badPrintTrials, prefixHolds } from './regime/model-trials.ts'
@@ -135,22 +130,27 @@ function tableOf(results: readonly Measured[]): string {
     [trained_on === null ? recording : `${recording} (fit on ${trained_on})`, ...cells(figures)],
     ['  last hour > boundary', ...cells(baseline)],
   ])
-  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => row[i]!.length)))
-  const line = (row: readonly string[]): string =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')
   const notes = results.map(
     ({ recording, first, last, figures, bad_print_minutes, prefix_identical, seconds }) =>
       `${recording}: ${figures.snapshots} snapshots graded from ${first} to ${last}; one bad print changes the label for ` +
       `${bad_print_minutes} min (median of 20); prefixes ${prefix_identical ? 'identical' : 'DIFFER'}; ${seconds} s`,
   )
-  return `${[line(head), ...rows.map(line), '', ...notes].join('\n')}\n`
+  return `${[textTable([head, ...rows]), '', ...notes].join('\n')}\n`
 }
 
 function cells(figures: Measured['figures']): string[] {
   return COLUMNS.map(([, name, digits]) => figures[name]?.toFixed(digits) ?? '-')
 }
 
-const { values, positionals } = parseArgs({
+const USAGE = `Usage: npm run bench:regime -- [OPTIONS] FILE...
+
+  FILE          recorded bars; consecutive files of one venue form one recording
+  --from DATE   grade the snapshots from that day on (default: without the first 30 days, or all of them if the
+                recording is shorter than 90 days)
+  --train FILE  fit the model on this file, and use that fit for all others
+  --json        print everything as JSON
+  --write       save the figures in plugins/regime/regime-measurements.json, where the methodology page reads them`
+const { values, positionals } = readFlags(USAGE, {
   allowPositionals: true,
   options: {
     from: { type: 'string' },
@@ -160,7 +160,7 @@ const { values, positionals } = parseArgs({
   },
 })
 if (positionals.length === 0) {
-  process.stderr.write('usage: npm run bench:regime -- [--from DATE] [--train FILE] [--json] [--write] FILE...\n')
+  process.stderr.write(`${USAGE}\n`)
   process.exit(2)
 }
 const trained = values.train === undefined ? null : ((await read([values.train]))[0] ?? null)

@@ -1,9 +1,7 @@
 /**
- * Measures settlements per second and gas per payment on the sandbox chain. One run compares single settlements, one
+ * `npm run bench:settle`: settlements per second and gas per payment on the sandbox chain. One run compares single settlements, one
  * after the other and all at once, with batches of up to 10 and up to 50 payments in one Multicall3 transaction. Every
  * payment has its own payer, and every outcome is read from the chain.
- *
- *   npm run bench:settle [-- payments]
  *
  * Rates depend on the machine and its load, so compare only the ratios within one run. The modes take turns.
  */
@@ -18,10 +16,12 @@ import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
-import { mintData } from '../../gateway/sandbox/contracts.ts'
 import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { createPayment, type Requirement } from '../../test/support/wallet.ts'
+import { fundBuyers } from '../chaos/local-market.ts'
+import { readFlags, readNumber } from '../command-line.ts'
+import { gasUsed } from './gas-used.ts'
 
 interface Mode {
   readonly name: string
@@ -35,7 +35,11 @@ interface Measured {
   readonly gas: number
 }
 
-const PAYMENTS = Number(process.argv[2] ?? 200)
+const USAGE = `Usage: npm run bench:settle [-- N]
+
+  N  payments in each round (default 200)`
+const { positionals } = readFlags(USAGE, { allowPositionals: true })
+const PAYMENTS = readNumber('The number of payments', positionals[0] ?? '200', 1)
 const ROUNDS = 3
 const PRICE = 5_000n
 const MODES: readonly Mode[] = [
@@ -52,15 +56,6 @@ const { network, rpcUrl, payTo } = sandbox
 const method = createExactEvm(network)
 const rpc = createRpc(rpcUrl, 60)
 const requirements: PaymentRequirements = { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 3_600 }
-const faucet: Hex = '0x00000000000000000000000000000000000fa0ce'
-
-/** Gives every payer enough money for all rounds and for one unmeasured payment, because a first transfer costs more gas. */
-async function fund(payers: readonly PrivateKeyAccount[]): Promise<void> {
-  await rpc.call('anvil_impersonateAccount', faucet)
-  const gas = '0x30d40'
-  for (const { address } of payers)
-    await rpc.call('eth_sendTransaction', { from: faucet, to: network.asset, data: mintData(address, 1_000_000n), gas })
-}
 
 async function sign(account: PrivateKeyAccount): Promise<DecodedPayment> {
   const requirement = method.acceptsV2(requirements) as unknown as Requirement
@@ -86,13 +81,6 @@ async function settleAll(
   return hashes
 }
 
-async function gasOf(hashes: ReadonlySet<Hex>): Promise<number> {
-  let gas = 0
-  for (const hash of hashes)
-    gas += Number((await rpc.call<{ gasUsed: Hex }>('eth_getTransactionReceipt', hash)).gasUsed)
-  return gas
-}
-
 async function measure({ batch, concurrency }: Mode, payers: readonly PrivateKeyAccount[]): Promise<Measured> {
   const some = concurrency === 1 ? payers.slice(0, Math.ceil(PAYMENTS / 4)) : payers
   const payloads = await Promise.all(some.map(sign))
@@ -103,12 +91,14 @@ async function measure({ batch, concurrency }: Mode, payers: readonly PrivateKey
   const hashes = await settleAll(settler, payloads, concurrency)
   const seconds = (performance.now() - began) / 1000
   await settler.close()
-  return { perSecond: payloads.length / seconds, gas: (await gasOf(hashes)) / payloads.length }
+  return { perSecond: payloads.length / seconds, gas: (await gasUsed(rpc, hashes)) / payloads.length }
 }
 
 try {
   const payers = Array.from({ length: PAYMENTS }, () => privateKeyToAccount(generatePrivateKey()))
-  await fund(payers)
+  // Money for all rounds and for one unmeasured payment, because a first transfer costs more gas.
+  const accounts = payers.map(({ address }) => address)
+  await fundBuyers(rpc, network, accounts, 1_000_000n)
   await measure({ name: 'warm-up', batch: 50, concurrency: PAYMENTS }, payers)
   const found = new Map<Mode, Measured[]>(MODES.map((mode) => [mode, []]))
   for (let round = 0; round < ROUNDS; round++)

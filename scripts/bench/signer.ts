@@ -1,5 +1,5 @@
 /**
- * `npm run bench:signer [-- --receipts 20000]`: what it costs to have receipts signed by the signer process. Prints the CPU
+ * `npm run bench:signer`: what it costs to have receipts signed by the signer process. Prints the CPU
  * time of the asking process for each receipt, all of its threads, and how long a call waits, by how many calls ask at once.
  */
 import { spawn } from 'node:child_process'
@@ -10,12 +10,15 @@ import { createLog } from '../../gateway/observe/log.ts'
 import { connectSigner } from '../../gateway/stores/signer-client.ts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 import { createKey } from '../../gateway/tokens/key-set.ts'
-import { readFlags } from '../command-line.ts'
+import { readFlags, readNumber } from '../command-line.ts'
+import { cpuMicros } from './cpu-time.ts'
 
-const USAGE = 'Usage: npm run bench:signer [-- --receipts 20000]'
+const USAGE = `Usage: npm run bench:signer [-- --receipts N]
+
+  --receipts N  receipts that are signed in each measurement (default 20000)`
 const root = resolve(import.meta.dirname, '../..')
 const { values } = readFlags(USAGE, { options: { receipts: { type: 'string', default: '20000' } } })
-const COUNT = Number(values.receipts)
+const COUNT = readNumber('--receipts', values.receipts, 1)
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const socket = join(folder, 'socket')
 const tokenKeys = JSON.stringify({ keys: [await createKey()] })
@@ -41,15 +44,14 @@ type Sign = (nth: number) => string | Promise<string>
 
 /** Signs all receipts, so many at once. Returns microseconds of CPU per receipt, and milliseconds of waiting. */
 async function measure(sign: Sign, atOnce: number): Promise<{ readonly cpu: number; readonly wait: number }> {
-  const before = process.cpuUsage()
+  const before = cpuMicros()
   let waited = 0
   for (let signed = 0; signed < COUNT; signed += atOnce) {
     const began = performance.now()
     await Promise.all(Array.from({ length: atOnce }, async (_, at) => sign(signed + at)))
     waited += performance.now() - began
   }
-  const { user, system } = process.cpuUsage(before)
-  return { cpu: (user + system) / COUNT, wait: waited / (COUNT / atOnce) }
+  return { cpu: (cpuMicros() - before) / COUNT, wait: waited / (COUNT / atOnce) }
 }
 
 const child = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts', '--as', 'signer'], {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:snapshots [-- --snapshots 10000000 --rounds 5 --seconds 3]`: does a call cost more when the history is
+ * `npm run bench:snapshots`: does a call cost more when the history is
  * long? Starts the built gateway with the snapshots of the sample, about 0.4 million, and once more with as many as asked
  * for. Compares the CPU of /v1/stats and of a paid history page of 1,000 rows: the newest rows, and rows from anywhere in
  * the history. Rounds take turns; compare the ratios. Needs Linux, and a gigabyte of disk for ten million snapshots.
@@ -9,15 +9,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../gateway/stores/database.ts'
-import { readFlags } from '../command-line.ts'
+import { median } from '../../plugins/lib/quant/rolling-median.ts'
+import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
-import { median } from './calls/budget.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
 import { NETWORK, type Server, Servers } from './calls/servers.ts'
 import { cpuBetween, readProcessCpu } from './cpu-time.ts'
 
-const USAGE = 'Usage: npm run bench:snapshots [-- --snapshots 10000000 --rounds 5 --seconds 3]'
+const USAGE = `Usage: npm run bench:snapshots [-- OPTIONS]
+
+  --snapshots N  length of the long history (default 10000000)
+  --rounds N     rounds of each call (default 5)
+  --seconds S    seconds of each call in a round (default 3)`
 const CONNECTIONS = 8
 const STATS = '/v1/stats'
 const HISTORY = '/v1/regime/history'
@@ -133,6 +137,9 @@ const { values } = readFlags(USAGE, {
     seconds: { type: 'string', default: '3' },
   },
 })
+const snapshots = readNumber('--snapshots', values.snapshots, 1)
+const rounds = readNumber('--rounds', values.rounds, 1)
+const seconds = readNumber('--seconds', values.seconds, 0.1)
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-snapshots-'))
 const data = (name: string): string => join(folder, name, `${NETWORK.name}-sample`)
 const servers = new Servers(folder)
@@ -143,15 +150,15 @@ try {
   cpSync(data('short'), data('long'), { recursive: true })
   const extents = [
     await lengthen(join(data('short'), 'products.sqlite'), 0),
-    await lengthen(join(data('long'), 'products.sqlite'), Number(values.snapshots)),
+    await lengthen(join(data('long'), 'products.sqlite'), snapshots),
   ] as const
   const gateways = [await servers.startGateway('short', 0), await servers.startGateway('long', 0)] as const
   const cases = await openCases(gateways)
   const measured = cases.map((each) => ({ each, micros: [[], []] as [number[], number[]] }))
-  for (let round = 0; round <= Number(values.rounds); round++)
+  for (let round = 0; round <= rounds; round++)
     for (const { each, micros } of measured)
       for (const at of [0, 1] as const) {
-        const cost = await measure(each, gateways[at], extents[at], Number(values.seconds))
+        const cost = await measure(each, gateways[at], extents[at], seconds)
         // The first round warms up.
         if (round > 0) micros[at].push(cost)
       }

@@ -2,8 +2,10 @@
  * `npm run bench:storage`: prints the bytes that products and payments take in a database: per row, and per symbol and year.
  * On SQLite, and on PostgreSQL if a server answers at TEST_POSTGRES_URL. docs/operations.md has its table.
  */
+import { readFlags } from '../command-line.ts'
 import { bytesPerRow, inPostgres, inSqlite, type Measured, measureSales, SUBJECTS } from './storage/stored-rows.ts'
 
+readFlags('Usage: npm run bench:storage', {})
 const SYMBOLS = 10
 const YEARS = 10
 

@@ -1,15 +1,13 @@
 /**
- * `npm run bench:symbols [-- --days 30 --minutes 720 --paced]`: collects the symbols of the shipped catalog from scripted
- * venues in a process of their own. Measures the first back-fill, what a day costs of processor time and storage, and memory.
- * Figures of a day are those of the measured minutes, times 1,440. With `--paced`, venues are asked at the pace of the
- * catalog and keep to their real limits; without, as fast as they answer, and the time by pace is computed.
+ * `npm run bench:symbols`: collects the symbols of the shipped catalog from scripted venues in a process of their own.
+ * Measures the first back-fill, what a day costs of processor time and storage, and memory. Figures of a day are those of
+ * the measured minutes, times 1,440.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import market from '../../plugins/market/index.ts'
 import { paceOf } from '../../plugins/market/venue-pace.ts'
@@ -18,8 +16,17 @@ import type { VenueName } from '../../plugins/market/venues/bar-venues.ts'
 import regime from '../../plugins/regime/index.ts'
 import { openPluginHost } from '../../test/plugins/plugin-host.ts'
 import { openVenueKit, SPOT_VENUES } from '../../test/venues/venue-kit.ts'
+import { readFlags, readNumber } from '../command-line.ts'
+import { cpuMicros } from './cpu-time.ts'
 
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:symbols [-- OPTIONS]
+
+  --days N     days of the back-fill (default 30)
+  --minutes N  minutes that are measured after it (default 720)
+  --paced      ask the venues at the pace of the catalog, and let them keep to their real limits; without it they are
+               asked as fast as they answer, and the time by pace is computed`
+// --serve is for the process of the venues.
+const { values } = readFlags(USAGE, {
   options: {
     days: { type: 'string', default: '30' },
     minutes: { type: 'string', default: '720' },
@@ -27,6 +34,8 @@ const { values } = parseArgs({
     serve: { type: 'boolean', default: false },
   },
 })
+const days = readNumber('--days', values.days, 1)
+const minutes = readNumber('--minutes', values.minutes, 1)
 const START = Date.UTC(2026, 5, 1, 0, 0, 30)
 const DAY = 86_400_000
 /** The history of the catalog: from history_start to the end of November 2026, in days. */
@@ -72,7 +81,7 @@ let clock = START
 const first = await tell(clock)
 const shipped = catalog('market.json') as unknown as Settings
 const symbols = shipped.symbols.filter(({ venues }) => venues !== undefined)
-const start = new Date(START - Number(values.days) * DAY).toISOString()
+const start = new Date(START - days * DAY).toISOString()
 const settings = {
   ...shipped,
   symbols,
@@ -96,16 +105,13 @@ const host = await openPluginHost(
     { plugin: market, settings },
     {
       plugin: regime,
-      settings: { ...catalog('regime.json'), since: new Date(START - (Number(values.days) - 2) * DAY).toISOString() },
+      settings: { ...catalog('regime.json'), since: new Date(START - (days - 2) * DAY).toISOString() },
     },
   ],
   { dataMode: 'online', now: () => new Date(clock), db },
 )
 const classify = host.registrations[1]!.jobs!.map(({ name }) => name)
-const cpuSeconds = (): number => {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1e6
-}
+const cpuSeconds = (): number => cpuMicros() / 1e6
 /** Bytes of the tables that begin with a word, indexes included. */
 async function bytesOf(word: string): Promise<number> {
   const [row] = (await db.raw(
@@ -143,7 +149,6 @@ const classified = { seconds: (performance.now() - began) / 1000, cpu: cpuSecond
 const before = { ...(await stored()), ...(await tell()) }
 
 // Minutes as they close.
-const minutes = Number(values.minutes)
 const costs = { poll: 0, books: 0, classify: 0 }
 let slowest = 0
 for (let minute = 0; minute < minutes; minute += 1) {
@@ -162,7 +167,6 @@ for (let minute = 0; minute < minutes; minute += 1) {
 const after = { ...(await stored()), ...(await tell()) }
 clearInterval(watch)
 const day = (n: number): number => (n / minutes) * 1440
-const days = Number(values.days)
 /** Seconds of the requests of a whole first back-fill at the pace of the slower of the two venues. */
 const paceSeconds = Math.max(
   ...(['coinbase', 'bitstamp'] as const).map(

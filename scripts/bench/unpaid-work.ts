@@ -1,5 +1,5 @@
 /**
- * `npm run bench:unpaid [-- --only NAME]`: sends a gateway the requests that cost it most and pay nothing, one after
+ * `npm run bench:unpaid`: sends a gateway the requests that cost it most and pay nothing, one after
  * another, and measures what everybody else notices. Beside each of them an unpaid 402 is asked for 50 times a second.
  * The bars are a p99 of 50 ms, 1 GB of memory and no 500. A plain node:http server that does nothing else is asked at the
  * same rate: on a busy machine, what it waits for is the operating system, and a p99 says nothing about the gateway. Then
@@ -13,11 +13,16 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { readFlags } from '../command-line.ts'
+import { percentile } from './percentile.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:unpaid [-- --only TEXT]
+
+  --only TEXT  only the requests whose names contain TEXT, such as MCP`
+// --attack and --base are for the process that attacks.
+const { values } = readFlags(USAGE, {
   options: { only: { type: 'string', default: '' }, attack: { type: 'string' }, base: { type: 'string', default: '' } },
 })
 const PROBED = '/v1/regime/current'
@@ -190,10 +195,6 @@ function get(url: string): Promise<number> {
   })
 }
 
-const quantile = (values: readonly number[], share: number): number =>
-  values.toSorted((one, other) => one - other)[Math.min(values.length - 1, Math.floor(share * values.length))] ??
-  Number.NaN
-
 /** Resident memory in megabytes of a process, or of that of its descendants which has most. Linux only. */
 function residentMegabytes(pid: number): number {
   try {
@@ -259,10 +260,10 @@ async function measure(base: string, plain: string, pid: number, name: string | 
   clearInterval(watch)
   const { status, seconds } = await answered
   const [p50, p99, longest, plainP99] = [
-    quantile(own, 0.5),
-    quantile(own, 0.99),
-    quantile(own, 1),
-    quantile(other, 0.99),
+    percentile(own, 0.5),
+    percentile(own, 0.99),
+    percentile(own, 1),
+    percentile(other, 0.99),
   ]
   const isBusy = plainP99 > BUSY_P99_MS
   const isGood = (p99 < BAR_P99_MS || isBusy) && most < BAR_MEGABYTES && !status.includes('500')
@@ -274,6 +275,13 @@ async function measure(base: string, plain: string, pid: number, name: string | 
 
 if (values.attack !== undefined) await attackAlone(values.attack, values.base)
 
+const names = ATTACKS.map(({ name }) => name).filter((name) => name.includes(values.only))
+if (names.length === 0) {
+  process.stderr.write(
+    `No request is named like "${values.only}". They are: ${ATTACKS.map(({ name }) => name).join('; ')}\n`,
+  )
+  process.exit(2)
+}
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
@@ -290,7 +298,6 @@ try {
   const titles = ['p50 ms', 'p99 ms', 'max ms', 'plain p99'].map((title) => title.padStart(10)).join('')
   console.log(`${'unpaid 402 beside'.padEnd(34)}${titles}${'RSS MB'.padStart(8)}${'seconds'.padStart(9)}  answered`)
   const plainUrl = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`
-  const names = ATTACKS.map(({ name }) => name).filter((name) => name.includes(values.only))
   let missed = 0
   for (const name of [null, ...names]) {
     if (!(await measure(base, plainUrl, gateway.pid as number, name))) missed += 1

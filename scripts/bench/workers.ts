@@ -1,5 +1,5 @@
 /**
- * `npm run bench:workers [-- --rounds 5 --seconds 3]`: what a call costs in one process and in two workers on one port, as
+ * `npm run bench:workers`: what a call costs in one process and in two workers on one port, as
  * CPU of all processes, the primary included. Rounds take turns, so that other work on the machine affects both; compare
  * the ratios. Needs Linux.
  */
@@ -7,18 +7,24 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { median } from '../../plugins/lib/quant/rolling-median.ts'
+import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
-import { median } from './calls/budget.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
 import { familyOf } from '../process-family.ts'
 import { type Server, Servers } from './calls/servers.ts'
 import { cpuBetween, readProcessCpu } from './cpu-time.ts'
 
-const { values } = parseArgs({
+const USAGE = `Usage: npm run bench:workers [-- OPTIONS]
+
+  --rounds N   rounds of each call (default 5)
+  --seconds S  seconds of each call in a round (default 3)`
+const { values } = readFlags(USAGE, {
   options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } },
 })
+const ROUNDS = readNumber('--rounds', values.rounds, 1)
+const SECONDS = readNumber('--seconds', values.seconds, 0.1)
 const CONNECTIONS = 32
 const WALLETS = 200
 const SOLD = '/v1/regime/current'
@@ -90,10 +96,10 @@ try {
   const cases = await openCases(one)
   for (const each of cases) for (const server of [one, two]) await measure(each, server, 1.5)
   const results = cases.map((each) => ({ each, ones: [] as number[], twos: [] as number[] }))
-  for (let round = 0; round < Number(values.rounds); round++)
+  for (let round = 0; round < ROUNDS; round++)
     for (const { each, ones, twos } of results) {
-      ones.push(await measure(each, one, Number(values.seconds)))
-      twos.push(await measure(each, two, Number(values.seconds)))
+      ones.push(await measure(each, one, SECONDS))
+      twos.push(await measure(each, two, SECONDS))
     }
   const column = (text: string | number): string => String(text).padStart(14)
   console.log(

@@ -2,12 +2,11 @@
  * Buyers of a gateway that keeps being killed. They act on what they are told: after a lost connection, a 5xx or a
  * pending settlement they send the same payment again; only a 402 ends a purchase.
  */
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import secp256k1 from 'secp256k1'
-import { privateKeyToAddress } from 'viem/accounts'
-import type { Hex, Network } from '../../gateway/config/networks.ts'
-import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
+import { createBuyer, headerOf, type SignedPayment, type Wallet } from '../bench/calls/payments.ts'
+import type { Requirement } from '../pay/payment.ts'
 
 export interface Purchase {
   readonly path: string
@@ -34,7 +33,7 @@ export interface Load {
 export interface LoadOptions {
   /** The addresses of the gateways. Each request goes to any of them. */
   readonly baseUrls: readonly string[]
-  readonly buyers: readonly ((requirement: Requirement) => Signed)[]
+  readonly buyers: readonly Wallet[]
   readonly requirement: Requirement
   /** The path of the paid route; each purchase has its own id. */
   readonly path: (id: string) => string
@@ -55,6 +54,7 @@ const CONCURRENCY = 16
 
 /** Starts to buy with every buyer at once, and continues until `stop`. */
 export function startLoad({ baseUrls, buyers, requirement, path }: LoadOptions): Load {
+  const sign = createBuyer(buyers, requirement)
   const purchases: Purchase[] = []
   const answers = new Map<string, number>()
   const stopping = new AbortController()
@@ -82,11 +82,11 @@ export function startLoad({ baseUrls, buyers, requirement, path }: LoadOptions):
 
   const isOpen = ({ body, refused }: Purchase): boolean => body === null && !refused
 
-  async function buy(sign: (requirement: Requirement) => Signed): Promise<void> {
+  async function buy(buyer: Wallet): Promise<void> {
     const id = Array.from({ length: 16 }, () => String.fromCharCode(97 + randomInt(26))).join('')
     const purchase: Purchase = {
       path: path(id),
-      payment: sign(requirement),
+      payment: signedBy(buyer, sign),
       body: null,
       refused: false,
       changed: 0,
@@ -100,8 +100,8 @@ export function startLoad({ baseUrls, buyers, requirement, path }: LoadOptions):
   }
 
   const work = Promise.all(
-    buyers.map(async (sign) => {
-      while (!stopping.signal.aborted) await buy(sign)
+    buyers.map(async (buyer) => {
+      while (!stopping.signal.aborted) await buy(buyer)
     }),
   )
 
@@ -129,13 +129,7 @@ export function startLoad({ baseUrls, buyers, requirement, path }: LoadOptions):
   }
 }
 
-/** The fields of an `accepts` entry of x402 v2 that a payment needs. */
-export interface Requirement {
-  readonly amount: string
-  readonly payTo: Hex
-  readonly maxTimeoutSeconds: number
-}
-
+/** A signed payment, and what the chain and the journal will say about it. */
 export interface Signed {
   /** Value of PAYMENT-SIGNATURE. */
   readonly header: string
@@ -145,35 +139,8 @@ export interface Signed {
   readonly amount: bigint
 }
 
-/** Creates a signer that uses native code, so that signing does not limit the load. */
-export function createSigner(network: Network, key: Hex): (requirement: Requirement) => Signed {
-  const digestOf = createDigest(network)
-  const secret = Buffer.from(key.slice(2), 'hex')
-  const payer = privateKeyToAddress(key)
-  return (accepted) => {
-    const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
-    const validBefore = Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds
-    const times = { validAfter: 0n, validBefore: BigInt(validBefore) }
-    const { payTo: to } = accepted
-    const { signature, recid } = secp256k1.ecdsaSign(
-      digestOf({ from: payer, to, value: BigInt(accepted.amount), nonce, ...times }),
-      secret,
-    )
-    const authorization = {
-      from: payer,
-      to,
-      value: accepted.amount,
-      validAfter: '0',
-      validBefore: String(validBefore),
-      nonce,
-    }
-    const bytes = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
-    const payload = { x402Version: 2, accepted, payload: { signature: bytes, authorization } }
-    return {
-      header: Buffer.from(JSON.stringify(payload)).toString('base64'),
-      payer,
-      nonce,
-      amount: BigInt(accepted.amount),
-    }
-  }
+function signedBy(wallet: Wallet, sign: (by: Wallet) => SignedPayment): Signed {
+  const payment = sign(wallet)
+  const { from: payer, nonce, value } = payment.payload.authorization
+  return { header: headerOf(payment), payer, nonce, amount: BigInt(value) }
 }

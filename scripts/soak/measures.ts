@@ -1,4 +1,5 @@
 /** What a soak run measures, and what it allows: errors by code, recovery after a fault, and the growth of the heap. */
+import { percentile } from '../bench/percentile.ts'
 
 /** How one request ended. */
 export type Ending =
@@ -29,12 +30,6 @@ const STEP_MS = 100
 /** Whether a request paid for an answer. */
 export function isPurchase({ kind }: Sample): boolean {
   return kind === 'paid' || kind === 'mcp'
-}
-
-/** Returns the value below which `share` of the values lie; NaN if there are none. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other)
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
 }
 
 /** What requests of a kind took, with one that was not answered as an infinite time. */

@@ -46,12 +46,10 @@ describe('the pages of the repository', () => {
     const named = ['README.md', 'CONTRIBUTING.md', 'docs/plugins.md', 'docs/operations.md'].flatMap((page) =>
       [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)].map(([, name]) => name as string),
     )
-    const ofDevelopers = ['bench:loop', 'bench:products', 'lighthouse', 'model', 'pictures']
     const installs = (name: string): boolean =>
       [scripts[`pre${name}`], scripts[name]].some((command) => /^node scripts\/bootstrap\.mjs\b/.test(command ?? ''))
     expect(['start', 'test', 'build'].filter((name) => !installs(name))).to.deep.equal([])
-    const bare = named.filter((name) => !installs(name) && !ofDevelopers.includes(name))
-    expect(bare).to.deep.equal([])
+    expect(named.filter((name) => !installs(name))).to.deep.equal([])
     expect(named.length).to.be.greaterThan(10)
   })
 

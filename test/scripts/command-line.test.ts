@@ -9,9 +9,9 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 }
 
 /** Runs a script as package.json says. */
-function run(script: string, flag: string): { status: number | null; out: string; err: string } {
+function run(script: string, ...flags: readonly string[]): { status: number | null; out: string; err: string } {
   const [, ...words] = (scripts[script] as string).split(' ')
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...words, flag], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...words, ...flags], {
     cwd: root,
     encoding: 'utf8',
     env: { PATH: process.env['PATH'] },
@@ -20,7 +20,18 @@ function run(script: string, flag: string): { status: number | null; out: string
 }
 
 describe('the command line', () => {
-  for (const script of ['check', 'docs', 'doctor', 'founding', 'keys', 'new-product', 'types'])
+  for (const script of [
+    'backup',
+    'calibrate',
+    'check',
+    'docs',
+    'doctor',
+    'founding',
+    'keys',
+    'new-product',
+    'polls',
+    'types',
+  ])
     it(`of npm run ${script} prints its usage for --help, and names an unknown flag`, () => {
       const help = run(script, '--help')
       expect([help.status, help.err]).to.deep.equal([0, ''])
@@ -31,4 +42,10 @@ describe('the command line', () => {
         .to.match(/^Unknown option '--whatever'/)
         .and.not.match(/\n {4}at /)
     })
+
+  it('of a run that counts refuses what is no number, because counting to it would end at once', () => {
+    const refusal = { status: 2, out: '', err: '--minutes takes a number, not "ten".\n' }
+    expect(run('chaos', '--minutes', 'ten')).to.deep.equal(refusal)
+    expect(run('soak', '--minutes', 'ten')).to.deep.equal(refusal)
+  })
 })

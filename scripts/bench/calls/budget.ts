@@ -1,4 +1,5 @@
 /** The budget of `npm run bench`: how many times as much one path may cost as another, compared with what was measured. */
+import { median } from '../../../plugins/lib/quant/rolling-median.ts'
 
 /** The highest that a figure may be: times the other path, or microseconds above it. */
 export type Bar = { readonly times: number } | { readonly microsAbove: number }
@@ -65,14 +66,6 @@ function inBoth(of: readonly number[], to: readonly number[]): readonly (readonl
     const other = to[round]
     return other === undefined ? [] : [[micros, other] as const]
   })
-}
-
-/** The median; of an even number of figures the mean of the two in the middle. */
-export function median(figures: readonly number[]): number {
-  const sorted = figures.toSorted((one, other) => one - other)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
 }
 
 /** Returns the budget with the measured ratios recorded. Lines that were not measured and all bars stay as they are. */
