@@ -130,8 +130,11 @@ const STEP_SECONDS = 30
 const SEEN_SECONDS = 180
 /** When a recovery is looked for, in seconds after the failure. */
 const LOOKS = [30, 60, 120, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600, 5400]
-/** Real time that a client has to give up on a source that is silent, in milliseconds. */
-const SILENCE_MS = 25_000
+/**
+ * Real time that the runs of jobs have to give up on sources that are silent or slow, in milliseconds: several requests
+ * may wait in turn, each for its own timeout.
+ */
+const SILENCE_MS = 120_000
 
 export interface MatrixOptions {
   readonly products?: readonly string[]
@@ -228,8 +231,7 @@ export class FailureMatrix {
     await shop.jobs.advance(failureSeconds - EARLY_SECONDS, STEP_SECONDS)
     const late = await this.#buyAll(products, probes)
     stops.forEach((stop) => stop())
-    if (failure.name === 'silent' || failure.name === 'slow_drip')
-      await new Promise((wake) => setTimeout(wake, SILENCE_MS))
+    if (failure.name === 'silent' || failure.name === 'slow_drip') await shop.jobs.untilNoneRuns(SILENCE_MS)
     const recovered = new Map<string, number>()
     let passed = 0
     const after: NewsItem[] = [...probes]

@@ -1,4 +1,5 @@
 /** The jobs of products on the clock of the scripted venues: they run when a test moves it. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { JobTimers } from '../../gateway/editions/jobs.ts'
 import type { VenueClock } from './venue-clock.ts'
 
@@ -11,6 +12,8 @@ export interface SteppedJobs extends JobTimers {
   advance(seconds: number, stepSeconds?: number): Promise<void>
   /** Runs what is due now. */
   settle(): Promise<void>
+  /** Resolves when no run is under way, or after `limitMs`. A run that waits for a silent source ends in real time. */
+  untilNoneRuns(limitMs: number): Promise<void>
 }
 
 interface Waiting {
@@ -21,6 +24,12 @@ interface Waiting {
 /** Creates the timers of a gateway whose clock of the data is this one. */
 export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): SteppedJobs {
   const waiting = new Set<Waiting>()
+  const underWay = new Set<Promise<void>>()
+  const start = (run: Waiting['run']): Promise<void> => {
+    const running = run().finally(() => underWay.delete(running))
+    underWay.add(running)
+    return running
+  }
   const settle = async (): Promise<void> => {
     // A run may plan another that is due at once.
     for (let round = 0; round < 3; round += 1) {
@@ -28,7 +37,7 @@ export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): Steppe
       if (due.length === 0) return
       for (const one of due) waiting.delete(one)
       const patience = idleFor(patienceMs)
-      await Promise.race([Promise.all(due.map(({ run }) => run())), patience.over])
+      await Promise.race([Promise.all(due.map(({ run }) => start(run))), patience.over])
       patience.cancel()
     }
   }
@@ -40,6 +49,11 @@ export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): Steppe
       return { cancel: () => void waiting.delete(entry) }
     },
     settle,
+    async untilNoneRuns(limitMs) {
+      const limit = new AbortController()
+      await Promise.race([Promise.allSettled(underWay), delay(limitMs, undefined, { signal: limit.signal })])
+      limit.abort()
+    },
     async advance(seconds, stepSeconds = 10) {
       for (let left = seconds; left > 0; left -= stepSeconds) {
         clock.advance(Math.min(left, stepSeconds))
