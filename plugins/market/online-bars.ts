@@ -62,7 +62,7 @@ const POLLED_SECONDS = 600 * 60
 const LATE_SECONDS = 300
 /** A window that too few venues answered for is fetched again after this. */
 const POSTPONED_SECONDS = 10
-/** A poll leaves a venue out whose turn is further away than this: the minute is published before. */
+/** A poll leaves out a venue whose turn is further away than this: the minute would be published before. */
 const PATIENCE_MS = 10_000
 /** Venues asked for each window, unless they fail or do not agree. */
 const ASKED_FIRST = 2
@@ -354,10 +354,12 @@ class MedianFeeds implements OnlineBars {
       if (found.holes.length === 0 && found.decidedTo === to) break
     }
     if (!found) {
+      const isAnswered = answers.length + empty >= 2
+      if (!isAnswered) await feed.plan.postpone(window, POSTPONED_SECONDS)
       // Venues that answer without a bar had none then: the symbol was not listed yet.
-      if (answers.length + empty >= 2) await feed.plan.fetched(window, [{ from, to }])
-      else await feed.plan.postpone(window, POSTPONED_SECONDS)
-      return answers.length + empty >= 2
+      else if (status === 'open') await feed.plan.giveUp(window)
+      else await feed.plan.fetched(window, [{ from, to }])
+      return isAnswered
     }
     const holes = found.decidedTo < to ? [...found.holes, { from: found.decidedTo, to }] : found.holes
     const liveSince = await this.#liveSince(feed)

@@ -6,6 +6,11 @@ import { createBarStore, type Series } from './bar-store.ts'
 
 /** The bad-print filter warms up on this much history before new bars. */
 const CONTEXT_SECONDS = 7200
+/**
+ * How far behind new bars bad prints are looked for. Back-fill goes from the newest window to the oldest, so the bar that
+ * proves the last print of a window is stored already, and the first bars of the next window had no history until now.
+ */
+const AFTER_SECONDS = 3600
 
 export interface StoreMinutesOptions {
   readonly db: Database
@@ -44,7 +49,8 @@ export async function storeMinutes(
 
 async function correctBadPrints(db: Database, series: Series, first: number, end: number, now: number): Promise<void> {
   const store = createBarStore(db)
-  const around: Columns = await store.read(series, first - CONTEXT_SECONDS, end, Number.MAX_SAFE_INTEGER)
+  const [from, to] = [first - CONTEXT_SECONDS, end + AFTER_SECONDS]
+  const around: Columns = await store.read(series, from, to, Number.MAX_SAFE_INTEGER)
   for (const { index, price } of badPrints(around)) {
     const volume = around.volume[index]!
     const bar = { time: around.time[index]!, open: price, high: price, low: price, close: price, volume }

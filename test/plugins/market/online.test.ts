@@ -248,6 +248,31 @@ describe('the collector of market bars', () => {
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 1 })
   })
 
+  it('asks again for a window of which no minute was agreed on', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    const windowEnd = START + 580 * 60
+    venues.coinbase.change = (time, bar) =>
+      time >= windowEnd ? bar : { ...bar, close: bar.close! * 1.05, high: bar.high * 1.06 }
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    venues.coinbase.change = (_, bar) => bar
+    clock += 60
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 0 })
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+  })
+
+  it('counts the minutes before a symbol was listed as given up', async () => {
+    const listed = START + 580 * 60
+    for (const name of NAMES) for (let at = START - HOUR; at < listed; at += 60) venues[name].missing.add(at)
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 580 })
+    expect((await status()).ready).to.equal(true)
+  })
+
   it('moves no minute for a venue that states 1.05 times the price for an hour, and marks the hour', async () => {
     await host.run('backfill')
     await host.run('poll')
@@ -401,6 +426,17 @@ describe('the collector of market bars', () => {
     expect([close[0], state[0]]).to.deep.equal([closeAt(spike - 60), 2])
     expect((await bars(spike, spike + 60, seen)).close[0]).to.equal(closeAt(spike) * 1.05)
     expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
+  })
+
+  it('corrects bad prints at the end of one window of the back-fill and at the beginning of the next', async () => {
+    const windowEnd = START + 580 * 60
+    const spikes = [windowEnd - 60, windowEnd + 10 * 60]
+    for (const name of NAMES) for (const spike of spikes) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    await host.run('backfill')
+    for (const spike of spikes) {
+      const { close, state } = await bars(spike, spike + 60)
+      expect([close[0], state[0]]).to.deep.equal([closeAt(spike - 60), 2])
+    }
   })
 
   it('reports the history as complete only when every window was fetched', async () => {
