@@ -10,7 +10,7 @@ export interface VenueAnswer {
   readonly from: number
   readonly to: number
   readonly bars: Columns
-  /** Opens of rows that were set aside: the venue says something of these minutes, but nothing that counts. */
+  /** Opens of rejected rows: the venue has data of these minutes, but none that can be used. */
   readonly rejected: ReadonlySet<number>
 }
 
@@ -48,7 +48,7 @@ export interface AgreedMinutes {
 }
 
 /** A minute is published this long after its close by the venues that have answered by then. */
-export const DEADLINE_SECONDS = 20
+const DEADLINE_SECONDS = 20
 /** This long after its close a minute that a venue does not list had no trade there. */
 const QUIET_AFTER_SECONDS = 90
 /** Venues that dissent are counted from this bit on. */

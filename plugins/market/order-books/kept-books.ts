@@ -28,7 +28,7 @@ export interface KeptBooksOptions {
 }
 
 /** The second book of a pair is this much later than the first, seconds. */
-export const LATER_SECONDS = { least: 20, most: 60 } as const
+const LATER_SECONDS = { least: 20, most: 60 } as const
 /** Rows that are deleted in one statement. */
 const BATCH = 500
 const DAY = 86_400
