@@ -19,7 +19,7 @@ export interface Snapshot {
   readonly bars_used: number
   /** From when on it was sold: the close of its bar, or later if it was computed late. */
   readonly known_at: number
-  /** How it came about; null if that was not recorded. */
+  /** How it came about; null if that was not recorded, as by earlier releases: it then counts as back-filled. */
   readonly origin: Origin | null
   /** When it was computed; null if that was not recorded. */
   readonly computed_at: number | null
@@ -184,7 +184,7 @@ export interface SnapshotRange extends Span {
 export interface Snapshots {
   /** The newest snapshot known at `asOf`. */
   latest(asOf: number): Promise<Snapshot | null>
-  /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first. */
+  /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first; of one origin, or of all. */
   between<Name extends keyof Snapshot>(
     names: readonly Name[],
     range: SnapshotRange,
@@ -275,6 +275,9 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       const found = known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit)
       // Both conditions: the first lets the database use the index of the few.
       if (origin === CATCHUP || origin === HELD) return found.whereRaw('origin >= 2').where({ origin })
+      // A snapshot of an earlier release has no origin and counts as back-filled.
+      if (origin === BACKFILL)
+        return found.where((past) => void past.whereNull('origin').orWhere('origin', '=', origin))
       return origin === undefined ? found : found.where({ origin })
     },
     held: async () =>
