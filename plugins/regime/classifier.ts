@@ -87,7 +87,7 @@ export function createClassifier(
       keptAt = kept.asOf
       const model = deserialize(kept.state) as ModelState
       if (isSound(model)) return model
-      log.warn('the stored model state has numbers that are none; starting again from the first bar')
+      log.warn('the stored model state has invalid numbers; starting again from the first bar')
       return createModel(market.interval / 60)
     } catch (error) {
       log.warn({ err: error }, 'could not read the stored model state; starting again from the first bar')
