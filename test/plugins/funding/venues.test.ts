@@ -79,6 +79,23 @@ describe('the funding rate parser', () => {
       expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue reports no interval' }])
     })
 
+    it('turns the turnover and the open interest of an inverse contract, which are in coins, into dollars', () => {
+      const row = {
+        symbol: 'BTCUSD',
+        fundingRate: '0.0001',
+        fundingIntervalHour: '8',
+        markPrice: '100000',
+        turnover24h: '115.5',
+        openInterest: '208979000',
+        openInterestValue: '2089.79',
+      }
+      const answer = (list: readonly object[]) => ({ retCode: 0, result: { list } })
+      const rate = only('bybit', { linear: answer([]), inverse: answer([row]) })
+      expect(rate).to.include({ volumeUsd: 11_550_000, openInterestUsd: 208_979_000 })
+      const linear = only('bybit', { linear: answer([{ ...row, symbol: 'BTCUSDT' }]), inverse: answer([]) })
+      expect(linear).to.include({ volumeUsd: 115.5, openInterestUsd: 2089.79 })
+    })
+
     it('refuses an error that arrives with status 200', () => {
       const refused = { retCode: 10006, retMsg: 'Too many visits!', result: { list: [] } }
       expect(() => parse('bybit', { linear: refused, inverse: refused })).to.throw(
@@ -178,6 +195,12 @@ describe('the funding rate parser', () => {
       [8, AT - 183 + 4 * 3600],
       [4, AT - 183 + 3600],
     ])
+  })
+
+  it('of Gate values the open interest of contracts that are worth less than a cent', () => {
+    const [row] = ANSWERS.gate['contracts'] as object[]
+    const contracts = [{ ...row, mark_price: '0.0042', quanto_multiplier: '1', position_size: 1_000_000 }]
+    expect(parse('gate', { contracts }).rates[0]!.openInterestUsd).to.equal(4200)
   })
 
   it('of Gate recognises inverse contracts, which settle in their coin', () => {
