@@ -93,6 +93,18 @@ describe('settled funding rates', function () {
     expect(early.message).to.match(/held from 20\d\d-/)
   })
 
+  it('are not complete up to the present once a venue has not been read for hours', async () => {
+    await load()
+    service.kit.faults.start('maintenance', { venue: 'dydx' })
+    service.kit.clock.advance(9 * 3600)
+    await service.run('settlements')
+    const isComplete = async (end: number): Promise<boolean> => {
+      const window = { symbol: 'BTC', venue: 'dydx', start: end - 3 * DAY, end }
+      return (await service.history(window)).contracts[0]!.complete
+    }
+    expect([await isComplete(seconds()), await isComplete(seconds() - 12 * 3600)]).to.deep.equal([false, true])
+  })
+
   it('say why a venue is not read, and keep what it had paid', async () => {
     await load()
     service.kit.faults.start('maintenance', { venue: 'gate' })
