@@ -49,14 +49,19 @@ export interface AgreedMinutes {
 
 /** A minute is published this long after its close by the venues that have answered by then. */
 const DEADLINE_SECONDS = 20
-/** This long after its close a minute that a venue does not list had no trade there. */
+/** This long after its close a minute that a venue does not list had no trade there, unless the venue stands still. */
 const QUIET_AFTER_SECONDS = 90
+/** So many answers are believed without a later minute: this many venues hardly stand still at once. */
+const ENOUGH_ANSWERS = 3
 /** Venues that dissent are counted from this bit on. */
 export const DISSENT_SHIFT = 16
 
 /**
  * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
  * agreement is a hole; at the end of the stretch, one that fewer than two venues answered for stays undecided.
+ *
+ * A minute that a venue leaves out was quiet there if the venue lists a later one. If it does not, it may also stand still
+ * and repeat an old answer, so below three answers it does not count.
  */
 export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRules): AgreedMinutes {
   const cursors = answers.map((answer) => new AnswerCursor(answer, rules.now))
@@ -64,7 +69,8 @@ export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRul
   let { before } = rules
   let decided = 0
   for (let time = rules.from; time < rules.to; time += 60) {
-    const reports = cursors.flatMap((cursor) => cursor.report(time) ?? [])
+    const all = cursors.flatMap((cursor) => cursor.report(time) ?? [])
+    const reports = all.length < ENOUGH_ANSWERS ? all.filter(({ isPresumed }) => !isPresumed) : all
     const agreement = agreeOnBar(reports, { tolerance: rules.tolerance, before })
     const isDue = rules.now >= time + 60 + DEADLINE_SECONDS
     const isAwaited = rules.awaited?.some((venue) => !reports.some((report) => report.venue === venue)) ?? false
@@ -76,7 +82,12 @@ export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRul
   return collect(decisions.slice(0, decided), rules)
 }
 
-type Reports = readonly BarReport<VenueName>[]
+interface MinuteReport extends BarReport<VenueName> {
+  /** True if nothing but the time speaks for a quiet minute: the venue lists no later one. */
+  readonly isPresumed: boolean
+}
+
+type Reports = readonly MinuteReport[]
 
 function collect(
   decisions: readonly { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[],
@@ -123,7 +134,7 @@ class AnswerCursor {
   }
 
   /** What the venue says of the minute; null if nothing. */
-  report(time: number): BarReport<VenueName> | null {
+  report(time: number): MinuteReport | null {
     const { venue, from, to, bars, rejected } = this.#answer
     while (this.#next < bars.count && bars.time[this.#next]! < time) {
       this.#last = bars.close[this.#next]!
@@ -131,10 +142,11 @@ class AnswerCursor {
     }
     if (time < from || time >= to || rejected.has(time)) return null
     const last = this.#last
-    if (this.#next < bars.count && bars.time[this.#next] === time) return { venue, bar: barAt(bars, this.#next), last }
-    const isListedLater = bars.count > 0 && bars.time[bars.count - 1]! > time
+    if (this.#next < bars.count && bars.time[this.#next] === time)
+      return { venue, bar: barAt(bars, this.#next), last, isPresumed: false }
+    const isPresumed = bars.count === 0 || bars.time[bars.count - 1]! <= time
     const isPast = bars.count > 0 && this.#now >= time + 60 + QUIET_AFTER_SECONDS
-    return isListedLater || isPast ? { venue, bar: null, last } : null
+    return isPresumed && !isPast ? null : { venue, bar: null, last, isPresumed }
   }
 }
 

@@ -56,6 +56,8 @@ export const PUBLISHED = 'median'
 const SETTLED_SECONDS = 3
 /** Venues are asked for this many minutes before the wanted ones too: their last price counts in a quiet minute. */
 const LEAD_SECONDS = 20 * 60
+/** And, for a gap, for those after it: a venue that lists none of them may stand still. One request has room for them. */
+const TRAIL_SECONDS = 4 * 3600
 /** The most minutes of one poll. A longer pause is back-filled. */
 const POLLED_SECONDS = 600 * 60
 /** A minute that is published later than this after its close counts as known from then. */
@@ -248,9 +250,14 @@ class MedianFeeds implements OnlineBars {
     return noted === null ? null : Number(noted)
   }
 
+  /** The close of the last minute that venues have settled, epoch seconds. */
+  #lastClose(): number {
+    return Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
+  }
+
   /** Publishes the minutes that have closed since the last published one. */
   async #poll(feed: Feed, signal: AbortSignal): Promise<void> {
-    const end = Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
+    const end = this.#lastClose()
     await this.#extend(feed, end)
     const from = await this.#frontier(feed)
     const to = Math.min(end, from + POLLED_SECONDS)
@@ -338,13 +345,16 @@ class MedianFeeds implements OnlineBars {
     const { t_from: from, t_to: to } = window
     const before = await this.#closeBefore(feed, from)
     const queue = this.#listingsFor(feed, window)
+    const until = status === 'gap' ? Math.max(to, Math.min(to + TRAIL_SECONDS, this.#lastClose())) : to
     const answers: VenueAnswer[] = []
     let empty = 0
     let found: AgreedMinutes | null = null
     for (let asked = window.status === 'gap' ? queue.length : ASKED_FIRST; queue.length > 0; asked = 1) {
       const batch = queue.splice(0, asked)
       const got = await Promise.all(
-        batch.map((listing) => this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, { mayBeEmpty: true })),
+        batch.map((listing) =>
+          this.#requests.minutes(listing, from - LEAD_SECONDS, until, signal, { mayBeEmpty: true }),
+        ),
       )
       for (const answer of got)
         if (answer === 'empty') empty += 1

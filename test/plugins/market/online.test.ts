@@ -387,6 +387,72 @@ describe('the collector of market bars', () => {
     expect([close[0], volume[0], state[0]]).to.deep.equal([closeAt(quiet - 60), 0, 1])
   })
 
+  /** Leaves all minutes of the next hour out, as a venue does that repeats its last answer. */
+  const freeze = (names: readonly Name[], from: number): void => {
+    for (const name of names) for (let at = from; at < from + HOUR; at += 60) venues[name].missing.add(at)
+  }
+
+  it('publishes nothing that one venue alone states while another one stands still, and all of it afterwards', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(['coinbase'], from)
+    await pollUntil(from + 600)
+    expect((await bars(from, clock)).count).to.equal(0)
+    venues.coinbase.missing.clear()
+    await pollUntil(clock + 25)
+    const { count, venues: masks } = await first(from, from + 600)
+    expect([count, new Set(masks)]).to.deep.equal([10, new Set([BIT.coinbase + BIT.bitstamp])])
+  })
+
+  it('publishes no quiet minutes of two venues that both stand still', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(live, from)
+    await pollUntil(from + 600)
+    expect((await bars(from, clock)).count).to.equal(0)
+  })
+
+  it('publishes a minute that was quiet at one of two venues once this one lists a later minute', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const quiet = Math.floor(clock / 60) * 60
+    venues.coinbase.missing.add(quiet)
+    await pollUntil(quiet + 145)
+    const { close, venues: masks } = await first(quiet, quiet + 60)
+    expect([close[0], masks![0]]).to.deep.equal([closeAt(quiet), BIT.coinbase + BIT.bitstamp])
+  })
+
+  it('publishes the quiet minutes of three venues soon after their close', async () => {
+    live = ['coinbase', 'bitstamp', 'bitfinex']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(live, from)
+    await pollUntil(from + 300 + 100)
+    const { count, state } = await first(from, from + 300)
+    expect([count, ...new Set(state)]).to.deep.equal([5, 1])
+  })
+
+  it('fills a quiet minute at the end of a window of the back-fill', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    const last = START + 579 * 60
+    venues.coinbase.missing.add(last)
+    await host.run('backfill')
+    clock += 60
+    await host.run('backfill')
+    expect((await first(last, last + 60)).close[0]).to.equal(closeAt(last))
+  })
+
   it('fetches what was missed in a pause of five hours, known from then on', async () => {
     await host.run('backfill')
     await host.run('poll')
