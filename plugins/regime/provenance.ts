@@ -1,6 +1,7 @@
 /** What is recorded of how a snapshot came about, as it is sold. */
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import type { Snapshot as RegimeSnapshot } from '../../schemas/types.d.ts'
+import { hasOwnFit } from './regime-model.ts'
 import { BACKFILL, ORIGINS, type Snapshot } from './snapshots.ts'
 
 /** The fields of a sold snapshot that say how it came about. */
@@ -8,8 +9,6 @@ export type SoldProvenance = Required<
   Pick<RegimeSnapshot, 'origin' | 'computed_at' | 'venues' | 'disagreeing' | 'spread_bps' | 'warm_up'>
 >
 
-/** The coefficients are fixed for the first 30 days of minutes. */
-const WARM_UP_BARS = 30 * 1440
 /** Venues that traded at other prices are counted from this bit on. */
 const DISSENT_SHIFT = 16
 
@@ -20,7 +19,7 @@ const DISSENT_SHIFT = 16
  * @example provenanceOf({ ...snapshot, origin: LIVE, venues: 0b101 }, ['coinbase', 'binance', 'kraken']).venues // ["coinbase", "kraken"]
  */
 export function provenanceOf(
-  { origin, computed_at, venues, spread_bps, bars_used }: Snapshot,
+  { as_of, origin, computed_at, venues, spread_bps, bars_used }: Snapshot,
   bits: readonly string[],
 ): SoldProvenance {
   const named = (mask: number): string[] => bits.filter((_, bit) => Math.floor(mask / 2 ** bit) % 2 === 1)
@@ -30,6 +29,6 @@ export function provenanceOf(
     venues: named((venues ?? 0) % 2 ** DISSENT_SHIFT),
     disagreeing: named(Math.floor((venues ?? 0) / 2 ** DISSENT_SHIFT)),
     spread_bps,
-    warm_up: bars_used < WARM_UP_BARS,
+    warm_up: !hasOwnFit(as_of / 60, bars_used),
   }
 }
