@@ -157,6 +157,8 @@ export interface BarStore {
    * behind them. A bar that came after its minute had been given up is left out.
    */
   readFirst(series: Series, from: number, to: number): Promise<Columns & BarSources>
+  /** When the last of the bars that open in [from, to) became known in its present version; 0 if there are none. */
+  lastKnownAt(series: Series, from: number, to: number): Promise<number>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
   /** Notes what is wrong with bars. A note that is there already stays as it is. */
@@ -323,6 +325,17 @@ class DatabaseBarStore implements BarStore {
       venues: Uint32Array.from(rows, (row) => row.venues ?? 0),
       spread_bps: Float32Array.from(rows, (row) => row.spread_bps ?? NaN),
     }
+  }
+
+  async lastKnownAt(series: Series, from: number, to: number): Promise<number> {
+    const found = (await this.#db('market_bars')
+      .where('series', series.id)
+      .where('t_open', '>=', from)
+      .where('t_open', '<', to)
+      .whereNull('superseded_at')
+      .max({ known_at: 'known_at' })
+      .first()) as { known_at: number | null }
+    return found.known_at ?? 0
   }
 
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {

@@ -505,6 +505,30 @@ describe('the collector of market bars', () => {
     }
   })
 
+  it('corrects a bad print of the past from the minute that proves it, not from its back-fill', async () => {
+    const spike = START + 3 * HOUR
+    for (const name of NAMES) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    await host.run('backfill')
+    const closeAsOf = async (asOf: number) => (await bars(spike, spike + 60, asOf)).close[0]
+    expect(await closeAsOf(spike + 60)).to.equal(closeAt(spike) * 1.05)
+    expect(await closeAsOf(spike + 119)).to.equal(closeAt(spike) * 1.05)
+    expect(await closeAsOf(spike + 120)).to.equal(closeAt(spike - 60))
+    expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
+  })
+
+  it('keeps a bad print as it was first published if it comes together with the minute that proves it', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    const spike = START + 21 * HOUR
+    for (const name of NAMES) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    clock += 5 * HOUR
+    const fetched = clock
+    await pollUntil(clock + 60)
+    expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
+    expect((await bars(spike, spike + 60)).close[0]).to.equal(closeAt(spike - 60))
+    expect((await bars(spike, spike + 60, fetched - 1)).count).to.equal(0)
+  })
+
   it('reports the history as complete only when every window was fetched', async () => {
     expect((await status()).ready).to.equal(false)
     await host.run('backfill')
