@@ -553,5 +553,10 @@ describe('the collector of market bars', () => {
     expect(await open({ ...tether, live: ['coinbase', 'binance'], backfill: undefined })).to.match(
       /not quoted in dollars/,
     )
+    // Bitfinex has names of its own for Tether and USD Coin.
+    for (const bitfinex of ['tBTCUST', 'tBTCUDC', 'tLINK:UST'])
+      expect(await open({ venues: { coinbase: 'BTC-USD', bitfinex }, live: ['coinbase', 'bitfinex'] })).to.match(
+        /bitfinex is not quoted in dollars/,
+      )
   })
 })
