@@ -168,7 +168,7 @@ export function createClassifier(
 
   async function heldMinutes(): Promise<Set<number>> {
     if (!horizon) return new Set()
-    held ??= new Set((await snapshots.held()).filter((row) => row.superseded_at === null).map((row) => row.as_of))
+    held ??= new Set(await snapshots.heldMinutes())
     return held
   }
 

@@ -232,7 +232,7 @@ export class MarketRegime {
     const columns = provenance ? SNAPSHOT_COLUMNS : SOLD_COLUMNS
     const asked = { ...range, from: Math.min(from, range.to), to }
     const found = (await stored.between(columns, { ...asked, limit: range.limit + 1 }, origin)) as Snapshot[]
-    const held = origin === undefined || origin === HELD ? await stored.held() : []
+    const held = origin === undefined || origin === HELD ? await stored.held(asked) : []
     // Whoever asks for held minutes also gets those that have been classified since.
     const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
     const next = rows[range.limit]?.as_of ?? null

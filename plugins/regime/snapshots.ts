@@ -190,8 +190,12 @@ export interface Snapshots {
     range: SnapshotRange,
     origin?: Origin,
   ): Promise<Pick<Snapshot, Name>[]>
-  /** Snapshots that were sold for held minutes, oldest first; superseded ones too. */
-  held(): Promise<HeldSnapshot[]>
+  /** Snapshots that were sold for held minutes of [from, to), oldest first; superseded ones too. */
+  held(minutes: Span): Promise<HeldSnapshot[]>
+  /** When the last held snapshot of a minute before `time` was superseded: Infinity if one is not, -Infinity if there are none. */
+  heldUntil(time: number): Promise<number>
+  /** The minutes that are still held. */
+  heldMinutes(): Promise<number[]>
   /** Adds snapshots of held minutes. Those that are there already stay. */
   hold(snapshots: readonly Omit<HeldSnapshot, 'superseded_at'>[]): Promise<void>
   /** Marks the held snapshots up to `last` as superseded. */
@@ -280,8 +284,21 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
         return found.where((past) => void past.whereNull('origin').orWhere('origin', '=', origin))
       return origin === undefined ? found : found.where({ origin })
     },
-    held: async () =>
-      (await db('regime_held').where({ series }).orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[],
+    async held({ from, to }) {
+      const minutes = db('regime_held').where({ series }).where('as_of', '>=', from).where('as_of', '<', to)
+      return (await minutes.orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[]
+    },
+    async heldUntil(time) {
+      const before = db('regime_held').where({ series }).where('as_of', '<', time)
+      const found = (await before
+        .select(db.raw('count(*) as total, count(superseded_at) as superseded, max(superseded_at) as last'))
+        .first()) as { total: number; superseded: number; last: number | null }
+      return found.superseded < found.total ? Infinity : (found.last ?? -Infinity)
+    },
+    async heldMinutes() {
+      const current = db('regime_held').where({ series }).whereNull('superseded_at')
+      return ((await current.select('as_of')) as { as_of: number }[]).map(({ as_of }) => as_of)
+    },
     async hold(snapshots) {
       await noted(
         db,
