@@ -375,10 +375,9 @@ class DatabaseBarStore implements BarStore {
         .onConflict(['venue', 'symbol', 't_open', 'reason'])
         .merge(['row', 'seen_at'])
     if (rows.length === 0) return
-    const newest = this.#db('market_rejected_rows').max('id')
-    await this.#db('market_rejected_rows')
-      .where('id', '<=', this.#db.raw('(?) - ?', [newest, KEPT_REJECTED]))
-      .delete()
+    // By time: a row that comes again keeps its id, and PostgreSQL leaves out the ids that such rows would have had.
+    const newest = 'select id from market_rejected_rows order by seen_at desc, id desc limit ?'
+    await this.#db('market_rejected_rows').whereRaw(`id not in (${newest})`, [KEPT_REJECTED]).delete()
   }
 
   async rejectedRows(): Promise<number> {
