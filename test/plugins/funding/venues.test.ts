@@ -48,6 +48,23 @@ describe('the funding rate parser', () => {
       expect(parse('binance', { rates: [delisted], intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
+    it('names the contradiction if the next settlement does not fit the interval', () => {
+      const at = (hour: number): number => Date.UTC(2026, 10, 20, hour)
+      const rates = [
+        { symbol: 'XUSDT', lastFundingRate: '0.0001', nextFundingTime: at(13), time: AT * 1000 },
+        { symbol: 'YUSDT', lastFundingRate: '0.0002', nextFundingTime: at(14), time: AT * 1000 },
+        { symbol: 'ZUSDT', lastFundingRate: '0.0003', nextFundingTime: at(16), time: AT * 1000 },
+      ]
+      const intervals = [{ symbol: 'YUSDT', fundingIntervalHours: 4 }]
+      const { untold, rates: read } = parse('binance', { rates, intervals })
+      const reason = (hours: number) => `the next settlement does not fit the interval of ${hours} hours`
+      expect(untold).to.deep.equal([
+        { instrument: 'XUSDT', rate: '0.0001', reason: reason(8) },
+        { instrument: 'YUSDT', rate: '0.0002', reason: reason(4) },
+      ])
+      expect(read.map(({ instrument }) => instrument)).to.deep.equal(['ZUSDT'])
+    })
+
     it('keeps the digits of a rate as Binance wrote them', () => {
       expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
     })
