@@ -1,4 +1,5 @@
 /** Turns what venues answered for a stretch of minutes into the bars that are published, and the holes that stay. */
+import { venueBits } from '../lib/feeds/venue-bits.ts'
 import { agreeOnBar, type Agreement, type BarReport, type PriceBar } from '../lib/quant/agreeing-bars.ts'
 import { type BarSources, CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
 import type { QualityNote } from './bar-store.ts'
@@ -53,8 +54,6 @@ const DEADLINE_SECONDS = 20
 const QUIET_AFTER_SECONDS = 90
 /** So many answers are believed without a later minute: this many venues hardly stand still at once. */
 const ENOUGH_ANSWERS = 3
-/** Venues that dissent are counted from this bit on. */
-export const DISSENT_SHIFT = 16
 
 /**
  * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
@@ -101,7 +100,7 @@ function collect(
     if (agreement.outcome === 'agreed') {
       const { open, high, low, close, volume } = agreement.bar
       out.add(time, open, high, low, close, volume, agreement.isQuiet ? FILLED : CLOSED)
-      venues.push(maskOf(agreement.venues, bitOf) + maskOf(agreement.dissenting, bitOf) * 2 ** DISSENT_SHIFT)
+      venues.push(venueBits(agreement.venues.map(bitOf), agreement.dissenting.map(bitOf)))
       spreads.push(agreement.spreadBps)
     } else if (holes.at(-1)?.to === time) holes[holes.length - 1] = { from: holes.at(-1)!.from, to: time + 60 }
     else holes.push({ from: time, to: time + 60 })
@@ -111,10 +110,6 @@ function collect(
   const sources = { venues: Uint32Array.from(venues), spread_bps: Float32Array.from(spreads) }
   const last = decisions.at(-1)
   return { bars: out.end(), sources, holes, decidedTo: last ? last.time + 60 : from, notes }
-}
-
-function maskOf(venues: readonly VenueName[], bitOf: (venue: VenueName) => number): number {
-  return venues.reduce((mask, venue) => mask + 2 ** bitOf(venue), 0)
 }
 
 function closesOf(reports: Reports): string {
