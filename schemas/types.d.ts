@@ -4647,7 +4647,7 @@ export type Snapshot = {
    */
   spread_bps?: number | null
   /**
-   * True while the model has less than 30 days of bars and uses fixed coefficients.
+   * True while the model uses fixed coefficients: until its first weekly fit, once it has 30 days of minutes to fit. That is 31 to 38 days after its first bar.
    */
   warm_up?: boolean
 }
@@ -5103,7 +5103,7 @@ export type RegimeHistoryItem = {
    */
   spread_bps?: number | null
   /**
-   * True while the model has less than 30 days of bars and uses fixed coefficients.
+   * True while the model uses fixed coefficients: until its first weekly fit, once it has 30 days of minutes to fit. That is 31 to 38 days after its first bar.
    */
   warm_up?: boolean
   /**

@@ -4,7 +4,7 @@
  */
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { squareRootImpact } from '../lib/quant/market-impact.ts'
-import { type Book, walkBook } from '../lib/quant/order-book.ts'
+import { type Book, isPair, walkBook } from '../lib/quant/order-book.ts'
 
 /** A book of one venue; the time is in epoch seconds. */
 export interface TimedBook extends Book {
@@ -41,8 +41,6 @@ export interface ImpactCalibration {
  * cheaper than the law, to seven minutes' turnover, where most books end.
  */
 const PARTICIPATIONS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005]
-/** Two books are half a minute apart if they are this far apart, seconds. */
-const APART = { least: 20, most: 60 } as const
 /** Fewer orders say nothing about a tenth percentile. */
 const FEWEST_ORDERS = 30
 const SIDES = ['buy', 'sell'] as const
@@ -90,8 +88,7 @@ export function calibrateImpact(
 }
 
 function isLater(book: TimedBook, next: TimedBook): boolean {
-  const apart = next.time - book.time
-  return book.venue === next.venue && apart >= APART.least && apart <= APART.most
+  return book.venue === next.venue && isPair(book.time, next.time)
 }
 
 function factorsOf(values: readonly number[]): Factors {

@@ -16,7 +16,7 @@ import { representatives } from './spreads.ts'
 import { VENUES } from './venues/funding-venues.ts'
 import { PayloadError, type Venue } from './venues/funding-venue.ts'
 
-/** A book further from the mark price than this is not one of the contract that we think. */
+/** A book further from the mark price than this is that of another contract. */
 const NEAR_MARK = 0.02
 /** Statuses after which the rates of the venue are left alone, too. */
 const LIMITS = [403, 418, 429, 451]
@@ -74,7 +74,10 @@ function coinsPerUnit({ book }: Venue, { contract, contractSize = null }: Fundin
   return book.inContracts ? contractSize : 1
 }
 
-/** The book of an answer, in coins. Throws PayloadError if it is no book, or not one at the price of the contract. */
+/**
+ * Reads the book of an answer, with quantities in coins: `coins` is how many one unit of the venue's quantities is. Throws
+ * PayloadError if the answer is no sound book, or one more than 2% away from the mark price.
+ */
 export function readBook(venue: Venue, rate: FundingRate, coins: number, payload: unknown): Book {
   const { bids, asks } = venue.book.sides(payload)
   const side = (levels: unknown, sign: 1 | -1): Level[] =>

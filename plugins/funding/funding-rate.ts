@@ -52,7 +52,7 @@ export interface Poll {
   readonly rates: readonly FundingRate[]
   /** Rates that cannot be true. */
   readonly quarantined: readonly Excluded[]
-  /** Perpetuals without a rate or an interval. */
+  /** Perpetuals without a rate or an interval, or with figures that contradict each other. */
   readonly untold: readonly Excluded[]
 }
 

@@ -16,6 +16,8 @@ const USUAL_DAYS = 7
 const LONGEST_HOURS = 24
 /** A contract whose last settlement is not older is read up to the present. */
 const CAUGHT_UP_SECONDS = LONGEST_HOURS * 3600
+/** A contract that is read on time is held to within this of the present: venues may list a settlement late. */
+const ON_TIME_SECONDS = 3 * 3600
 
 export interface HistoryParts {
   readonly settled: SettlementSource
@@ -65,7 +67,7 @@ export async function answerFundingHistory(
       symbol,
       held_from: formatSeconds(held_from),
       held_to: formatSeconds(Math.min(reached, asOf)),
-      complete: held_from <= start && reached >= Math.min(end - 1, asOf - LONGEST_HOURS * 3600),
+      complete: held_from <= start && reached >= Math.min(end - 1, asOf - ON_TIME_SECONDS),
       error,
     })),
     expected: place === null ? await expectedRates(current, symbols, venues, asOf) : [],

@@ -39,8 +39,8 @@ export default definePlugin({
       },
       jobs,
       /**
-       * Current rates are as fresh as the newest rate that any venue reported, however often it repeats it. What was settled does not age, so it is as fresh as what
-       * the caller may see.
+       * Current rates are as fresh as the newest rate of any venue; one that is repeated counts from its first report. Settled rates
+       * do not age, so they are as fresh as what the caller may see.
        */
       async freshness({ operation, query }, asOf) {
         if (operation === 'getPerpFundingHistory') {

@@ -15,10 +15,15 @@ const REFUSED_SECONDS = 3600
 const REFUSALS = [403, 418, 451]
 /** A payload that rarely changes is used until it is this many refresh periods old. */
 const OLDEST_PERIODS = 6
+/** A list that the rates can be read without is asked for again this long after a failure. */
+const RETRY_SECONDS = 300
 
+/** The last payload of a request. Times are epoch seconds. */
 interface Kept {
   readonly payload: unknown
+  /** When the venue sent it. */
   readonly at: number
+  readonly askAgainAt: number
 }
 
 /** Prepares the polls of all venues. Only the job sends requests; `at` reads what earlier polls stored. */
@@ -39,22 +44,23 @@ export function openOnlineRates(
     const key = `${venue.name}/${name}`
     const { everySeconds = 0, keepSeconds = everySeconds * OLDEST_PERIODS, fits = () => true } = request
     const before = kept.get(key)
-    if (before && now() - before.at < everySeconds) return before.payload
+    if (before && now() < before.askAgainAt) return before.payload
     const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
     try {
       const { path, body } = request
       const found = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
       if (!fits(found)) throw new PayloadError(`${request.path} answered something else than it should`)
-      if (keepSeconds > 0) kept.set(key, { payload: found, at: now() })
+      if (keepSeconds > 0) kept.set(key, { payload: found, at: now(), askAgainAt: now() + everySeconds })
       return found
     } catch (error) {
       if (signal.aborted) throw error
       const isUsable = before !== undefined && now() - before.at <= keepSeconds
       if (!isUsable && !request.optional) throw error
       log.warn({ venue: venue.name, err: error, path: request.path }, 'could not refresh a list; using the last one')
-      // A list that can be missing is asked for again when its time comes.
-      if (request.optional) kept.set(key, { payload: isUsable ? before.payload : request.absent, at: now() })
-      return isUsable ? before.payload : request.absent
+      const last = isUsable ? before : { payload: request.absent, at: now() }
+      const retrySeconds = Math.min(everySeconds, RETRY_SECONDS)
+      if (request.optional) kept.set(key, { ...last, askAgainAt: now() + retrySeconds })
+      return last.payload
     }
   }
 

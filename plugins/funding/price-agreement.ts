@@ -19,7 +19,7 @@ export type PriceCheck = 'agrees' | 'differs' | 'unchecked'
 const SAME_COIN = 0.05
 /** A squeezed contract may trade this far from the others. Beyond, it is on another coin or another number of coins. */
 const ANOTHER_COIN = 0.25
-/** The prices of a venue as a whole are as far from those of the others only if they are wrong. */
+/** If the prices of a venue as a whole are further than this from those of the others, the venue is wrong. */
 const WRONG_VENUE = 0.02
 /** Of two prices that differ, nobody can tell which is right. */
 const FEWEST_VENUES = 3
@@ -32,7 +32,7 @@ export function coinPrice({ markPrice, indexPrice, instrument }: FundingRate): n
   return price === null ? null : Number((price / lotOf(instrument)).toPrecision(10))
 }
 
-/** True if two prices are of one coin. */
+/** True if the higher of two prices is at most `tolerance` (a fraction; default: 0.05) above the lower one. */
 export function agrees(price: number, other: number, tolerance = SAME_COIN): boolean {
   return Math.max(price, other) / Math.min(price, other) - 1 <= tolerance
 }

@@ -89,7 +89,9 @@ function recordedSettlements(
       .filter(({ time }) => time <= now)
     const [first, last] = [settlements[0], settlements.at(-1)]
     if (!first || !last) return []
-    const contract = { venue: 'binance' as const, instrument, symbol, held_from: first.time, reached: last.time }
+    // Nothing was settled between the last settlement and the next one.
+    const reached = Math.min(Math.floor(now), last.time + EIGHT_HOURS)
+    const contract = { venue: 'binance' as const, instrument, symbol, held_from: first.time, reached }
     return [{ contract: { ...contract, updated_at: last.time, error: null }, settlements }]
   })
 }

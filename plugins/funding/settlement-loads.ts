@@ -18,6 +18,8 @@ const EVERY_SECONDS = 60
 const DAY = 86_400
 /** A venue may list a settlement this much later. Windows that end before are complete. */
 const LATE_SECONDS = 2 * 3600
+/** A contract is read this often whatever its interval: it may have moved to a shorter one, and what is held grows by it. */
+const RECHECK_SECONDS = 50 * 60
 /** Requests to one venue in one run, so that the other contracts get their turn. */
 const MOST_REQUESTS = 30
 
@@ -39,8 +41,12 @@ export function settlementJobs(
     return representatives(poll?.rates ?? [], wanted)
   }
 
-  /** True if a settlement may have come that is not stored. Any contract may have moved to hourly ones. */
-  const isDue = (known: HeldContract | null): boolean => known === null || now() >= known.reached + 3600
+  /** True if a settlement may have come that is not stored. */
+  const isDue = (rate: FundingRate, known: HeldContract | null): boolean =>
+    known === null ||
+    known.error !== null ||
+    known.reached < lastSettlement(rate, now()) ||
+    now() >= known.updated_at + RECHECK_SECONDS
 
   /** Reads one window of a contract. Returns true if there is more to read at once. */
   async function readWindow(
@@ -90,7 +96,7 @@ export function settlementJobs(
       for (const rate of open) {
         if (signal.aborted || requests >= MOST_REQUESTS || pauses.isPaused(venue.name)) return
         const known = await readContract(db, venue.name, rate.instrument)
-        if (!isDue(known)) continue
+        if (!isDue(rate, known)) continue
         if (await readWindow(venue, rate, known, signal)) more.push(rate)
         requests += 1
         if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {})
@@ -111,4 +117,11 @@ export function settlementJobs(
       },
     },
   ]
+}
+
+/** The last settlement of a contract up to `at`, by its interval and its next settlement; epoch seconds. */
+function lastSettlement({ nextFunding, intervalHours }: FundingRate, at: number): number {
+  const period = intervalHours * 3600
+  const next = nextFunding ?? 0
+  return next + Math.floor((at - next) / period) * period
 }

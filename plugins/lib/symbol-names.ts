@@ -8,15 +8,19 @@ export interface NamedSymbol {
 }
 
 export interface SymbolIndex {
-  /** The symbol that is spelled so. Throws NotFound that names the field and the covered symbols. */
+  /** Returns the symbol with this spelling. Throws NotFound with some of the covered symbols. */
   resolve(name: string): string
 }
 
 const normalised = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
-/** Symbols that a message names at most. */
+/** The most symbols that a message lists. */
 const NAMED = 12
 
-/** @example createSymbolIndex([{ symbol: 'BTC-USD', aliases: ['XBTUSD'] }]).resolve('xbt/usd') // 'BTC-USD' */
+/**
+ * Indexes symbols by their names and aliases.
+ *
+ * @example createSymbolIndex([{ symbol: 'BTC-USD', aliases: ['XBTUSD'] }]).resolve('xbt/usd') // 'BTC-USD'
+ */
 export function createSymbolIndex(symbols: readonly NamedSymbol[]): SymbolIndex {
   const bySpelling = new Map<string, string>()
   for (const { symbol, aliases } of symbols) {

@@ -1,4 +1,5 @@
 /** Turns what venues answered for a stretch of minutes into the bars that are published, and the holes that stay. */
+import { venueBits } from '../lib/feeds/venue-bits.ts'
 import { agreeOnBar, type Agreement, type BarReport, type PriceBar } from '../lib/quant/agreeing-bars.ts'
 import { type BarSources, CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
 import type { QualityNote } from './bar-store.ts'
@@ -10,7 +11,7 @@ export interface VenueAnswer {
   readonly from: number
   readonly to: number
   readonly bars: Columns
-  /** Opens of rows that were set aside: the venue says something of these minutes, but nothing that counts. */
+  /** Opens of rejected rows: the venue has data of these minutes, but none that can be used. */
   readonly rejected: ReadonlySet<number>
 }
 
@@ -48,15 +49,18 @@ export interface AgreedMinutes {
 }
 
 /** A minute is published this long after its close by the venues that have answered by then. */
-export const DEADLINE_SECONDS = 20
-/** This long after its close a minute that a venue does not list had no trade there. */
+const DEADLINE_SECONDS = 20
+/** This long after its close a minute that a venue does not list had no trade there, unless the venue stands still. */
 const QUIET_AFTER_SECONDS = 90
-/** Venues that dissent are counted from this bit on. */
-export const DISSENT_SHIFT = 16
+/** So many answers are believed without a later minute: this many venues hardly stand still at once. */
+const ENOUGH_ANSWERS = 3
 
 /**
  * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
  * agreement is a hole; at the end of the stretch, one that fewer than two venues answered for stays undecided.
+ *
+ * A minute that a venue leaves out was quiet there if the venue lists a later one. If it does not, it may also stand still
+ * and repeat an old answer, so below three answers it does not count.
  */
 export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRules): AgreedMinutes {
   const cursors = answers.map((answer) => new AnswerCursor(answer, rules.now))
@@ -64,7 +68,8 @@ export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRul
   let { before } = rules
   let decided = 0
   for (let time = rules.from; time < rules.to; time += 60) {
-    const reports = cursors.flatMap((cursor) => cursor.report(time) ?? [])
+    const all = cursors.flatMap((cursor) => cursor.report(time) ?? [])
+    const reports = all.length < ENOUGH_ANSWERS ? all.filter(({ isPresumed }) => !isPresumed) : all
     const agreement = agreeOnBar(reports, { tolerance: rules.tolerance, before })
     const isDue = rules.now >= time + 60 + DEADLINE_SECONDS
     const isAwaited = rules.awaited?.some((venue) => !reports.some((report) => report.venue === venue)) ?? false
@@ -76,7 +81,12 @@ export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRul
   return collect(decisions.slice(0, decided), rules)
 }
 
-type Reports = readonly BarReport<VenueName>[]
+interface MinuteReport extends BarReport<VenueName> {
+  /** True if nothing but the time speaks for a quiet minute: the venue lists no later one. */
+  readonly isPresumed: boolean
+}
+
+type Reports = readonly MinuteReport[]
 
 function collect(
   decisions: readonly { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[],
@@ -90,7 +100,7 @@ function collect(
     if (agreement.outcome === 'agreed') {
       const { open, high, low, close, volume } = agreement.bar
       out.add(time, open, high, low, close, volume, agreement.isQuiet ? FILLED : CLOSED)
-      venues.push(maskOf(agreement.venues, bitOf) + maskOf(agreement.dissenting, bitOf) * 2 ** DISSENT_SHIFT)
+      venues.push(venueBits(agreement.venues.map(bitOf), agreement.dissenting.map(bitOf)))
       spreads.push(agreement.spreadBps)
     } else if (holes.at(-1)?.to === time) holes[holes.length - 1] = { from: holes.at(-1)!.from, to: time + 60 }
     else holes.push({ from: time, to: time + 60 })
@@ -100,10 +110,6 @@ function collect(
   const sources = { venues: Uint32Array.from(venues), spread_bps: Float32Array.from(spreads) }
   const last = decisions.at(-1)
   return { bars: out.end(), sources, holes, decidedTo: last ? last.time + 60 : from, notes }
-}
-
-function maskOf(venues: readonly VenueName[], bitOf: (venue: VenueName) => number): number {
-  return venues.reduce((mask, venue) => mask + 2 ** bitOf(venue), 0)
 }
 
 function closesOf(reports: Reports): string {
@@ -123,7 +129,7 @@ class AnswerCursor {
   }
 
   /** What the venue says of the minute; null if nothing. */
-  report(time: number): BarReport<VenueName> | null {
+  report(time: number): MinuteReport | null {
     const { venue, from, to, bars, rejected } = this.#answer
     while (this.#next < bars.count && bars.time[this.#next]! < time) {
       this.#last = bars.close[this.#next]!
@@ -131,10 +137,11 @@ class AnswerCursor {
     }
     if (time < from || time >= to || rejected.has(time)) return null
     const last = this.#last
-    if (this.#next < bars.count && bars.time[this.#next] === time) return { venue, bar: barAt(bars, this.#next), last }
-    const isListedLater = bars.count > 0 && bars.time[bars.count - 1]! > time
+    if (this.#next < bars.count && bars.time[this.#next] === time)
+      return { venue, bar: barAt(bars, this.#next), last, isPresumed: false }
+    const isPresumed = bars.count === 0 || bars.time[bars.count - 1]! <= time
     const isPast = bars.count > 0 && this.#now >= time + 60 + QUIET_AFTER_SECONDS
-    return isListedLater || isPast ? { venue, bar: null, last } : null
+    return isPresumed && !isPast ? null : { venue, bar: null, last, isPresumed }
   }
 }
 

@@ -10,7 +10,10 @@ import type { Series } from './bar-store.ts'
 export interface PlannedWindow {
   readonly t_from: number
   readonly t_to: number
-  /** `open`: not fetched yet. `gap`: minutes without agreement. `filled`: quiet minutes of an earlier release. `lost`: a gap that stays. */
+  /**
+   * `open`: not fetched yet. `gap`: minutes without agreement. `lost`: minutes that stay without bars. `filled`: quiet minutes of
+   * an earlier release.
+   */
   readonly status: 'open' | 'gap' | 'done' | 'filled' | 'lost'
   /** How often venues have answered for a gap without agreeing. */
   readonly attempts: number
@@ -31,7 +34,7 @@ export interface MissingMinutes {
 type WindowRow = PlannedWindow & { readonly series: number }
 
 /** Minutes per window. With the minutes before it that venues are asked for too, two requests of the smallest venue. */
-export const WINDOW_MINUTES = 580
+const WINDOW_MINUTES = 580
 /** Seconds after which a gap is fetched again. */
 const RETRIES = [60, 120, 1800, 86_400]
 /** After this many attempts nobody waits for a gap any longer. Bars that still come are stored as corrections. */
@@ -55,7 +58,7 @@ export class BackfillPlan {
     return new BackfillPlan({ db, series: this.#series, now: this.#now })
   }
 
-  /** Adds windows from the end of the plan on, or from `from`, as long as they end by `until`; epoch seconds. */
+  /** Adds the windows after the end of the plan, or after `from` if that is later, that end by `until`; epoch seconds. */
   async extend(from: number, until: number): Promise<void> {
     const size = WINDOW_MINUTES * 60
     const start = Math.max((await this.end()) ?? 0, from)
@@ -85,25 +88,26 @@ export class BackfillPlan {
     await this.#insertGaps(holes, 0)
   }
 
-  /** Marks a window as fetched. Its holes become gaps. */
+  /** Marks a window or gap as fetched. Its holes become gaps; one that is a hole as a whole becomes a gap itself. */
   async fetched(
     window: PlannedWindow,
     holes: readonly { readonly from: number; readonly to: number }[],
   ): Promise<void> {
-    if (window.status === 'open') {
-      await this.#of(window).update({ status: 'done' })
-      return this.addGaps(holes)
-    }
     const isWhole = holes.length === 1 && holes[0]!.from === window.t_from && holes[0]!.to === window.t_to
-    const attempts = window.attempts + 1
+    const attempts = window.status === 'open' ? 0 : window.attempts + 1
     const delay = RETRIES[attempts]
     if (isWhole && delay !== undefined) {
-      await this.#of(window).update({ attempts, next_at: this.#now() + delay })
+      await this.#of(window).update({ status: 'gap', attempts, next_at: this.#now() + delay })
       return
     }
     await this.#of(window).update({ status: isWhole ? 'lost' : 'done' })
     if (isWhole || holes.length === 0) return
     await this.#insertGaps(holes, attempts)
+  }
+
+  /** Gives a window up: its venues had no bars then. */
+  async giveUp(window: PlannedWindow): Promise<void> {
+    await this.#of(window).update({ status: 'lost' })
   }
 
   /** Postpones a window or gap that too few venues answered for. */

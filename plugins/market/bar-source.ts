@@ -75,8 +75,8 @@ export function storedBarSource(store: BarStore, venue?: string): BarSource {
 }
 
 /**
- * Reads the bars of a symbol at an interval. Without a series of that interval, it aggregates the coarsest one that
- * divides it. Returns null if the symbol has neither. Leaves out a bar that is still forming.
+ * Reads the bars of a symbol at an interval that open in [from, to). Without a series of that interval, it aggregates the
+ * coarsest one that divides it. Returns null if the symbol has neither. Leaves out a bar that is still forming.
  */
 export async function readBars(
   source: BarSource,
@@ -88,7 +88,8 @@ export async function readBars(
     .toSorted((a, b) => b.interval_seconds - a.interval_seconds)[0]
   if (!series) return null
   const from = Math.ceil(want.from / interval) * interval
-  const to = Math.min(want.to, Math.floor(asOf / interval) * interval)
+  // A bar that opens before the end of the range counts as a whole, so all of its minutes are read.
+  const to = Math.min(Math.ceil(want.to / interval), Math.floor(asOf / interval)) * interval
   const bars = await (first ? source.readFirst(series, from, to, asOf) : source.read(series, from, to, asOf))
   const columns = series.interval_seconds === interval ? bars : aggregateBars(bars, interval)
   return { symbol, venue: series.venue, interval_seconds: interval, ...columns }

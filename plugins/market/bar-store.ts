@@ -157,6 +157,8 @@ export interface BarStore {
    * behind them. A bar that came after its minute had been given up is left out.
    */
   readFirst(series: Series, from: number, to: number): Promise<Columns & BarSources>
+  /** When the last of the bars that open in [from, to) became known in its present version; 0 if there are none. */
+  lastKnownAt(series: Series, from: number, to: number): Promise<number>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
   /** Notes what is wrong with bars. A note that is there already stays as it is. */
@@ -325,6 +327,17 @@ class DatabaseBarStore implements BarStore {
     }
   }
 
+  async lastKnownAt(series: Series, from: number, to: number): Promise<number> {
+    const found = (await this.#db('market_bars')
+      .where('series', series.id)
+      .where('t_open', '>=', from)
+      .where('t_open', '<', to)
+      .whereNull('superseded_at')
+      .max({ known_at: 'known_at' })
+      .first()) as { known_at: number | null }
+    return found.known_at ?? 0
+  }
+
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {
     // Two statements: SQLite reads the whole series for a minimum and a maximum in one.
     const end = (direction: 'asc' | 'desc') =>
@@ -362,10 +375,9 @@ class DatabaseBarStore implements BarStore {
         .onConflict(['venue', 'symbol', 't_open', 'reason'])
         .merge(['row', 'seen_at'])
     if (rows.length === 0) return
-    const newest = this.#db('market_rejected_rows').max('id')
-    await this.#db('market_rejected_rows')
-      .where('id', '<=', this.#db.raw('(?) - ?', [newest, KEPT_REJECTED]))
-      .delete()
+    // By time: a row that comes again keeps its id, and PostgreSQL leaves out the ids that such rows would have had.
+    const newest = 'select id from market_rejected_rows order by seen_at desc, id desc limit ?'
+    await this.#db('market_rejected_rows').whereRaw(`id not in (${newest})`, [KEPT_REJECTED]).delete()
   }
 
   async rejectedRows(): Promise<number> {

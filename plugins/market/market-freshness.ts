@@ -3,13 +3,13 @@ import type { Freshness } from 'tollgate/plugin'
 import type { BarSource } from './bar-source.ts'
 import type { OnlineBars } from './online-bars.ts'
 
-/** Bars are counted over this time. */
+/** Bars are counted over this time, up to the last one that has closed. */
 const COUNTED_SECONDS = 3600
 
 /**
- * The freshness of a symbol's bars at `asOf` (epoch seconds). `newest` is the close of the last one, `sources` counts the venues
- * that answer, and `coverage` is the share of the last hour that bars cover. Made-up and recorded bars are as fresh as they can
- * be, if there are any.
+ * Measures how fresh the bars of a symbol are at `asOf` (epoch seconds). `newest` is the close of the last bar, `sources` counts
+ * the live venues that answer, and `coverage` is the share of the last hour that bars cover. Made-up and recorded bars always
+ * count as fresh, if there are any.
  *
  * @param online null if the bars are made up or recorded
  */
@@ -29,7 +29,8 @@ export async function barFreshness(
   let coverage = 0
   for (const entry of series) {
     const { interval_seconds: interval } = entry
-    const { count, time } = await source.read(entry, asOf - COUNTED_SECONDS, asOf, asOf)
+    const closed = Math.floor(asOf / interval) * interval
+    const { count, time } = await source.read(entry, closed - COUNTED_SECONDS, closed, asOf)
     const last = count > 0 ? time[count - 1]! : ((await source.extent(entry, asOf))?.last ?? null)
     coverage = Math.max(coverage, Math.min(1, count / Math.max(1, Math.floor(COUNTED_SECONDS / interval))))
     if (last !== null) newest = Math.max(newest ?? 0, Math.min(asOf, last + interval))

@@ -56,13 +56,15 @@ export const PUBLISHED = 'median'
 const SETTLED_SECONDS = 3
 /** Venues are asked for this many minutes before the wanted ones too: their last price counts in a quiet minute. */
 const LEAD_SECONDS = 20 * 60
+/** And, for a gap, for those after it: a venue that lists none of them may stand still. One request has room for them. */
+const TRAIL_SECONDS = 4 * 3600
 /** The most minutes of one poll. A longer pause is back-filled. */
 const POLLED_SECONDS = 600 * 60
 /** A minute that is published later than this after its close counts as known from then. */
 const LATE_SECONDS = 300
 /** A window that too few venues answered for is fetched again after this. */
 const POSTPONED_SECONDS = 10
-/** A poll leaves a venue out whose turn is further away than this: the minute is published before. */
+/** A poll leaves out a venue whose turn is further away than this: the minute would be published before. */
 const PATIENCE_MS = 10_000
 /** Venues asked for each window, unless they fail or do not agree. */
 const ASKED_FIRST = 2
@@ -248,9 +250,14 @@ class MedianFeeds implements OnlineBars {
     return noted === null ? null : Number(noted)
   }
 
+  /** The close of the last minute that venues have settled, epoch seconds. */
+  #lastClose(): number {
+    return Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
+  }
+
   /** Publishes the minutes that have closed since the last published one. */
   async #poll(feed: Feed, signal: AbortSignal): Promise<void> {
-    const end = Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
+    const end = this.#lastClose()
     await this.#extend(feed, end)
     const from = await this.#frontier(feed)
     const to = Math.min(end, from + POLLED_SECONDS)
@@ -338,13 +345,16 @@ class MedianFeeds implements OnlineBars {
     const { t_from: from, t_to: to } = window
     const before = await this.#closeBefore(feed, from)
     const queue = this.#listingsFor(feed, window)
+    const until = status === 'gap' ? Math.max(to, Math.min(to + TRAIL_SECONDS, this.#lastClose())) : to
     const answers: VenueAnswer[] = []
     let empty = 0
     let found: AgreedMinutes | null = null
     for (let asked = window.status === 'gap' ? queue.length : ASKED_FIRST; queue.length > 0; asked = 1) {
       const batch = queue.splice(0, asked)
       const got = await Promise.all(
-        batch.map((listing) => this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, { mayBeEmpty: true })),
+        batch.map((listing) =>
+          this.#requests.minutes(listing, from - LEAD_SECONDS, until, signal, { mayBeEmpty: true }),
+        ),
       )
       for (const answer of got)
         if (answer === 'empty') empty += 1
@@ -354,10 +364,12 @@ class MedianFeeds implements OnlineBars {
       if (found.holes.length === 0 && found.decidedTo === to) break
     }
     if (!found) {
+      const isAnswered = answers.length + empty >= 2
+      if (!isAnswered) await feed.plan.postpone(window, POSTPONED_SECONDS)
       // Venues that answer without a bar had none then: the symbol was not listed yet.
-      if (answers.length + empty >= 2) await feed.plan.fetched(window, [{ from, to }])
-      else await feed.plan.postpone(window, POSTPONED_SECONDS)
-      return answers.length + empty >= 2
+      else if (status === 'open') await feed.plan.giveUp(window)
+      else await feed.plan.fetched(window, [{ from, to }])
+      return isAnswered
     }
     const holes = found.decidedTo < to ? [...found.holes, { from: found.decidedTo, to }] : found.holes
     const liveSince = await this.#liveSince(feed)

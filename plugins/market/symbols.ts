@@ -180,6 +180,8 @@ export interface SymbolVenues {
 /** `tolerance_bps` of a symbol that states none. */
 export const DEFAULT_TOLERANCE_BPS = 50
 const LEAST_VENUES = 2
+/** Names of pairs that are quoted in Tether or USD Coin. Bitfinex calls them UST and UDC. */
+const TOKENS = /(USDT|USDC|UST|UDC)$/i
 
 /** The symbols that have a sample. */
 export function sampledSymbols(symbols: readonly CoveredSymbol[]): readonly (CoveredSymbol & SampleSymbol)[] {
@@ -195,7 +197,7 @@ export function sampledSymbols(symbols: readonly CoveredSymbol[]): readonly (Cov
  * settings name fewer than two, or one that is quoted in a token whose price in dollars is not known.
  */
 export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venues'>): SymbolVenues | null {
-  const isInDollars = (name: VenueName): boolean => !/(USDT|USDC)$/i.test(symbol.venues[name] ?? '')
+  const isInDollars = (name: VenueName): boolean => !TOKENS.test(symbol.venues[name] ?? '')
   const named = (Object.keys(symbol.venues) as VenueName[]).filter(isInDollars)
   const isListed = (name: VenueName): boolean => symbol.venues[name] !== undefined
   const live = (symbol.live ?? named).filter(isListed)

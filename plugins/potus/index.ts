@@ -104,7 +104,7 @@ export default definePlugin({
       jobs.push({ name: 'replay', everySeconds: 1, run: ({ signal }) => opened.step(signal) })
     } else {
       fetcher = createFetcher()
-      const parts = { db, writer, fetcher, pace: createHostPace(), sources, log, now }
+      const parts = { db, writer, fetcher, pace: createHostPace({ now }), sources, log, now }
       jobs.push(...pollJobs(parts), ...historyJobs(parts))
     }
     return {

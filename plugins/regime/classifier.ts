@@ -87,7 +87,7 @@ export function createClassifier(
       keptAt = kept.asOf
       const model = deserialize(kept.state) as ModelState
       if (isSound(model)) return model
-      log.warn('the stored model state has numbers that are none; starting again from the first bar')
+      log.warn('the stored model state has invalid numbers; starting again from the first bar')
       return createModel(market.interval / 60)
     } catch (error) {
       log.warn({ err: error }, 'could not read the stored model state; starting again from the first bar')
@@ -168,7 +168,7 @@ export function createClassifier(
 
   async function heldMinutes(): Promise<Set<number>> {
     if (!horizon) return new Set()
-    held ??= new Set((await snapshots.held()).filter((row) => row.superseded_at === null).map((row) => row.as_of))
+    held ??= new Set(await snapshots.heldMinutes())
     return held
   }
 

@@ -129,8 +129,7 @@ export class MarketRegime {
   /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
   #replyOf(found: Snapshot | HeldSnapshot | null, { asOf, operation }: LatestCall): Reply<RegimeSnapshot> {
     if (!found) throw this.#waiting()
-    // A held minute repeats an older one: the data are as old as that.
-    const age = seconds(asOf) - ('rests_on' in found ? found.rests_on : found.as_of)
+    const age = seconds(asOf) - dataTimeOf(found)
     if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
     if (age > STALE_SECONDS)
       throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
@@ -165,10 +164,10 @@ export class MarketRegime {
     const { remembered } = await this.#open(ask)
     const at = seconds(asOf)
     const found = await remembered.latest(at)
-    if (this.#isFilling() && !(found && at - found.as_of <= STALE_SECONDS)) throw this.#waiting()
+    if (this.#isFilling() && !(found && at - dataTimeOf(found) <= STALE_SECONDS)) throw this.#waiting()
     const query = { symbol: this.#symbol }
     const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
-    const newest = found && new Date(found.as_of * 1000)
+    const newest = found && new Date(dataTimeOf(found) * 1000)
     return { newest, sources: bars?.sources ?? null, coverage: found ? (bars?.coverage ?? 1) : 0 }
   }
 
@@ -233,7 +232,7 @@ export class MarketRegime {
     const columns = provenance ? SNAPSHOT_COLUMNS : SOLD_COLUMNS
     const asked = { ...range, from: Math.min(from, range.to), to }
     const found = (await stored.between(columns, { ...asked, limit: range.limit + 1 }, origin)) as Snapshot[]
-    const held = origin === undefined || origin === HELD ? await stored.held() : []
+    const held = origin === undefined || origin === HELD ? await stored.held(asked) : []
     // Whoever asks for held minutes also gets those that have been classified since.
     const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
     const next = rows[range.limit]?.as_of ?? null
@@ -311,7 +310,8 @@ export class MarketRegime {
       window_days: GRADED_DAYS,
       model: MODEL,
     }
-    if (!kept || this.#isFilling()) return extent
+    // A grader reads only what is newer than the last snapshot it has seen, so it must not begin before the past is filled in.
+    if (!kept || this.#isFilling() || (await kept.missing()) !== null) return extent
     this.#figures = await this.#grade(kept)
     return { ...extent, ...this.#figures }
   }
@@ -384,6 +384,11 @@ export class MarketRegime {
       share / 100,
     )
   }
+}
+
+/** The close of the newest bar behind a snapshot, epoch seconds. A held minute repeats the snapshot of an earlier one. */
+function dataTimeOf(found: Snapshot | HeldSnapshot): number {
+  return 'rests_on' in found ? found.rests_on : found.as_of
 }
 
 /** Rows of held minutes, with what was sold for them meanwhile, oldest first. */

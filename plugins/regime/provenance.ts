@@ -1,17 +1,14 @@
 /** What is recorded of how a snapshot came about, as it is sold. */
+import { venuesOfBits } from '../lib/feeds/venue-bits.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import type { Snapshot as RegimeSnapshot } from '../../schemas/types.d.ts'
+import { hasOwnFit } from './regime-model.ts'
 import { BACKFILL, ORIGINS, type Snapshot } from './snapshots.ts'
 
 /** The fields of a sold snapshot that say how it came about. */
 export type SoldProvenance = Required<
   Pick<RegimeSnapshot, 'origin' | 'computed_at' | 'venues' | 'disagreeing' | 'spread_bps' | 'warm_up'>
 >
-
-/** The coefficients are fixed for the first 30 days of minutes. */
-const WARM_UP_BARS = 30 * 1440
-/** Venues that traded at other prices are counted from this bit on. */
-const DISSENT_SHIFT = 16
 
 /**
  * Which venues stood behind a snapshot, when it was computed, and whether the model was still warming up. `bits` names the
@@ -20,16 +17,16 @@ const DISSENT_SHIFT = 16
  * @example provenanceOf({ ...snapshot, origin: LIVE, venues: 0b101 }, ['coinbase', 'binance', 'kraken']).venues // ["coinbase", "kraken"]
  */
 export function provenanceOf(
-  { origin, computed_at, venues, spread_bps, bars_used }: Snapshot,
+  { as_of, origin, computed_at, venues, spread_bps, bars_used }: Snapshot,
   bits: readonly string[],
 ): SoldProvenance {
-  const named = (mask: number): string[] => bits.filter((_, bit) => Math.floor(mask / 2 ** bit) % 2 === 1)
+  const { agreed, dissenting } = venuesOfBits(venues ?? 0, bits)
   return {
     origin: ORIGINS[origin ?? BACKFILL],
     computed_at: computed_at === null ? null : formatSeconds(computed_at),
-    venues: named((venues ?? 0) % 2 ** DISSENT_SHIFT),
-    disagreeing: named(Math.floor((venues ?? 0) / 2 ** DISSENT_SHIFT)),
+    venues: agreed,
+    disagreeing: dissenting,
     spread_bps,
-    warm_up: bars_used < WARM_UP_BARS,
+    warm_up: !hasOwnFit(as_of / 60, bars_used),
   }
 }

@@ -219,6 +219,20 @@ function refit(state: ModelState): void {
   state.fit = fitRows(state.rows, FIT_AFTER_DAYS * rowsADay) ?? state.fit
 }
 
+/**
+ * True if the step of a model for one-minute bars rests on a fit of its own: if the last week began with rows of 30 days.
+ * The bars before `minute` are taken to follow each other; a hole among them can make it false for one week too long.
+ *
+ * @param minute close of the bar, in minutes since 1970
+ * @param bars bars so far, that one included
+ */
+export function hasOwnFit(minute: number, bars: number): boolean {
+  const firstRow = Math.ceil((minute - bars + DAY) / STRIDE)
+  // A row counts once its outcome is known.
+  const lastRow = Math.floor((Math.floor(minute / WEEK) * WEEK - HORIZON_MINUTES) / STRIDE)
+  return lastRow - firstRow + 1 >= (FIT_AFTER_DAYS * DAY) / STRIDE
+}
+
 function judge(state: ModelState, realized: number): void {
   const forecast = predict(state.fit.coefficients, features)
   const chance = 1 - empiricalCdf(state.fit.residuals, state.boundary - forecast)

@@ -62,8 +62,16 @@ interface Memory {
   readonly newest: readonly Snapshot[]
   /** Their times. */
   readonly times: Float64Array
-  /** What was sold for held minutes, ascending. */
-  readonly held: readonly HeldSnapshot[]
+  readonly held: RememberedHeld
+}
+
+/** What was sold for held minutes since the first of the newest snapshots. */
+interface RememberedHeld {
+  /** Minutes from this time on, ascending. */
+  readonly from: number
+  readonly rows: readonly HeldSnapshot[]
+  /** From this time on, no held snapshot of an earlier minute counts. */
+  readonly earlierUntil: number
 }
 
 /** Rows of the history, and the minutes that were still being computed when they were read. */
@@ -97,8 +105,9 @@ export class RememberedSnapshots {
     await this.#refreshIfDue()
     const known = this.#latestInMemory(asOf)
     if (known !== undefined) return known
-    const [found, held] = [await this.#stored.latest(asOf), await this.#heldAt(asOf)]
-    return newerOf(found, held)
+    const found = await this.#stored.latest(asOf)
+    const held = await this.#stored.held({ from: (found?.as_of ?? -1) + 1, to: asOf + 1 })
+    return newestHeld(held, asOf) ?? found
   }
 
   /** What `latest` resolves with, at once; undefined if it has to be read. */
@@ -112,20 +121,16 @@ export class RememberedSnapshots {
     if (newest.length === 0) return null
     for (let i = lowerBound(times, times.length, asOf + 1) - 1; i >= 0; i -= 1) {
       const snapshot = newest[i]!
-      if (snapshot.known_at <= asOf) return held.length === 0 ? snapshot : newerOf(snapshot, heldAt(held, asOf))
+      if (snapshot.known_at <= asOf) return newestHeld(held.rows, asOf, snapshot.as_of) ?? snapshot
     }
     return undefined
-  }
-
-  async #heldAt(asOf: number): Promise<readonly HeldSnapshot[]> {
-    return heldAt(this.#memory?.held ?? (await this.#stored.held()), asOf)
   }
 
   /** The rows of the history in a range, oldest first: the same object for the same range until more is known. */
   async page(range: SnapshotRange): Promise<HistoryPage> {
     await this.#refreshIfDue()
     const memory = this.#memory
-    if (!memory || memory.held.some((one) => isWithin(one, range))) return this.#storedPage(range)
+    if (!memory || mayHold(memory.held, range)) return this.#storedPage(range)
     const key = `${range.from} ${range.to} ${range.asOf} ${range.limit}`
     const known = this.#pages.get(key)
     if (known?.memory === memory) return known.page
@@ -144,7 +149,7 @@ export class RememberedSnapshots {
     // Read first: what is missing now may be stored while the page is read, but not the other way round.
     const { missing, heldChanges } = await this.#stored.state()
     const found = await this.#stored.between(SOLD_COLUMNS, { ...range, limit: range.limit + 1 })
-    const held = heldChanges === 0 ? [] : await this.#stored.held()
+    const held = heldChanges === 0 ? [] : await this.#stored.held(range)
     const collector = new RowCollector(range)
     collector.add(blockOf(withHeld(found, held, range), this.#label))
     return { ...collector.rows(), missing }
@@ -207,8 +212,9 @@ export class RememberedSnapshots {
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const state = await this.#stored.state()
       if (this.#memory?.state.count === state.count) {
-        const isSame = this.#memory.state.heldChanges === state.heldChanges
-        this.#memory = { ...this.#memory, state, held: isSame ? this.#memory.held : await this.#stored.held() }
+        const { newest, held, state: before } = this.#memory
+        const isSame = before.heldChanges === state.heldChanges
+        this.#memory = { ...this.#memory, state, held: isSame ? held : await this.#heldSince(newest[0]) }
         return
       }
       const newer = this.#memory && (await this.#newer(this.#memory, state.count))
@@ -233,9 +239,10 @@ export class RememberedSnapshots {
   }
 
   async #extend(newer: readonly Snapshot[], state: SeriesState): Promise<void> {
-    const { first, newest, state: before } = this.#memory!
-    const held = before.heldChanges === state.heldChanges ? this.#memory!.held : await this.#stored.held()
-    this.#memory = { state, first, held, ...withTimes([...newest, ...newer]) }
+    const { first, held, state: before } = this.#memory!
+    const kept = withTimes([...this.#memory!.newest, ...newer])
+    const isSame = before.heldChanges === state.heldChanges
+    this.#memory = { state, first, held: isSame ? held : await this.#heldSince(kept.newest[0]), ...kept }
     for (const [number, rows] of rowsByBlock(newer)) {
       const block = this.#blocks.peek(number)
       if (block) this.#blocks.set(number, extendBlock(block, rows, this.#label))
@@ -251,11 +258,18 @@ export class RememberedSnapshots {
     const all = { from: 0, to: EVER, asOf: EVER }
     const [first] = await this.#stored.between(['as_of'], { ...all, limit: 1 })
     const last = await this.#stored.latest(EVER)
-    if (!first || !last) return { state, first: null, newest: [], times: new Float64Array(), held: [] }
-    const held = state.heldChanges === 0 ? [] : await this.#stored.held()
+    if (!first || !last) return { state, first: null, newest: [], times: new Float64Array(), held: NONE_HELD }
     const from = last.as_of - REMEMBERED_SECONDS
     const newest = await this.#stored.between(SNAPSHOT_COLUMNS, { ...all, from, limit: EVER })
+    const held = state.heldChanges === 0 ? NONE_HELD : await this.#heldSince(newest[0])
     return { state, first: first.as_of, held, ...withTimes(newest) }
+  }
+
+  /** The held snapshots that the newest snapshots, of which this is the first, may be replaced by. */
+  async #heldSince(first: Snapshot | undefined): Promise<RememberedHeld> {
+    const from = first?.as_of ?? 0
+    const rows = await this.#stored.held({ from, to: EVER })
+    return { from, rows, earlierUntil: await this.#stored.heldUntil(from) }
   }
 }
 
@@ -266,19 +280,26 @@ function withTimes(snapshots: readonly Snapshot[]): Pick<Memory, 'newest' | 'tim
   return { newest, times: Float64Array.from(newest, ({ as_of }) => as_of) }
 }
 
-/** The held snapshots that were sold at `asOf`, ascending. */
-function heldAt(held: readonly HeldSnapshot[], asOf: number): readonly HeldSnapshot[] {
-  return held.filter((one) => one.known_at <= asOf && (one.superseded_at === null || one.superseded_at > asOf))
+const NONE_HELD: RememberedHeld = { from: 0, rows: [], earlierUntil: -Infinity }
+
+/** True if a held snapshot was the one sold for its minute at `asOf`. */
+function isSold({ known_at, superseded_at }: HeldSnapshot, asOf: number): boolean {
+  return known_at <= asOf && (superseded_at === null || superseded_at > asOf)
+}
+
+/** The newest of these, in ascending order, that was sold at `asOf` for a minute after `after`. */
+function newestHeld(held: readonly HeldSnapshot[], asOf: number, after = -Infinity): HeldSnapshot | undefined {
+  for (let i = held.length - 1; i >= 0 && held[i]!.as_of > after; i -= 1) if (isSold(held[i]!, asOf)) return held[i]
+  return undefined
 }
 
 function isWithin(held: HeldSnapshot, { from, to, asOf }: SnapshotRange): boolean {
-  return held.as_of >= from && held.as_of < to && heldAt([held], asOf).length > 0
+  return held.as_of >= from && held.as_of < to && isSold(held, asOf)
 }
 
-/** Of the newest snapshot and the held ones, the newest. */
-function newerOf(found: Snapshot | null, held: readonly HeldSnapshot[]): Snapshot | HeldSnapshot | null {
-  const last = held.at(-1)
-  return last && (!found || last.as_of > found.as_of) ? last : found
+/** True if a held snapshot may have been sold for a minute of the range. */
+function mayHold({ from, rows, earlierUntil }: RememberedHeld, range: SnapshotRange): boolean {
+  return (range.from < from && range.asOf < earlierUntil) || rows.some((one) => isWithin(one, range))
 }
 
 /** Rows of a range with the minutes that were held at its `asOf`, oldest first, at most one more than its limit. */

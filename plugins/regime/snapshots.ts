@@ -19,7 +19,7 @@ export interface Snapshot {
   readonly bars_used: number
   /** From when on it was sold: the close of its bar, or later if it was computed late. */
   readonly known_at: number
-  /** How it came about; null if that was not recorded. */
+  /** How it came about; null if that was not recorded, as by earlier releases: it then counts as back-filled. */
   readonly origin: Origin | null
   /** When it was computed; null if that was not recorded. */
   readonly computed_at: number | null
@@ -184,14 +184,18 @@ export interface SnapshotRange extends Span {
 export interface Snapshots {
   /** The newest snapshot known at `asOf`. */
   latest(asOf: number): Promise<Snapshot | null>
-  /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first. */
+  /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first; of one origin, or of all. */
   between<Name extends keyof Snapshot>(
     names: readonly Name[],
     range: SnapshotRange,
     origin?: Origin,
   ): Promise<Pick<Snapshot, Name>[]>
-  /** Snapshots that were sold for held minutes, oldest first; superseded ones too. */
-  held(): Promise<HeldSnapshot[]>
+  /** Snapshots that were sold for held minutes of [from, to), oldest first; superseded ones too. */
+  held(minutes: Span): Promise<HeldSnapshot[]>
+  /** When the last held snapshot of a minute before `time` was superseded: Infinity if one is not, -Infinity if there are none. */
+  heldUntil(time: number): Promise<number>
+  /** The minutes that are still held. */
+  heldMinutes(): Promise<number[]>
   /** Adds snapshots of held minutes. Those that are there already stay. */
   hold(snapshots: readonly Omit<HeldSnapshot, 'superseded_at'>[]): Promise<void>
   /** Marks the held snapshots up to `last` as superseded. */
@@ -275,10 +279,26 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       const found = known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit)
       // Both conditions: the first lets the database use the index of the few.
       if (origin === CATCHUP || origin === HELD) return found.whereRaw('origin >= 2').where({ origin })
+      // A snapshot of an earlier release has no origin and counts as back-filled.
+      if (origin === BACKFILL)
+        return found.where((past) => void past.whereNull('origin').orWhere('origin', '=', origin))
       return origin === undefined ? found : found.where({ origin })
     },
-    held: async () =>
-      (await db('regime_held').where({ series }).orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[],
+    async held({ from, to }) {
+      const minutes = db('regime_held').where({ series }).where('as_of', '>=', from).where('as_of', '<', to)
+      return (await minutes.orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[]
+    },
+    async heldUntil(time) {
+      const before = db('regime_held').where({ series }).where('as_of', '<', time)
+      const found = (await before
+        .select(db.raw('count(*) as total, count(superseded_at) as superseded, max(superseded_at) as last'))
+        .first()) as { total: number; superseded: number; last: number | null }
+      return found.superseded < found.total ? Infinity : (found.last ?? -Infinity)
+    },
+    async heldMinutes() {
+      const current = db('regime_held').where({ series }).whereNull('superseded_at')
+      return ((await current.select('as_of')) as { as_of: number }[]).map(({ as_of }) => as_of)
+    },
     async hold(snapshots) {
       await noted(
         db,

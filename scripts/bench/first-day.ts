@@ -56,7 +56,15 @@ const sources = [...feed.sources.values()].map((source) => ({
 }))
 const fetcher = createFetcher()
 const log = pino({ level: 'silent' })
-const parts = { db: feed.db, writer: feed, fetcher, pace: createHostPace(0), sources, log, now: () => feed.time }
+const parts = {
+  db: feed.db,
+  writer: feed,
+  fetcher,
+  pace: createHostPace({ now: () => feed.time, pauseMs: 0 }),
+  sources,
+  log,
+  now: () => feed.time,
+}
 const jobs = [...pollJobs(parts), ...historyJobs(parts)]
 const { signal } = new AbortController()
 const run = (name: RegExp) =>

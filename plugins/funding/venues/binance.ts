@@ -49,15 +49,21 @@ export const binance: Venue = {
       const own = adjusted.get(instrument)
       const next = secondsOf(row['nextFundingTime'])
       const hours = own === undefined ? UNADJUSTED_HOURS : hoursOf(own)
+      const rate = decimalOf(row['lastFundingRate'])
+      // A contract that hits its cap is moved to a shorter interval. Until the list says so, its next settlement does.
+      if (hours !== null && next !== null && next % (hours * 3600) !== 0) {
+        const reason = `the next settlement does not fit the interval of ${hours} hours`
+        parsed.untold.push({ instrument, rate, reason })
+        continue
+      }
       parsed.add({
         instrument,
         symbol: symbolOf(pair.base),
         quote: pair.quote,
         settle: pair.quote,
         contract: 'linear',
-        rate: decimalOf(row['lastFundingRate']),
-        // A contract that hits its cap is moved to a shorter interval. Until the list says so, its next settlement does.
-        intervalHours: hours !== null && next !== null && next % (hours * 3600) !== 0 ? null : hours,
+        rate,
+        intervalHours: hours,
         intervalSource: own === undefined ? 'published' : 'venue',
         kind: 'predicted',
         predictedRate: null,

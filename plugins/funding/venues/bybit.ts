@@ -58,8 +58,9 @@ export const bybit: Venue = {
           markPrice: priceOf(row['markPrice']),
           indexPrice: priceOf(row['indexPrice']),
           ...boundsOf(row),
+          // Inverse contracts state both in coins.
           volumeUsd: dollars(row['turnover24h'], contract === 'inverse' ? row['markPrice'] : 1),
-          openInterestUsd: priceOf(row['openInterestValue']),
+          openInterestUsd: dollars(row['openInterestValue'], contract === 'inverse' ? row['markPrice'] : 1),
           observed: (isRow(payload) ? secondsOf(payload['time']) : null) ?? at,
         })
       }

@@ -50,7 +50,8 @@ export interface Venue {
   readonly requests: Readonly<Record<string, VenueRequest>>
   /**
    * Reads the payloads of one poll at `at`, epoch seconds. Skips everything but perpetuals. A perpetual without a rate or
-   * an interval is listed in `untold`. Throws PayloadError for a payload that differs from the venue's documentation.
+   * an interval, or with figures that contradict each other, is listed in `untold`. Throws PayloadError for a payload that
+   * differs from the venue's documentation.
    */
   parse(payloads: Readonly<Record<string, unknown>>, at: number): Parsed
   readonly settled: SettledRequest

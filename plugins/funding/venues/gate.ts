@@ -39,7 +39,7 @@ export const gate: Venue = {
         indexPrice: priceOf(row['index_price']),
         ...boundsOf(row),
         contractSize: priceOf(row['quanto_multiplier']),
-        openInterestUsd: dollars(row['position_size'], dollars(row['quanto_multiplier'], row['mark_price'])),
+        openInterestUsd: dollars(row['position_size'], contractPrice(row)),
         observed: at,
       })
     }
@@ -64,6 +64,12 @@ export const gate: Venue = {
     }),
     inContracts: true,
   },
+}
+
+/** What one contract is worth, dollars; null if the venue does not say. It may be far below a cent. */
+function contractPrice(row: Row): number | null {
+  const [coins, price] = [priceOf(row['quanto_multiplier']), priceOf(row['mark_price'])]
+  return coins === null || price === null ? null : coins * price
 }
 
 /**

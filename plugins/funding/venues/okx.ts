@@ -5,8 +5,7 @@ import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /**
  * OKX v5: every swap in one request. The interval is the time between the next settlement and the one after it, or
- * between the last settlement and the next. The answer has no prices,
- * which come from the tickers.
+ * between the last settlement and the next. The answer has no prices, which come from the tickers.
  *
  * Source: OKX API v5, "Get funding rate" with instId=ANY, "Get tickers" and "Get funding rate history".
  */
@@ -23,6 +22,7 @@ export const okx: Venue = {
       everySeconds: 60,
       optional: true,
       absent: { data: [] },
+      fits: (payload) => haveField(payload, 'instId'),
       answeredBy: (payload) => haveField(payload, 'volCcy24h'),
     },
     // How many coins a contract has, which only order books need.
@@ -31,6 +31,7 @@ export const okx: Venue = {
       everySeconds: 86_400,
       optional: true,
       absent: { data: [] },
+      fits: (payload) => haveField(payload, 'ctVal'),
       answeredBy: (payload) => haveField(payload, 'ctVal'),
     },
   },

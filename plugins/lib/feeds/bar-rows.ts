@@ -25,7 +25,7 @@ export interface BarRow {
   readonly volume: number
 }
 
-export const ROW_FAULTS = [
+const ROW_FAULTS = [
   'not_a_number',
   'not_positive',
   'negative_volume',
@@ -63,11 +63,11 @@ export interface BarRules {
 }
 
 /** The longest text that is kept of a row. */
-export const MAX_ROW_TEXT = 300
+const MAX_ROW_TEXT = 300
 
 /**
  * Sorts rows into good and bad ones. A good row has finite, positive prices with low ≤ open, close ≤ high, a volume of
- * zero or more, and a time on the grid of its interval that is not in the future. Rows of one time that differ
+ * zero or more, and a time on the grid of its interval that is not in the future. Rows of one time with different prices
  * contradict each other, and none of them counts.
  *
  * @example checkBars([{ time: 60, open: '1', high: '2', low: '1', close: null, … }], rules).rejected[0].reason // "not_a_number"

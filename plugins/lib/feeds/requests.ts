@@ -8,7 +8,7 @@ export class RequestError extends Error {
   override readonly name = 'RequestError'
   /** HTTP status; 0 if there was no answer or its body could not be read. */
   readonly status: number
-  /** Seconds that the Retry-After header asks for, at least 1; null if there is none. */
+  /** Seconds that the Retry-After header asks for, at least 1; null if there is none that can be read. */
   readonly retryAfterSeconds: number | null
 
   constructor(message: string, status: number, retryAfterSeconds: number | null = null, cause?: unknown) {
@@ -71,9 +71,11 @@ function dateOf({ headers }: Response): number | null {
   return Number.isNaN(date) ? null : date / 1000
 }
 
-function retryAfter({ headers }: Response): number | null {
-  const seconds = Number(headers.get('retry-after') ?? NaN)
-  return Number.isFinite(seconds) ? Math.max(1, seconds) : null
+/** Retry-After as seconds: a number, or a date, which counts from the `Date` of the answer. */
+function retryAfter(response: Response): number | null {
+  const header = response.headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(header) ? Number(header) : Date.parse(header) / 1000 - (dateOf(response) ?? NaN)
+  return Number.isNaN(seconds) ? null : Math.max(1, seconds)
 }
 
 /** The body of a response as UTF-8 text; null, with the rest of the body cancelled, if it is longer than `maxBytes`. */

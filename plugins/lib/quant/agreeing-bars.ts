@@ -48,10 +48,11 @@ export type Agreement<Venue> =
 const SHARE_OF_RANGE = 0.5
 
 /**
- * Makes one bar from the largest group of venues that agree. Two groups of the same size are a disagreement. Open, close and
- * volume are the medians of the group. High and low are the levels that more than half of the group reached: the median,
- * and of an even number the middle one nearer to the body, so that a wick at one venue alone never counts. The bar is
- * widened to hold its open and close.
+ * Makes one bar from the largest group of venues that agree. Two groups of the same size are a disagreement, unless they
+ * share a venue: then the one whose prices lie closest together counts, and of equally close ones the one nearest to the
+ * median of all venues. Open, close and volume are the medians of the group. High and low are the levels that more than
+ * half of the group reached: the median, and of an even number the middle one nearer to the body, so that a wick at one
+ * venue alone never counts. The bar is widened to hold its open and close.
  *
  * If one venue traded and others were quiet, one of these must have its last price within the tolerance of the close.
  *
@@ -125,7 +126,10 @@ function lastOf<Venue>({ bar, last }: BarReport<Venue>): number | null {
   return bar?.close ?? last
 }
 
-/** The largest group whose values differ by no more than `tolerance` (log ratio); empty if two are equally large. */
+/**
+ * The largest group whose values differ by no more than `tolerance` (log ratio); empty if there are two that have no item
+ * in common.
+ */
 function largestGroup<Item>(items: readonly Item[], valueOf: (item: Item) => number, tolerance: number): Item[] {
   const sorted = items.toSorted((a, b) => valueOf(a) - valueOf(b))
   let groups: Item[][] = []
@@ -139,7 +143,12 @@ function largestGroup<Item>(items: readonly Item[], valueOf: (item: Item) => num
   // Groups that overlap are one crowd that is spread out; groups that do not contradict each other.
   const [first, ...others] = groups
   if (!first || others.some((group) => !group.some((item) => first.includes(item)))) return []
-  return items.filter((item) => first.includes(item))
+  // Not simply the first: that would be the one with the lowest prices.
+  const center = median(sorted.map(valueOf))
+  const width = (group: readonly Item[]): number => valueOf(group.at(-1)!) / valueOf(group[0]!)
+  const distance = (group: readonly Item[]): number => Math.abs(Math.log(median(group.map(valueOf)) / center))
+  const [best] = groups.toSorted((a, b) => width(a) - width(b) || distance(a) - distance(b))
+  return items.filter((item) => best!.includes(item))
 }
 
 function medianBar(bars: readonly PriceBar[]): PriceBar {

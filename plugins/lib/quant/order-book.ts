@@ -19,6 +19,15 @@ export interface Walk {
   readonly levels: number
 }
 
+/** How much later the second book of a pair is, seconds: half a minute, or a little less or more. */
+const PAIR_SECONDS = { least: 20, most: 60 } as const
+
+/** True if two books of one venue make a pair, whose difference shows what half a minute changes; times in seconds. */
+export function isPair(first: number, second: number): boolean {
+  const apart = second - first
+  return apart >= PAIR_SECONDS.least && apart <= PAIR_SECONDS.most
+}
+
 /**
  * Walks a book with an immediate order of `notional` in the quote currency. A buyer spends it on the asks; a seller
  * raises it from the bids. Returns null if the book holds less than the order, or has no bid or no ask.

@@ -3,6 +3,7 @@
  * apart. The second one tells how far the cost of a walk moves while an order is on its way.
  */
 import type { Database, Migration } from 'tollgate/plugin'
+import { isPair } from '../../lib/quant/order-book.ts'
 import { decodeBook, encodeBook, thinBook } from '../../lib/quant/thinned-book.ts'
 import type { BookSnapshot } from './order-book-source.ts'
 
@@ -27,8 +28,6 @@ export interface KeptBooksOptions {
   readonly keepDays?: number | undefined
 }
 
-/** The second book of a pair is this much later than the first, seconds. */
-export const LATER_SECONDS = { least: 20, most: 60 } as const
 /** Rows that are deleted in one statement. */
 const BATCH = 500
 const DAY = 86_400
@@ -85,8 +84,9 @@ export class KeptBooks {
     if (at <= last.t) return { role: null, first: null } as const
     if (slotOf(at) > slotOf(last.t)) return { role: 'first', first: null } as const
     const isAlone = !before || slotOf(before.t) < slotOf(last.t)
-    const isLater = at - last.t >= LATER_SECONDS.least && at - last.t <= LATER_SECONDS.most
-    return isAlone && isLater ? ({ role: 'later', first: last } as const) : ({ role: null, first: null } as const)
+    return isAlone && isPair(last.t, at)
+      ? ({ role: 'later', first: last } as const)
+      : ({ role: null, first: null } as const)
   }
 
   /** Up to `limit` books of a symbol in [from, to), oldest first; epoch seconds. */

@@ -100,7 +100,11 @@ export function openOnlineBooks(
     const tolerance = (symbol.tolerance_bps ?? DEFAULT_TOLERANCE_BPS) / 1e4
     const known = await minutes.since(symbol.symbol, from)
     const refuted = await kept.refute(symbol.symbol, { from, minutes: known, tolerance })
-    if (refuted > 0) log.warn({ symbol: symbol.symbol, refuted }, 'their minute refuted kept order books; deleted')
+    if (refuted > 0)
+      log.warn(
+        { symbol: symbol.symbol, refuted },
+        'deleted kept order books whose price lies outside the range of their minute',
+      )
   }
 
   const depth: Job = {

@@ -45,15 +45,10 @@ export interface VenueOptions {
   readonly now: () => number
 }
 
-/** The levels of a side that are asked for, where a venue takes a number. Few orders reach behind them. */
+/** Levels to request per side, where a venue takes a number. Few orders reach behind them. */
 export const LEVELS = 500
-/** The levels of a side that are read of an answer. */
+/** Levels of an answer that are read per side. */
 const MAX_LEVELS = 1000
-/** How long a venue is not asked after a failure, unless it states a time. */
-export const PAUSE_SECONDS = 10
-
-/** True for a status after which a venue must not be asked again: banned (418) or not allowed from here (451). */
-export const isRefusal = (status: number): boolean => status === 418 || status === 451
 
 /** A request for the minutes of a venue, and how to read its answer. */
 export interface MinutesRequest {

@@ -3,9 +3,9 @@ import { LEVELS, listedRows, requestBook, requestMinutes, type Venue, type Venue
 const ROW = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 5, unitsPerSecond: 1000 } as const
 
 /**
- * Binance spot market data, and that of Binance.US, whose API is the same and which also quotes in dollars. One request returns 1,000 minutes, oldest first, as rows `[open time in ms, open, high, low,
- * close, volume, …]` with numbers as strings. Minutes without a trade are included, with no volume. An unknown symbol is
- * answered 400.
+ * Binance spot market data, and that of Binance.US, which has the same API and also quotes in dollars. One request returns
+ * 1,000 minutes, oldest first, as rows `[open time in ms, open, high, low, close, volume, …]` with numbers as strings. Minutes
+ * without a trade are included, with a volume of zero. An unknown symbol is answered 400.
  *
  * Source: Binance Spot API, "Kline/candlestick data" and "Order book".
  */

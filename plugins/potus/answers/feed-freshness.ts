@@ -5,9 +5,9 @@ import type { FeedFigures } from './feed-figures.ts'
 import { GOOD, latestOf, type SourceFigures, statusAround } from './feed-health.ts'
 
 /**
- * The newest moment is that of the last successful poll of any source, at most `asOf`. Sources count while their last poll could be
- * read as a whole and is not older than their own limit before `now`; coverage is their share of those that are on. A source that
- * fails counts no longer at once: what it may have is unknown, however short ago it answered.
+ * Measures how fresh the feed is. `newest` is the last successful poll of any source, at most `asOf`. `sources` counts those whose
+ * last poll succeeded, could be read as a whole and is at `now` (epoch milliseconds) not older than their own limit; `coverage` is
+ * their share of the sources that are on. A source whose last poll failed does not count, however recently it answered before.
  */
 export async function feedFreshness(
   figures: FeedFigures,

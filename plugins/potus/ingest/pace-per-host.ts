@@ -7,25 +7,39 @@ export interface HostPace {
   run<Result>(url: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
 }
 
-/** Pause between two requests to one host. */
+export interface HostPaceOptions {
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** Pause between two requests to one host. */
+  readonly pauseMs?: number
+  /** Waits; rejects if the signal is aborted. Default: a timer. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>
+}
+
 const HOST_PAUSE_MS = 1_000
 
-/** Creates the pace of all hosts. `pauseMs` is the pause between two requests to one of them. */
-export function createHostPace(pauseMs: number = HOST_PAUSE_MS): HostPace {
-  const hosts = new Map<string, Promise<unknown>>()
+/** Creates the pace of all hosts. */
+export function createHostPace({
+  now,
+  pauseMs = HOST_PAUSE_MS,
+  wait = (ms, signal) => sleep(ms, undefined, { signal }),
+}: HostPaceOptions): HostPace {
+  /** When the last request to each host ends. */
+  const hosts = new Map<string, Promise<number>>()
   return {
     run(url, signal, work) {
       const { host } = new URL(url)
       const before = hosts.get(host)
       const run = (async () => {
         if (before) {
-          await before.catch(() => {})
-          await sleep(pauseMs, undefined, { signal })
+          const ended = await before
+          // Never longer than a pause, even if the clock was set back.
+          const rest = Math.min(pauseMs, ended + pauseMs - now())
+          if (rest > 0) await wait(rest, signal)
         }
         return work()
       })()
-      hosts.set(host, run)
-      void run.catch(() => {}).finally(() => hosts.get(host) === run && hosts.delete(host))
+      hosts.set(host, run.then(now, now))
       return run
     },
   }

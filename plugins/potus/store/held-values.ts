@@ -27,7 +27,7 @@ const MAX_SPANS = 8
 export class HeldValues<Value> {
   #held: readonly Held<Value>[] = []
 
-  /** What holds at the moment, computed only if nothing that is kept does. `compute` returns a span with the moment in it. */
+  /** The value at a moment. Calls `compute` only if no kept span contains the moment; the span that it returns must. */
   at(moment: number, compute: () => Held<Value>): Held<Value> {
     const known = this.#held.find(({ from, until }) => from <= moment && moment < until)
     if (known) return known

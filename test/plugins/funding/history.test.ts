@@ -81,6 +81,35 @@ describe('settled funding rates', function () {
     }
   })
 
+  it('are asked for when one may have come, not every minute, and held up to the present all the time', async () => {
+    await load()
+    const minute = async (): Promise<void> => {
+      service.kit.clock.advance(60)
+      await service.run('poll')
+      await service.run('settlements')
+    }
+    const asked = (venue: string): number =>
+      service.kit.requests().filter((one) => one.venue === venue && one.route === 'settled' && one.symbol === 'BTC-USD')
+        .length
+    const before = { gate: asked('gate'), dydx: asked('dydx') }
+    const incomplete: string[] = []
+    for (let n = 0; n < 240; n += 1) {
+      await minute()
+      if (n % 10 > 0) continue
+      const { contracts } = await service.history({ symbol: 'BTC', venue: 'gate,dydx', start: seconds() - DAY })
+      for (const { venue, complete } of contracts) if (!complete) incomplete.push(`${venue} ${n}`)
+    }
+    expect(incomplete).to.deep.equal([])
+    expect(asked('gate') - before.gate, 'of eight hours').to.be.within(4, 6)
+    expect(asked('dydx') - before.dydx, 'of one hour').to.be.within(4, 9)
+    const { settlements } = await service.history({ symbol: 'BTC', venue: 'gate,dydx', start: seconds() - DAY / 2 })
+    const last = (venue: string) => Date.parse(settlements.findLast((one) => one.venue === venue)!.settled_at) / 1000
+    for (const venue of ['gate', 'dydx'] as const)
+      expect(last(venue)).to.equal(
+        service.kit.funding.next(venue, 'BTC-USD', service.kit.clock.now()) - (venue === 'gate' ? 8 : 1) * 3600,
+      )
+  })
+
   it('are not sold for a window that holds none: 422, 404 with what is held, or 503 while they are loaded', async () => {
     const ask = (query: object): Promise<Error> => failure(service.history({ symbol: 'BTC', ...query }))
     expect(await ask({})).to.include({ status: 404 })
@@ -91,6 +120,18 @@ describe('settled funding rates', function () {
     const early = await ask({ start: seconds() - 40 * DAY, end: seconds() - 30 * DAY })
     expect(early).to.include({ status: 404 })
     expect(early.message).to.match(/held from 20\d\d-/)
+  })
+
+  it('are not complete up to the present once a venue has not been read for hours', async () => {
+    await load()
+    service.kit.faults.start('maintenance', { venue: 'dydx' })
+    service.kit.clock.advance(9 * 3600)
+    await service.run('settlements')
+    const isComplete = async (end: number): Promise<boolean> => {
+      const window = { symbol: 'BTC', venue: 'dydx', start: end - 3 * DAY, end }
+      return (await service.history(window)).contracts[0]!.complete
+    }
+    expect([await isComplete(seconds()), await isComplete(seconds() - 12 * 3600)]).to.deep.equal([false, true])
   })
 
   it('say why a venue is not read, and keep what it had paid', async () => {

@@ -130,6 +130,30 @@ describe('the funding rate service in online mode', () => {
     expect(found[0]).to.include({ volume_24h_usd: null, rate_cap: null, bounds_source: null, at_bound: false })
   })
 
+  it('uses the last volumes for at most half an hour', async () => {
+    service.venues.payloads.set('binance/volumes', [{ symbol: 'BTCUSDT', quoteVolume: '5' }])
+    const volumes: unknown[] = []
+    for (const seconds of [0, 1799, 301]) {
+      service.clock += seconds
+      await service.poll()
+      volumes.push((await service.rates({ venue: 'binance', symbol: 'BTC' })).rates[0]!.volume_24h_usd)
+      service.venues.payloads.set('binance/volumes', { code: -1003 })
+    }
+    expect(volumes).to.deep.equal([5, 5, null])
+  })
+
+  it('asks again within minutes for a list that a venue refuses with status 200', async () => {
+    service.venues.payloads.set('okx/instruments', { code: '50011', msg: 'Too Many Requests', data: [] })
+    const asked = () => service.venues.requests.filter((request) => request.includes('/instruments?')).length
+    const counts: number[] = []
+    for (const seconds of [0, 60, 300]) {
+      service.clock += seconds
+      await service.poll()
+      counts.push(asked())
+    }
+    expect(counts).to.deep.equal([1, 1, 2])
+  })
+
   it('follows a contract whose interval changes', async () => {
     await service.poll()
     const [first] = ANSWERS.gate['contracts'] as object[]

@@ -48,6 +48,23 @@ describe('the funding rate parser', () => {
       expect(parse('binance', { rates: [delisted], intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
+    it('names the contradiction if the next settlement does not fit the interval', () => {
+      const at = (hour: number): number => Date.UTC(2026, 10, 20, hour)
+      const rates = [
+        { symbol: 'XUSDT', lastFundingRate: '0.0001', nextFundingTime: at(13), time: AT * 1000 },
+        { symbol: 'YUSDT', lastFundingRate: '0.0002', nextFundingTime: at(14), time: AT * 1000 },
+        { symbol: 'ZUSDT', lastFundingRate: '0.0003', nextFundingTime: at(16), time: AT * 1000 },
+      ]
+      const intervals = [{ symbol: 'YUSDT', fundingIntervalHours: 4 }]
+      const { untold, rates: read } = parse('binance', { rates, intervals })
+      const reason = (hours: number) => `the next settlement does not fit the interval of ${hours} hours`
+      expect(untold).to.deep.equal([
+        { instrument: 'XUSDT', rate: '0.0001', reason: reason(8) },
+        { instrument: 'YUSDT', rate: '0.0002', reason: reason(4) },
+      ])
+      expect(read.map(({ instrument }) => instrument)).to.deep.equal(['ZUSDT'])
+    })
+
     it('keeps the digits of a rate as Binance wrote them', () => {
       expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
     })
@@ -77,6 +94,23 @@ describe('the funding rate parser', () => {
       const { rates, untold } = parse('bybit', { linear: payload, inverse: { retCode: 0, result: { list: [] } } })
       expect(rates).to.deep.equal([])
       expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue reports no interval' }])
+    })
+
+    it('turns the turnover and the open interest of an inverse contract, which are in coins, into dollars', () => {
+      const row = {
+        symbol: 'BTCUSD',
+        fundingRate: '0.0001',
+        fundingIntervalHour: '8',
+        markPrice: '100000',
+        turnover24h: '115.5',
+        openInterest: '208979000',
+        openInterestValue: '2089.79',
+      }
+      const answer = (list: readonly object[]) => ({ retCode: 0, result: { list } })
+      const rate = only('bybit', { linear: answer([]), inverse: answer([row]) })
+      expect(rate).to.include({ volumeUsd: 11_550_000, openInterestUsd: 208_979_000 })
+      const linear = only('bybit', { linear: answer([{ ...row, symbol: 'BTCUSDT' }]), inverse: answer([]) })
+      expect(linear).to.include({ volumeUsd: 115.5, openInterestUsd: 2089.79 })
     })
 
     it('refuses an error that arrives with status 200', () => {
@@ -178,6 +212,12 @@ describe('the funding rate parser', () => {
       [8, AT - 183 + 4 * 3600],
       [4, AT - 183 + 3600],
     ])
+  })
+
+  it('of Gate values the open interest of contracts that are worth less than a cent', () => {
+    const [row] = ANSWERS.gate['contracts'] as object[]
+    const contracts = [{ ...row, mark_price: '0.0042', quanto_multiplier: '1', position_size: 1_000_000 }]
+    expect(parse('gate', { contracts }).rates[0]!.openInterestUsd).to.equal(4200)
   })
 
   it('of Gate recognises inverse contracts, which settle in their coin', () => {

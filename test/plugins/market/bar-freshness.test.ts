@@ -32,11 +32,17 @@ const VENUES = {
 describe('how fresh bars are', () => {
   const minutes = (count: number, last = LAST_MINUTE - 60): number[] =>
     Array.from({ length: count }, (_, at) => last - (count - 1 - at) * 60)
-  const online = (times: readonly number[]) => barFreshness(sourceOf(times), VENUES, { symbol: 'BTC-USD', asOf: AT })
+  const online = (times: readonly number[], asOf = AT) =>
+    barFreshness(sourceOf(times), VENUES, { symbol: 'BTC-USD', asOf })
 
   it('is told by the close of the last bar, the venues that answer and the share of the last hour', async () => {
     expect(await online(minutes(120))).to.deep.equal({ newest: new Date(LAST_MINUTE * 1000), sources: 2, coverage: 1 })
     expect((await online(minutes(30)))?.coverage).to.equal(0.5)
+  })
+
+  it('counts the same bars at every second of a minute', async () => {
+    expect((await online(minutes(120), AT + 30)).coverage).to.equal(1)
+    expect((await online(minutes(30), AT + 59)).coverage).to.equal(0.5)
   })
 
   it('is told by the last bar of all if there was none in the last hour', async () => {

@@ -59,17 +59,24 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       await bars.noteRejected('coinbase', 'BTC-USD', [rejected(60), rejected(null)], 100)
       await bars.noteRejected('coinbase', 'BTC-USD', [rejected(60)], 200)
       expect(await bars.rejectedRows()).to.equal(2)
-      await db('market_rejected_rows').insert({
-        id: 20_000,
-        venue: 'kraken',
-        symbol: 'BTC-USD',
-        t_open: 60,
-        reason: 'not_a_number',
-        row: '',
-        seen_at: 1,
-      })
-      await bars.noteRejected('kraken', 'BTC-USD', [rejected(60)], 300)
-      expect(await bars.rejectedRows()).to.equal(1)
+      const key = { venue: 'kraken', symbol: 'BTC-USD' }
+      const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => rejected((from + i) * 60))
+      const stored = many(1, 9_990).map(({ time, ...row }) => ({ ...key, t_open: time!, ...row, seen_at: 300 }))
+      for (let at = 0; at < stored.length; at += 500)
+        await db('market_rejected_rows').insert(stored.slice(at, at + 500))
+      // Rows that come again are the newest, and take nobody's place.
+      await bars.noteRejected('coinbase', 'BTC-USD', [rejected(60)], 400)
+      for (const seenAt of [401, 402]) await bars.noteRejected('kraken', 'BTC-USD', many(5_000, 100), seenAt)
+      expect(await bars.rejectedRows()).to.equal(9_992)
+      await bars.noteRejected('kraken', 'BTC-USD', many(20_000, 11), 500)
+      expect(await bars.rejectedRows()).to.equal(10_000)
+      const timesOf = async (venue: string) => {
+        const rows = await db('market_rejected_rows').where({ venue }).orderBy('t_open').select('t_open')
+        return rows.map(({ t_open }: { t_open: number }) => t_open)
+      }
+      // The row without a time was the oldest, then the first two of the second venue.
+      expect(await timesOf('coinbase')).to.deep.equal([60])
+      expect((await timesOf('kraken')).slice(0, 2)).to.deep.equal([180, 240])
     })
 
     it('keep how venues fail until they answer', async () => {

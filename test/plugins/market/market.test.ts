@@ -51,6 +51,14 @@ describe('market bars of the sample', () => {
     expect([hours.open[0], hours.close[0]]).to.deep.equal([minutes.open[60], minutes.close[119]])
   })
 
+  it('have all of their minutes where the range ends within one', async () => {
+    const ten = Date.UTC(2026, 10, 20, 10) / 1000
+    const hours = (to: number) => host.call('getBars', { symbol: 'BTC-USD', from: ten, to, interval: 3600 })
+    const [whole, cut] = [await hours(ten + 3600), await hours(ten + 1800)]
+    expect(whole.count).to.equal(1)
+    expect([...cut.close, ...cut.volume]).to.deep.equal([...whole.close, ...whole.volume])
+  })
+
   it('are refused for an unknown symbol, with a list of the covered ones, and for a reversed range', async () => {
     const ask = (query: object) => host.call('getBars', query).catch((error: unknown) => error)
     const unknown = await ask({ symbol: 'NOPE', from: now - 60, interval: 60 })

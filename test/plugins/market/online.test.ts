@@ -248,6 +248,31 @@ describe('the collector of market bars', () => {
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 1 })
   })
 
+  it('asks again for a window of which no minute was agreed on', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    const windowEnd = START + 580 * 60
+    venues.coinbase.change = (time, bar) =>
+      time >= windowEnd ? bar : { ...bar, close: bar.close! * 1.05, high: bar.high * 1.06 }
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    venues.coinbase.change = (_, bar) => bar
+    clock += 60
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 0 })
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+  })
+
+  it('counts the minutes before a symbol was listed as given up', async () => {
+    const listed = START + 580 * 60
+    for (const name of NAMES) for (let at = START - HOUR; at < listed; at += 60) venues[name].missing.add(at)
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 580 })
+    expect((await status()).ready).to.equal(true)
+  })
+
   it('moves no minute for a venue that states 1.05 times the price for an hour, and marks the hour', async () => {
     await host.run('backfill')
     await host.run('poll')
@@ -362,6 +387,72 @@ describe('the collector of market bars', () => {
     expect([close[0], volume[0], state[0]]).to.deep.equal([closeAt(quiet - 60), 0, 1])
   })
 
+  /** Leaves all minutes of the next hour out, as a venue does that repeats its last answer. */
+  const freeze = (names: readonly Name[], from: number): void => {
+    for (const name of names) for (let at = from; at < from + HOUR; at += 60) venues[name].missing.add(at)
+  }
+
+  it('publishes nothing that one venue alone states while another one stands still, and all of it afterwards', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(['coinbase'], from)
+    await pollUntil(from + 600)
+    expect((await bars(from, clock)).count).to.equal(0)
+    venues.coinbase.missing.clear()
+    await pollUntil(clock + 25)
+    const { count, venues: masks } = await first(from, from + 600)
+    expect([count, new Set(masks)]).to.deep.equal([10, new Set([BIT.coinbase + BIT.bitstamp])])
+  })
+
+  it('publishes no quiet minutes of two venues that both stand still', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(live, from)
+    await pollUntil(from + 600)
+    expect((await bars(from, clock)).count).to.equal(0)
+  })
+
+  it('publishes a minute that was quiet at one of two venues once this one lists a later minute', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const quiet = Math.floor(clock / 60) * 60
+    venues.coinbase.missing.add(quiet)
+    await pollUntil(quiet + 145)
+    const { close, venues: masks } = await first(quiet, quiet + 60)
+    expect([close[0], masks![0]]).to.deep.equal([closeAt(quiet), BIT.coinbase + BIT.bitstamp])
+  })
+
+  it('publishes the quiet minutes of three venues soon after their close', async () => {
+    live = ['coinbase', 'bitstamp', 'bitfinex']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(live, from)
+    await pollUntil(from + 300 + 100)
+    const { count, state } = await first(from, from + 300)
+    expect([count, ...new Set(state)]).to.deep.equal([5, 1])
+  })
+
+  it('fills a quiet minute at the end of a window of the back-fill', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    const last = START + 579 * 60
+    venues.coinbase.missing.add(last)
+    await host.run('backfill')
+    clock += 60
+    await host.run('backfill')
+    expect((await first(last, last + 60)).close[0]).to.equal(closeAt(last))
+  })
+
   it('fetches what was missed in a pause of five hours, known from then on', async () => {
     await host.run('backfill')
     await host.run('poll')
@@ -403,6 +494,41 @@ describe('the collector of market bars', () => {
     expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
   })
 
+  it('corrects bad prints at the end of one window of the back-fill and at the beginning of the next', async () => {
+    const windowEnd = START + 580 * 60
+    const spikes = [windowEnd - 60, windowEnd + 10 * 60]
+    for (const name of NAMES) for (const spike of spikes) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    await host.run('backfill')
+    for (const spike of spikes) {
+      const { close, state } = await bars(spike, spike + 60)
+      expect([close[0], state[0]]).to.deep.equal([closeAt(spike - 60), 2])
+    }
+  })
+
+  it('corrects a bad print of the past from the minute that proves it, not from its back-fill', async () => {
+    const spike = START + 3 * HOUR
+    for (const name of NAMES) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    await host.run('backfill')
+    const closeAsOf = async (asOf: number) => (await bars(spike, spike + 60, asOf)).close[0]
+    expect(await closeAsOf(spike + 60)).to.equal(closeAt(spike) * 1.05)
+    expect(await closeAsOf(spike + 119)).to.equal(closeAt(spike) * 1.05)
+    expect(await closeAsOf(spike + 120)).to.equal(closeAt(spike - 60))
+    expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
+  })
+
+  it('keeps a bad print as it was first published if it comes together with the minute that proves it', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    const spike = START + 21 * HOUR
+    for (const name of NAMES) venues[name].closes.set(spike, closeAt(spike) * 1.05)
+    clock += 5 * HOUR
+    const fetched = clock
+    await pollUntil(clock + 60)
+    expect((await first(spike, spike + 60)).close[0]).to.equal(closeAt(spike) * 1.05)
+    expect((await bars(spike, spike + 60)).close[0]).to.equal(closeAt(spike - 60))
+    expect((await bars(spike, spike + 60, fetched - 1)).count).to.equal(0)
+  })
+
   it('reports the history as complete only when every window was fetched', async () => {
     expect((await status()).ready).to.equal(false)
     await host.run('backfill')
@@ -427,5 +553,10 @@ describe('the collector of market bars', () => {
     expect(await open({ ...tether, live: ['coinbase', 'binance'], backfill: undefined })).to.match(
       /not quoted in dollars/,
     )
+    // Bitfinex has names of its own for Tether and USD Coin.
+    for (const bitfinex of ['tBTCUST', 'tBTCUDC', 'tLINK:UST'])
+      expect(await open({ venues: { coinbase: 'BTC-USD', bitfinex }, live: ['coinbase', 'bitfinex'] })).to.match(
+        /bitfinex is not quoted in dollars/,
+      )
   })
 })

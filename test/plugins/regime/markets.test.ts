@@ -1,6 +1,6 @@
 /** The regimes of several markets that are collected from scripted venues. */
 import { expect } from 'chai'
-import { NotFound, Unavailable, type OperationId, type OutputOf } from 'tollgate/plugin'
+import { type Freshness, NotFound, Unavailable, type OperationId, type OutputOf } from 'tollgate/plugin'
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
@@ -40,7 +40,7 @@ describe('the regime of several collected markets', function () {
       (error: unknown) => error,
     )
   /** What the gateway compares with `fresh`. */
-  const sources = async (symbol: string): Promise<number | null> => {
+  const freshness = async (symbol: string): Promise<Freshness> => {
     const ask = (id: OperationId, input: { query: object }) => host.call(id, input.query)
     const asOf = new Date(kit.clock.now())
     const input = { params: {}, query: { symbol }, body: undefined }
@@ -50,8 +50,9 @@ describe('the regime of several collected markets', function () {
       ask,
       freshnessOf,
     } as never)
-    return report!.sources
+    return report!
   }
+  const sources = async (symbol: string): Promise<number | null> => (await freshness(symbol)).sources
 
   beforeEach(async () => {
     kit = await openVenueKit({ start: START })
@@ -103,6 +104,16 @@ describe('the regime of several collected markets', function () {
     kit.faults.clear()
     await pass(300)
     expect((await current('ETH-USD')).data_age_seconds).to.be.below(120)
+  })
+
+  it('is as fresh as the last bar while its label is repeated for minutes that are held', async () => {
+    await pass(60)
+    for (const venue of ['coinbase', 'kraken']) kit.faults.start('price_factor', { venue })
+    await pass(120)
+    const { origin, data_age_seconds: age } = await current()
+    expect(origin).to.equal('held')
+    const { newest } = await freshness('BTC-USD')
+    expect(Math.floor(kit.clock.now() / 1000) - newest!.getTime() / 1000).to.equal(age)
   })
 
   it('refuses a market that has no regime, and says which have one', async () => {

@@ -9,7 +9,7 @@ import {
   recomputeSums,
   writeMeasuredFeatures,
 } from '../../../plugins/regime/volatility-features.ts'
-import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
+import { advance, createModel, hasOwnFit, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
 
 const DAY = 86_400
 const sample = createSampleBars({
@@ -50,6 +50,23 @@ describe('the regime model', () => {
     expect(first).to.be.within(1440, 1440 + 120)
     expect(steps.map(({ minute }) => minute)).to.deep.equal(steps.map((_, i) => steps[0]!.minute + i))
     expect(steps.at(-1)!.minute).to.equal(SAMPLE_START / 60 + 5 * 1440)
+  })
+
+  it('tells from the time and the number of bars whether a step rests on a fit of its own', () => {
+    // A week begins as the 30th day of rows ends, or minutes before or after that.
+    const week = Math.ceil((SAMPLE_START / 60 + 35 * 1440) / 10_080) * 10_080
+    const edge = week - 31 * 1440 - 60 - SAMPLE_START / 60
+    for (const start of [0, edge - 14, edge - 7, edge - 2, edge, edge + 7, edge + 1440]) {
+      const model = createModel(1)
+      const fixed = model.fit
+      let [wrong, fitted] = [0, 0]
+      for (let i = start; i < start + 40 * 1440; i += 1)
+        advance(model, BARS.time[i]! / 60, BARS.open[i]!, BARS.high[i]!, BARS.low[i]!, BARS.close[i]!, (step) => {
+          if (model.fit !== fixed) fitted += 1
+          if (hasOwnFit(step.minute, step.bars) !== (model.fit !== fixed)) wrong += 1
+        })
+      expect([wrong, fitted > 1440], `from ${start}`).to.deep.equal([0, true])
+    }
   })
 
   it('gives byte-identical steps for a prefix, whether or not later bars exist', () => {

@@ -4,7 +4,7 @@ import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
-import { encodeSnapshots, newestSnapshots } from '../../../plugins/regime/snapshots.ts'
+import { encodeSnapshots, newestSnapshots, openSnapshots } from '../../../plugins/regime/snapshots.ts'
 import { snapshotAt } from './snapshot.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
 
@@ -225,3 +225,18 @@ for (const [name, options] of [
       expect(grades['ece']).to.be.below(0.15)
     })
   })
+
+describe('the grades of the regime', () => {
+  it('are not computed before the history is filled in', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const host = await openPluginHost(plugins, { now: () => new Date('2025-09-03T10:00:20Z'), db })
+    const last = Date.parse('2025-09-03T10:00:00Z') / 1000
+    const stored = await openSnapshots(db, 'BTC-USD', 'sample')
+    await stored.add(encodeSnapshots(range(0, 200).map((minutes) => snapshotAt(last - minutes * 60))))
+    await stored.fillBefore(last - 86_400)
+    const facts = await host.registrations[1]!.facts!()
+    expect(facts).to.include({ snapshots: 200 }).and.not.have.property('accuracy')
+    await host.stop()
+    await db.destroy()
+  })
+})

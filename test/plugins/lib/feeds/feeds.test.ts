@@ -82,6 +82,14 @@ describe('a JSON request to a data source', () => {
     expect([down.status, down.retryAfterSeconds]).to.deep.equal([503, null])
   })
 
+  it('reads a Retry-After that is a date on the clock of the source', async () => {
+    const refused = (headers: Record<string, string>) => failure(() => new Response('', { status: 503, headers }))
+    const [date, until] = ['Fri, 20 Nov 2026 12:00:00 GMT', 'Fri, 20 Nov 2026 12:02:00 GMT']
+    expect((await refused({ date, 'retry-after': until })).retryAfterSeconds).to.equal(120)
+    expect((await refused({ 'retry-after': until })).retryAfterSeconds).to.equal(null)
+    expect((await refused({ date, 'retry-after': 'soon' })).retryAfterSeconds).to.equal(null)
+  })
+
   it('refuses answers that are not JSON, too long, or missing', async () => {
     expect((await failure(() => new Response('<html>'))).message).to.match(/not JSON/)
     expect((await failure(() => new Response('1'.repeat(17 * 1024 * 1024)))).message).to.match(/above 16777216 bytes/)

@@ -30,6 +30,28 @@ describe('one bar from several venues', () => {
     expect(outcome(flat(100))).to.equal('too_few')
   })
 
+  it('is that of the venues closest to each other if two groups of the same size share a venue', () => {
+    const found = (...prices: number[]) => agreed(...prices.map((price) => flat(price)))
+    expect(found(100, 100.4, 100.6)).to.deep.include({ venues: ['b', 'c'], dissenting: ['a'] })
+    expect(found(100, 100.2, 100.6)).to.deep.include({ venues: ['a', 'b'], dissenting: ['c'] })
+    expect(found(100.6, 100, 100.4).bar.close).to.be.closeTo(100.5, 1e-9)
+  })
+
+  it('prefers neither high nor low prices: upside down, the same venues agree', () => {
+    // No three prices in cents are at equal ratios here, so that rounding decides nothing.
+    const close = fc.integer({ min: 9930, max: 10_070 }).map((cents) => cents / 100)
+    fc.assert(
+      fc.property(fc.tuple(close, close, close), (closes) => {
+        const [found, turned] = [closes, closes.map((price) => 10_000 / price)].map((prices) =>
+          agreeOnBar(reports(...prices.map((price) => flat(price))), rules),
+        )
+        expect(found).to.have.property('outcome', turned!.outcome)
+        if (found!.outcome !== 'agreed' || turned!.outcome !== 'agreed') return
+        expect(found!.venues).to.deep.equal(turned!.venues)
+      }),
+    )
+  })
+
   it('counts a false open as a disagreement, and a false wick as none', () => {
     const low = { ...flat(100), open: 95, low: 95 }
     expect(agreed(low, flat(100), flat(100)).dissenting).to.deep.equal(['a'])

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type Book, type Level, notionalWithin, walkBook } from '../../../../plugins/lib/quant/order-book.ts'
+import { type Book, isPair, type Level, notionalWithin, walkBook } from '../../../../plugins/lib/quant/order-book.ts'
 
 const BOOK: Book = { bids: [[99, 10], [98, 10]], asks: [[101, 1], [102, 10]] } // prettier-ignore
 
@@ -21,6 +21,18 @@ const books = fc
     }
     return { bids: side(bids!, -1), asks: side(asks!, 1) }
   })
+
+describe('two books of one venue', () => {
+  it('are a pair if the second one is 20 to 60 seconds later', () => {
+    expect([19, 20, 60, 61, -30].map((apart) => isPair(1000, 1000 + apart))).to.deep.equal([
+      false,
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+})
 
 describe('the largest order within a bound of slippage', () => {
   it('takes what costs no more on average, part of a level included', () => {

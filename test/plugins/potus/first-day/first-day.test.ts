@@ -37,7 +37,15 @@ describe('a first day of the feed', function () {
       history: source.history === null ? null : { ...source.history, pauseSeconds: 0 },
     }))
     const log = pino({ level: 'silent' })
-    const parts = { db: feed.db, writer: feed, fetcher, pace: createHostPace(0), sources, log, now: () => feed.time }
+    const parts = {
+      db: feed.db,
+      writer: feed,
+      fetcher,
+      pace: createHostPace({ now: () => feed.time, pauseMs: 0 }),
+      sources,
+      log,
+      now: () => feed.time,
+    }
     const jobs = [...pollJobs(parts), ...historyJobs(parts)]
     const run = async (name: RegExp): Promise<void> => {
       const wanted = jobs.filter((job) => name.test(job.name))

@@ -22,7 +22,7 @@ const parts = {
   db: feed.db,
   writer: feed,
   fetcher: createFetcher(),
-  pace: createHostPace(0),
+  pace: createHostPace({ now: () => feed.time, pauseMs: 0 }),
   sources,
   log,
   now: () => feed.time,

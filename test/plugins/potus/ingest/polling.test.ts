@@ -52,7 +52,7 @@ describe('the poller', () => {
       db: feed.db,
       writer: feed,
       fetcher,
-      pace: createHostPace(),
+      pace: createHostPace({ now: () => feed.time }),
       sources,
       log: pino({ level: 'silent' }),
       now: () => feed.time,
