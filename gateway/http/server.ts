@@ -118,7 +118,11 @@ function refuseHost(response: http.ServerResponse): void {
 
 /** Answers bytes that Node's parser rejects before they become a request, in the shape of every other error. */
 function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  // The caller would read this answer as that of the call before, or as a part of it. Node's own handler looks at the
+  // same field.
+  const { _httpMessage: open } = socket as Socket & { readonly _httpMessage?: http.ServerResponse | null }
+  const isOfNext = open?.headersSent || open?.req.complete
+  if (!socket.writable || error.code === 'ECONNRESET' || isOfNext) {
     socket.destroy()
     return
   }
