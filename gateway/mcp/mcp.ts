@@ -38,6 +38,7 @@ import {
   HttpCaller,
   idempotencyKey,
   releaseWithAnswer,
+  sendContinue,
   signInOf,
   visitOf,
 } from '../http/request.ts'
@@ -139,6 +140,7 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
   const { from } = visitOf(response)
   const token = headerToken(request.headers)
   if (announcedBytes(request) > SMALL_MESSAGE_BYTES) limits.largeMessages(from, token)
+  sendContinue(request, response)
   let read: ReadMessage | PostAnswer
   try {
     read = await readMessage(endpoint, request, response, messageLimit)

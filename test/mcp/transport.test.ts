@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
@@ -44,6 +46,22 @@ describe('the MCP endpoint over HTTP', () => {
     expect(headers['content-type']).to.match(/^application\/json/)
     expect(headers['access-control-allow-origin']).to.equal('*')
     await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
+  })
+
+  it('asks for the message of a client that waits for 100 Continue', async () => {
+    const body = JSON.stringify(INITIALIZE)
+    const headers = {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    }
+    const message = httpRequest(`${gateway.url}/mcp`, { method: 'POST', headers })
+    message.flushHeaders()
+    await once(message, 'continue', { signal: AbortSignal.timeout(5_000) })
+    message.end(body)
+    const [{ statusCode }] = (await once(message, 'response')) as [IncomingMessage]
+    expect(statusCode).to.equal(200)
   })
 
   it('refuses foreign origins and hosts, and accepts its own and loopback', async () => {
