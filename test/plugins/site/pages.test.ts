@@ -84,6 +84,13 @@ describe('the pages of the service', () => {
     }
   })
 
+  it('hold the anchors that llms.txt links to', async () => {
+    const links = [...(await html('/llms.txt')).matchAll(/\]\((?:https?:\/\/[^/]+)?(\/docs)#([^)]+)\)/g)]
+    expect(links).not.to.have.length(0)
+    const docs = await html('/docs')
+    for (const [, , anchor] of links) expect(docs).to.contain(`id="${anchor}"`)
+  })
+
   it('come with machine-readable documents that are free', async () => {
     proves('documents')
     const types = { json: /^application\/json/, txt: /^text\/plain/, xml: /^application\/xml/ }
