@@ -247,7 +247,7 @@ function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Desc
     case 'uniqueItems':
       return ['not_unique', `Items ${params['j']} and ${params['i']} are equal; keep one.`]
     case 'upload':
-      return ['file_type', 'Must be a file.']
+      return ['file_type', 'Must be a file, or its content as a string.']
     case 'anyOf':
     case 'oneOf':
       return ['union', choiceOf(error, errors)]
