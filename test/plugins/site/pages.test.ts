@@ -244,6 +244,19 @@ describe('the pages of the service', () => {
       expect(html, shown).to.contain(shown)
   })
 
+  it('show commands that ask for the paid route as it is called, whatever its address holds', async () => {
+    const commandsOf = async (method: string, path: string) => {
+      const response = await fetch(gateway.url + path, { method, headers: { accept: 'text/html' } })
+      const text = (await response.text()).replaceAll('&#39;', "'").replaceAll('&amp;', '&')
+      return [...text.matchAll(/<code>((?:curl|npm) [^<]+)/g)].map(([, command]) => command)
+    }
+    const [plan] = await commandsOf('POST', '/v1/regime/subscribe/day')
+    expect(plan).to.match(/^curl -i -X POST http:\S+\/v1\/regime\/subscribe\/day$/)
+    const [curl, pay] = await commandsOf('GET', "/v1/regime/day/$(id)';id;'")
+    expect(curl).to.match(/\/\$\(id\)'\\'';id;'\\'''$/)
+    expect(pay).to.equal(String.raw`npm run pay -- GET '/v1/regime/day/$(id)'\'';id;'\'''`)
+  })
+
   it('never say that a plan is paid per call', async () => {
     const docs = await html('/docs/purchasePlanDay')
     expect(docs).to.contain('once, for 24 hours of access').and.not.to.contain('per call,')
