@@ -146,7 +146,12 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
     read = await readMessage(endpoint, request, response, messageLimit)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    sendRpcError(response, 400, ErrorCode.ParseError, error.message)
+    const { 'content-encoding': encoding } = request.headers
+    const message =
+      encoding === undefined || /^identity$/i.test(encoding)
+        ? error.message
+        : `The content-encoding ${encoding} is not supported; send the message uncompressed.`
+    sendRpcError(response, 400, ErrorCode.ParseError, message)
     return
   }
   if ('status' in read) return sendAnswer(response, read)

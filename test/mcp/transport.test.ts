@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
@@ -78,6 +79,11 @@ describe('the MCP endpoint over HTTP', () => {
   it('refuses bodies that are not a message, not JSON or too large, and unsupported methods', async () => {
     const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
     expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
+    const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }
+    const compressed = await post(headers)
+      .send(gzipSync(JSON.stringify(INITIALIZE)).toString('latin1'))
+      .expect(400)
+    expect(compressed.body.error.message).to.contain('send the message uncompressed')
     await post().send({ hello: 'world' }).expect(400)
     await post({ 'Content-Type': 'text/plain' }).send('{}').expect(415)
     const large = await post()
