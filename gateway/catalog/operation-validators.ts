@@ -32,6 +32,8 @@ export const FORM_MEDIA = ['multipart/form-data', 'application/x-www-form-urlenc
 const MAX_PARTS = 5000
 const MAX_ITEMS = 100
 const MAX_SHOWN = 200
+/** The keywords that refuse a value for its type. */
+const TYPE_RULES: ReadonlySet<string> = new Set(['type', 'anyOf', 'oneOf'])
 
 /** What the functions of this file share. Ajv is created when first needed: a reload without changes compiles nothing. */
 interface Compilers {
@@ -177,7 +179,7 @@ function textCheck(
     const validate = isLarge(value) ? first() : all
     const isValid = validate(value)
     if (isEmpty && isValid && !Object.values(value).some(isContainer)) empty = { ...value }
-    return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
+    return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section, true))] }
   }
 }
 
@@ -188,10 +190,11 @@ function isEmptyObject(value: object): boolean {
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] {
-  return violationsOf(validate, MAX_ITEMS).map(({ path, message, type, input, ctx }) => ({
+/** @param isText says that the values arrived as text, where a list is a field that was sent more than once */
+function itemsOf(validate: ValidateFunction, section: string, isText = false): ValidationItem[] {
+  return violationsOf(validate, MAX_ITEMS).map(({ path, message, type, input, ctx, rule }) => ({
     loc: [section, ...path.map((step) => (typeof step === 'string' ? step.slice(0, MAX_SHOWN) : step))],
-    msg: message,
+    msg: isText && Array.isArray(input) && TYPE_RULES.has(rule) ? message.replace(/\.$/, ', given once.') : message,
     type,
     ...(isScalar(input) ? { input: typeof input === 'string' ? input.slice(0, MAX_SHOWN) : input } : {}),
     ...(ctx ? { ctx } : {}),

@@ -1,6 +1,6 @@
 /** Builds a CallRequest from an HTTP request: the caller, the credentials, and a function that reads the rest. */
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
@@ -182,10 +182,15 @@ export function callRequest(call: HttpCall): CallRequest {
     read() {
       const query = parsePairs(target.search)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }
-      if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
+      if (operation.bodyMedia.length > 0) sendContinue(request, response)
       return isUpstream ? readForwarded(call, params, query) : readParts(call, params, query)
     },
   }
+}
+
+/** Tells a caller who waits with the body that it is going to be read (RFC 9110, section 10.1.1). */
+export function sendContinue({ headers }: IncomingMessage, response: ServerResponse): void {
+  if (/^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
 }
 
 type Fields = RawInput['query']

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import express, { type Express } from 'express'
-import { errorBody, InvalidInput } from '../errors.ts'
+import { errorBody, InvalidInput, ServiceError } from '../errors.ts'
 
 /** Signatures of contract wallets make payment headers long. Node's default is 16 KiB. */
 const MAX_HEADER_BYTES = 32 * 1024
@@ -14,6 +14,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 const CLOSE_GRACE_MS = 10_000
 /** How long a server that is replaced waits for the next request of each open connection. */
 const DRAIN_MS = 5_000
+const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Handles a request whose class has Express's methods. */
 export type Listener = (request: express.Request, response: express.Response) => void
@@ -33,13 +34,16 @@ class ClosingServer extends http.Server {
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
       if (closing.signal.aborted) response.shouldKeepAlive = false
       response.on('close', answered)
-      listener(request as express.Request, response as express.Response)
+      if (hasHost(request)) listener(request as express.Request, response as express.Response)
+      else refuseHost(response)
     }
     super(options, handle)
     this.#closing = closing
     this.keepAliveTimeout = KEEP_ALIVE_MS
     // "100 Continue" is sent when the body is read, so an unpaid upload is never sent at all.
     this.on('checkContinue', handle)
+    // Other expectations may be ignored (RFC 9110, section 10.1.1). Node would answer an empty 417.
+    this.on('checkExpectation', handle)
     this.on('clientError', answerMalformed)
   }
 
@@ -84,6 +88,8 @@ export function createServer(app: Express, listener: Listener, closing: AbortCon
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node would answer an empty 400.
+    requireHostHeader: false,
   }
   return new ClosingServer(options, listener, closing)
 }
@@ -94,17 +100,60 @@ function addMethods(target: MessageClass, source: object, app: Express): void {
   Object.defineProperty(target.prototype, 'app', { value: app, writable: true, configurable: true, enumerable: true })
 }
 
+/** True for a request with one Host header, or of an earlier version with none (RFC 9112, section 3.2). */
+function hasHost({ rawHeaders, httpVersion }: http.IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1')
+}
+
+function refuseHost(response: http.ServerResponse): void {
+  const body = JSON.stringify(errorBody(malformed('Send exactly one Host header.', ['header', 'Host'])))
+  response.writeHead(400, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body), connection: 'close' })
+  response.end(body)
+}
+
 /** Answers bytes that Node's parser rejects before they become a request, in the shape of every other error. */
 function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  // The caller would read this answer as that of the call before, or as a part of it. Node's own handler looks at the
+  // same field.
+  const { _httpMessage: open } = socket as Socket & { readonly _httpMessage?: http.ServerResponse | null }
+  const isOfNext = open?.headersSent || open?.req.complete
+  if (!socket.writable || error.code === 'ECONNRESET' || isOfNext) {
     socket.destroy()
     return
   }
-  const tooLong = error.code === 'HPE_HEADER_OVERFLOW'
-  const msg = tooLong ? `The headers are longer than ${MAX_HEADER_BYTES} bytes.` : 'This is not an HTTP/1.1 request.'
-  const body = JSON.stringify(errorBody(new InvalidInput([{ loc: ['header'], msg, type: 'malformed' }])))
-  const status = tooLong ? '431 Request Header Fields Too Large' : '400 Bad Request'
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\n`
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW': {
+      const msg = `The headers are longer than ${MAX_HEADER_BYTES} bytes.`
+      return endWith(socket, '431 Request Header Fields Too Large', malformed(msg))
+    }
+    case 'ERR_HTTP_REQUEST_TIMEOUT': {
+      const message = 'The request arrives too slowly; nothing was charged. Send it again.'
+      return endWith(socket, '408 Request Timeout', new ServiceError('body_too_slow', message))
+    }
+    case 'HPE_INVALID_METHOD': {
+      const msg = 'The request does not begin with a known HTTP method in capital letters.'
+      return endWith(socket, '400 Bad Request', malformed(msg))
+    }
+    case 'HPE_INVALID_CHUNK_SIZE':
+      return endWith(socket, '400 Bad Request', malformed('The size of a chunk is not a hexadecimal number.', ['body']))
+    default:
+      return endWith(socket, '400 Bad Request', malformed('This is not an HTTP/1.1 request.'))
+  }
+}
+
+function malformed(msg: string, loc: readonly string[] = ['header']): InvalidInput {
+  return new InvalidInput([{ loc, msg, type: 'malformed' }])
+}
+
+/** Sends an error on a connection that has no response object, and closes it. */
+function endWith(socket: Socket, status: string, error: ServiceError): void {
+  const body = JSON.stringify(errorBody(error))
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: ${JSON_TYPE}\r\nconnection: close\r\n`
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 

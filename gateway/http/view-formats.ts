@@ -89,6 +89,14 @@ export const format = {
     return prose.split('`').map((text, index) => ({ text, isCode: index % 2 === 1 }))
   },
 
+  /**
+   * Quotes one argument of a shell command that a page shows to be copied. Part of an address is chosen by whoever made
+   * the link: "/event/$(id)" is "'/event/$(id)'".
+   */
+  shell(argument: string): string {
+    return /^[\w./:-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`
+  },
+
   /** Formats JSON with indentation. */
   json(value: unknown): string {
     return JSON.stringify(value, null, 2)

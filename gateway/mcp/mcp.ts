@@ -38,6 +38,7 @@ import {
   HttpCaller,
   idempotencyKey,
   releaseWithAnswer,
+  sendContinue,
   signInOf,
   visitOf,
 } from '../http/request.ts'
@@ -139,12 +140,18 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
   const { from } = visitOf(response)
   const token = headerToken(request.headers)
   if (announcedBytes(request) > SMALL_MESSAGE_BYTES) limits.largeMessages(from, token)
+  sendContinue(request, response)
   let read: ReadMessage | PostAnswer
   try {
     read = await readMessage(endpoint, request, response, messageLimit)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    sendRpcError(response, 400, ErrorCode.ParseError, error.message)
+    const { 'content-encoding': encoding } = request.headers
+    const message =
+      encoding === undefined || /^identity$/i.test(encoding)
+        ? error.message
+        : `The content-encoding ${encoding} is not supported; send the message uncompressed.`
+    sendRpcError(response, 400, ErrorCode.ParseError, message)
     return
   }
   if ('status' in read) return sendAnswer(response, read)

@@ -247,7 +247,7 @@ function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Desc
     case 'uniqueItems':
       return ['not_unique', `Items ${params['j']} and ${params['i']} are equal; keep one.`]
     case 'upload':
-      return ['file_type', 'Must be a file.']
+      return ['file_type', 'Must be a file, or its content as a string.']
     case 'anyOf':
     case 'oneOf':
       return ['union', choiceOf(error, errors)]
@@ -259,9 +259,8 @@ function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Desc
 function wrongType(type: string | readonly string[], data: unknown): Description {
   const types = [type].flat().flatMap((one) => TYPES[one] ?? [])
   const names = [type].flat().map((one) => TYPES[one]?.[2] ?? one)
-  const isNarrow = Array.isArray(data) && ![type].flat().includes('array')
   const identifier = [type].flat().map((one) => TYPES[one]?.[typeof data === 'string' ? 0 : 1])[0] ?? types[0] ?? 'type'
-  return [identifier, `Must be ${names.join(' or ')}${isNarrow ? ', given once' : ''}.`]
+  return [identifier, `Must be ${names.join(' or ')}.`]
 }
 
 /** Joins the descriptions of the branches. */

@@ -57,6 +57,41 @@ describe('an open connection', () => {
     expect(events[99]).to.equal('id: 100\ndata: {"id":100,"payload":"x"}')
   })
 
+  it('ends without a second answer if its caller sends what is not HTTP after an answer has begun', async () => {
+    const socket = connect(gateway.port, '127.0.0.1')
+    let received = ''
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+    socket.write('GET /watch HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => received.includes('id: 2'))
+    socket.write('nonsense\r\n\r\n')
+    await once(socket, 'close')
+    expect(received.match(/HTTP\/1\.1/g)).to.have.length(1)
+    await until(() => source.stopped > 0)
+  })
+
+  it('ends without an answer if its caller sends what is not HTTP behind a call that runs', async () => {
+    const socket = connect(gateway.port, '127.0.0.1')
+    let received = ''
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+    socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => gateway.requests.length >= 1)
+    socket.write('nonsense\r\n\r\n')
+    await once(socket, 'close')
+    expect(received).to.equal('')
+  })
+
+  it('gets 408 and may send its request again if the request arrives too slowly', async () => {
+    const connected = once(gateway.server, 'connection')
+    const socket = connect(gateway.port, '127.0.0.1')
+    const slow = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    gateway.server.emit('clientError', slow, (await connected)[0])
+    const [answer] = (await once(socket.setEncoding('utf8'), 'data')) as [string]
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    expect(head).to.match(/^HTTP\/1\.1 408 Request Timeout\r\n/)
+    expect(JSON.parse(body)).to.deep.include({ code: 'body_too_slow', retry: 'after_delay' })
+    socket.destroy()
+  })
+
   it('stops the event source when the caller disconnects', async () => {
     const answer = await open(`${gateway.url}/watch`)
     await once(answer, 'data')

@@ -12,6 +12,12 @@ describe('another spelling of a priced path', () => {
       route('getCurrent', 'GET /v1/data/current', PRICED, () => SECRET),
       route('getSample', 'GET /v1/data/sample', {}, () => 'free'),
       route('buy', 'POST /v1/data/current', PRICED, () => SECRET),
+      route(
+        'check',
+        'POST /v1/data/check',
+        { body: { type: 'object' }, bodyMedia: ['application/json'] },
+        () => SECRET,
+      ),
     ])
   })
   after(() => gateway.close())
@@ -77,5 +83,28 @@ describe('another spelling of a priced path', () => {
     gateway.calls.length = 0
     const split = 'GET /v1/data/current HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n'
     expect((await rawRequest(gateway.port, split)).status).to.equal(400)
+  })
+
+  it('says in the error what is wrong with a request that is not HTTP', async () => {
+    const head = (text: string) => `${text}\r\nHost: a\r\n`
+    const cases: readonly (readonly [string, string])[] = [
+      [`${head('get /v1/data/current HTTP/1.1')}\r\n`, 'known HTTP method in capital letters'],
+      [`${head('POST /v1/data/check HTTP/1.1')}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, 'size of a chunk'],
+      ['GET /v1/data/current HTTP/1.1\r\nConnection: close\r\n\r\n', 'exactly one Host'],
+      [`${head('GET /v1/data/current HTTP/1.1')}Host: b\r\nConnection: close\r\n\r\n`, 'exactly one Host'],
+    ]
+    for (const [text, message] of cases) {
+      const { status, body } = await rawRequest(gateway.port, text)
+      expect(status, message).to.equal(400)
+      expect(JSON.parse(body).message).to.contain(message)
+    }
+    expect((await rawRequest(gateway.port, 'GET /v1/data/current HTTP/1.0\r\n\r\n')).status).to.equal(402)
+  })
+
+  it('ignores expectations other than 100-continue', async () => {
+    const other = requestLine('GET', '/v1/data/current', ['Expect: a-miracle'])
+    const { status, body } = await rawRequest(gateway.port, other)
+    expect(status).to.equal(402)
+    expect(JSON.parse(body)).to.include({ code: 'payment_required' })
   })
 })

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
@@ -46,6 +49,22 @@ describe('the MCP endpoint over HTTP', () => {
     await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
   })
 
+  it('asks for the message of a client that waits for 100 Continue', async () => {
+    const body = JSON.stringify(INITIALIZE)
+    const headers = {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    }
+    const message = httpRequest(`${gateway.url}/mcp`, { method: 'POST', headers })
+    message.flushHeaders()
+    await once(message, 'continue', { signal: AbortSignal.timeout(5_000) })
+    message.end(body)
+    const [{ statusCode }] = (await once(message, 'response')) as [IncomingMessage]
+    expect(statusCode).to.equal(200)
+  })
+
   it('refuses foreign origins and hosts, and accepts its own and loopback', async () => {
     await post({ Origin: 'https://evil.example' }).send(INITIALIZE).expect(403)
     await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
@@ -60,6 +79,11 @@ describe('the MCP endpoint over HTTP', () => {
   it('refuses bodies that are not a message, not JSON or too large, and unsupported methods', async () => {
     const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
     expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
+    const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }
+    const compressed = await post(headers)
+      .send(gzipSync(JSON.stringify(INITIALIZE)).toString('latin1'))
+      .expect(400)
+    expect(compressed.body.error.message).to.contain('send the message uncompressed')
     await post().send({ hello: 'world' }).expect(400)
     await post({ 'Content-Type': 'text/plain' }).send('{}').expect(415)
     const large = await post()

@@ -79,7 +79,11 @@ describe('a form', () => {
   it('is refused if a file is missing or is not a file', () => {
     expect(detailOf(fields, { body: {} })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
     expect(detailOf(fields, { body: undefined })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
-    expect(detailOf(fields, { body: { file: 5 } })[0]).to.deep.include({ loc: ['body', 'file'], type: 'file_type' })
+    expect(detailOf(fields, { body: { file: 5 } })[0]).to.deep.include({
+      loc: ['body', 'file'],
+      msg: 'Must be a file, or its content as a string.',
+      type: 'file_type',
+    })
     expect(detailOf(fields, { body: [1] })[0]).to.deep.include({ loc: ['body'], type: 'object_type' })
   })
 })

@@ -109,6 +109,15 @@ describe('a query', () => {
 
   it('is refused with a hint if a field was given more than once', () => {
     expect(detailOf(QUERY, { query: { symbol: ['A', 'B'] } })[0]?.msg).to.equal('Must be a string, given once.')
+    expect(detailOf(QUERY, { query: { symbol: 'A', start: ['1', '2'] } })[0]?.msg).to.equal(
+      'Must be a string, or an integer, given once.',
+    )
+  })
+
+  it('is refused without that hint in JSON, where a list is a list', () => {
+    const body = { route: 'POST /v1/thing', body: { type: 'object', properties: { symbol: { type: 'string' } } } }
+    expect(detailOf(body, { body: { symbol: ['A'] } })[0]?.msg).to.equal('Must be a string.')
+    expect(detailOf(body, { body: [] })[0]?.msg).to.equal('Must be an object.')
   })
 
   it('is refused with a description of every allowed form if it matches none', () => {

@@ -126,6 +126,12 @@ describe('the formats', () => {
     ])
   })
 
+  it('quote what a shell would not take as it is', () => {
+    expect(format.shell('http://127.0.0.1:4021/v1/bars')).to.equal('http://127.0.0.1:4021/v1/bars')
+    expect(format.shell('/event/$(id)')).to.equal("'/event/$(id)'")
+    expect(format.shell("/event/';id;'")).to.equal(String.raw`'/event/'\'';id;'\'''`)
+  })
+
   it('write the reason phrases of statuses', () => {
     expect(format.status(402)).to.equal('Payment Required')
     expect(format.status(599)).to.equal('Error')

@@ -84,6 +84,13 @@ describe('the pages of the service', () => {
     }
   })
 
+  it('hold the anchors that llms.txt links to', async () => {
+    const links = [...(await html('/llms.txt')).matchAll(/\]\((?:https?:\/\/[^/]+)?(\/docs)#([^)]+)\)/g)]
+    expect(links).not.to.have.length(0)
+    const docs = await html('/docs')
+    for (const [, , anchor] of links) expect(docs).to.contain(`id="${anchor}"`)
+  })
+
   it('come with machine-readable documents that are free', async () => {
     proves('documents')
     const types = { json: /^application\/json/, txt: /^text\/plain/, xml: /^application\/xml/ }
@@ -235,6 +242,19 @@ describe('the pages of the service', () => {
       '/v1/regime/day/2026-03-01',
     ])
       expect(html, shown).to.contain(shown)
+  })
+
+  it('show commands that ask for the paid route as it is called, whatever its address holds', async () => {
+    const commandsOf = async (method: string, path: string) => {
+      const response = await fetch(gateway.url + path, { method, headers: { accept: 'text/html' } })
+      const text = (await response.text()).replaceAll('&#39;', "'").replaceAll('&amp;', '&')
+      return [...text.matchAll(/<code>((?:curl|npm) [^<]+)/g)].map(([, command]) => command)
+    }
+    const [plan] = await commandsOf('POST', '/v1/regime/subscribe/day')
+    expect(plan).to.match(/^curl -i -X POST http:\S+\/v1\/regime\/subscribe\/day$/)
+    const [curl, pay] = await commandsOf('GET', "/v1/regime/day/$(id)';id;'")
+    expect(curl).to.match(/\/\$\(id\)'\\'';id;'\\'''$/)
+    expect(pay).to.equal(String.raw`npm run pay -- GET '/v1/regime/day/$(id)'\'';id;'\'''`)
   })
 
   it('never say that a plan is paid per call', async () => {
