@@ -10,7 +10,7 @@ import type { Hex } from '../config/networks.ts'
 import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/payment-method.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
-import { oweForeignSettlement } from './foreign-settlement.ts'
+import { oweForeignSettlement, oweReplacedSettlement } from './foreign-settlement.ts'
 import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
 import { NOTHING_OWED } from './journal/shared-sql.ts'
 
@@ -155,6 +155,10 @@ async function lookAtMissing(context: Context, payment: PaymentRecord): Promise<
   const outcome = await settler.status(payment, { maySend: payment.state === 'settled' })
   if (outcome.state === 'settled') {
     missingSince.delete(key)
+    // The transaction that settled the payment is ours, also if its intent does not name it.
+    const isReplaced = outcome.isOwed === true && outcome.transaction !== transaction
+    if (payment.state === 'settled' && isReplaced)
+      return outcome.provisional ? later(context, payment) : oweReplaced(context, payment, outcome)
     log.warn({ payment: key, transaction: outcome.transaction }, 'a payment is in another block after a reorganisation')
     return later(context, payment, outcome.transaction)
   }
@@ -164,6 +168,26 @@ async function lookAtMissing(context: Context, payment: PaymentRecord): Promise<
     return reverse(context, payment, `${transaction} was not mined again for ${MISSING_MS / 60_000} minutes`)
   log.warn({ payment: key, transaction }, 'a reorganisation removed a settled payment; it waits to be mined again')
   return later(context, payment)
+}
+
+/**
+ * A settled payment that a transaction of others makes now, in strict mode: that transaction may have bought the same
+ * elsewhere, so what the payment bought here is taken back, and its amount is owed.
+ */
+async function oweReplaced(
+  context: Context,
+  payment: PaymentRecord,
+  { transaction, foreignSender }: Extract<Outcome, { state: 'settled' }>,
+): Promise<Looked> {
+  const { journal, onReversed, log } = context
+  // First, so that a crash in between leaves a payment that is looked at again.
+  await onReversed(payment)
+  await oweReplacedSettlement(journal, payment, foreignSender)
+  log.error(
+    { payment: payment.key, transaction, sender: foreignSender },
+    'a reorganisation replaced our transaction by one of others: the payment is owed to its buyer',
+  )
+  return later(context, payment, transaction)
 }
 
 async function reverse(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {

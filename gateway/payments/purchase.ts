@@ -308,7 +308,11 @@ async function recordLater(
   const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
   if (isFinal) inProgress.releaseHold(payment)
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional) await recordSettlement(journal, log, record, outcome)
+    if (outcome?.state === 'settled' && !outcome.provisional) {
+      // A reorganisation may have let a transaction of others overtake ours.
+      if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
+      else await recordSettlement(journal, log, record, outcome)
+    }
     if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.

@@ -207,6 +207,23 @@ describe('the watch of settled payments', () => {
     expect([...taken]).to.deep.equal([record.callId])
   })
 
+  it('owes a settled payment in strict mode if a reorganisation let others mine it, and takes back what it bought', async () => {
+    const key = await settled()
+    finality = 'missing'
+    const transaction = `0x${'78'.repeat(32)}` as const
+    status = { state: 'settled', transaction, provisional: true, isOwed: true, foreignSender: `0x${'d4'.repeat(20)}` }
+    await later(1_000)
+    expect((await recordOf(key)).state, 'while its block is shallow').to.equal('settled')
+    finality = 'missing'
+    status = { state: 'settled', transaction, isOwed: true, foreignSender: `0x${'d4'.repeat(20)}` }
+    await later(10_000)
+    const record = await recordOf(key)
+    expect(record).to.include({ state: 'owed', transaction })
+    expect(record.reason).to.match(/^owed: settled by a transaction that this gateway did not send, but 0xd4/)
+    expect([...taken]).to.deep.equal([record.callId])
+    expect((await opened.journal.debts()).map((debt) => debt.key)).to.include(key)
+  })
+
   it('changes nothing while the chain cannot be read', async () => {
     const key = await settled()
     const failing = createFinalityWatch({
