@@ -91,6 +91,18 @@ describe('the chain settler after a restart', () => {
       expect(await fixture.received()).to.equal(6n * PRICE)
     })
 
+    it('sends each payment once if the node loses them after the restart, and what waits behind them', async () => {
+      const records = await leaveInFlight()
+      const settler = await fixture.open({ pollMs: 20, stuckMs: 3_000, batch: 1 })
+      const next = fixture.settle(settler, await fixture.newPayload())
+      await until(async () => Number((await txpool()).pending) === 3)
+      await fixture.chain.rpc.call('anvil_dropAllTransactions')
+      await fixture.chain.rpc.call('evm_setAutomine', true)
+      await until(async () => (await statesOf(settler, records)).every((state) => state === 'settled'), 200)
+      expect(await next).to.include({ state: 'settled' })
+      expect(await fixture.received()).to.equal(7n * PRICE)
+    })
+
     it('sends a payment again that the node has lost and refused once', async () => {
       const records = (await leaveInFlight()).slice(0, 1)
       await fixture.chain.rpc.call('anvil_dropAllTransactions')
