@@ -82,8 +82,8 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   /** The gas account as it was last read; null before the first time. */
   readonly gasAccount: { current: Pick<GasAccount, 'balance' | 'settlementCost'> | null }
   readonly isStrict: boolean
-  /** Nonces of the payments that `sendAlone` is sending, or has sent and that are not confirmed yet. */
-  readonly sentAlone: Set<Hex>
+  /** Payers and nonces of the payments that `sendAlone` is sending, or has sent and that are not confirmed yet. */
+  readonly sentAlone: Set<string>
 }
 
 /** How many payments may share a transaction. */
@@ -344,9 +344,10 @@ async function resend(context: Context, sent: SentPayment, intent: ChainIntent):
  */
 async function sendAlone(context: Context, { transfer }: SentPayment): Promise<PendingTransaction | null> {
   const { log, sender, simulate, wallets, sentAlone } = context
-  const { nonce } = transfer
-  if (sentAlone.has(nonce)) return null
-  sentAlone.add(nonce)
+  // A nonce is the payer's own: others may use the same one.
+  const payment = `${transfer.from} ${transfer.nonce}`
+  if (sentAlone.has(payment)) return null
+  sentAlone.add(payment)
   let tx: PendingTransaction | null = null
   try {
     if ((await simulate(transfer)) !== null) return null
@@ -362,8 +363,8 @@ async function sendAlone(context: Context, { transfer }: SentPayment): Promise<P
     throw error
   } finally {
     // What was not sent is never confirmed, and may be tried again at once.
-    if (tx === null) sentAlone.delete(nonce)
-    else void tx.confirmed.then(() => sentAlone.delete(nonce))
+    if (tx === null) sentAlone.delete(payment)
+    else void tx.confirmed.then(() => sentAlone.delete(payment))
   }
 }
 
