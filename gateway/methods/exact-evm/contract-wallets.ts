@@ -6,7 +6,8 @@
 import { LRUCache } from 'lru-cache'
 import { isErc6492Signature, keccak256, parseErc6492Signature } from 'viem/utils'
 import type { Refusal } from '../../x402/payment-requirements.ts'
-import type { Hex } from '../../config/networks.ts'
+import type { Hex, Network } from '../../config/networks.ts'
+import { createKeyCheck } from './authorization-check.ts'
 import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import { isKeySignature, settleData, type Transfer } from './eip3009.ts'
@@ -55,7 +56,9 @@ const NO_CODE: Hex = '0x'
  * @param factories contracts that may be called to deploy a wallet; a payment could name any other contract, and we
  *   would pay for the call
  */
-export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): ContractWallets {
+export function createContractWallets(rpc: Rpc, network: Network, factories: readonly Hex[]): ContractWallets {
+  const { asset } = network
+  const isSignedByKey = createKeyCheck(network)
   const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
   /** The hash of each account's code, or NO_CODE. */
   const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: CODE_MS })
@@ -89,8 +92,11 @@ export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly 
       if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas, mayShare }
       const unwrapped = unwrapErc6492(signature)
       if (!unwrapped) return UNREADABLE
-      const data = settleData({ ...transfer, signature: unwrapped.signature })
+      const inner = { ...transfer, signature: unwrapped.signature }
+      const data = settleData(inner)
       if (await hasCode(from)) return { to: asset, data, gas: CONTRACT_GAS, mayShare: false }
+      // A key needs no wallet. It could have a factory burn the gas of a deployment with every payment.
+      if (isSignedByKey(inner)) return { to: asset, data, gas: KEY_GAS, mayShare: false }
       if (!allowed.has(unwrapped.factory.toLowerCase()))
         return {
           reason: 'eip6492_factory_not_allowed',

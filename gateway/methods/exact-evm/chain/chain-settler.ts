@@ -109,7 +109,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const sender = createSender({ ...options, rpc, signer, depth })
   const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }
   const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
-  const wallets = createContractWallets(rpc, network.asset, factories)
+  const wallets = createContractWallets(rpc, network, factories)
   const simulate = createSimulate(rpc, wallets, { address, fees: sender.fees })
   const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)

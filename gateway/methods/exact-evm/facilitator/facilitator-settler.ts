@@ -84,7 +84,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = TIMEOUT_SECONDS, confirmSeconds = 10 } = options
   const { confirmBlocks = 1, twoNodesFrom = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
-  const wallets = createContractWallets(rpc, network.asset, factories)
+  const wallets = createContractWallets(rpc, network, factories)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
