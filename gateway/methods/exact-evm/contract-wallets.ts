@@ -37,7 +37,7 @@ export interface ContractWallets {
   refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
   /** Finds out whether a payer has code, at most once a minute per payer. Throws RpcError. */
   lookUp(payer: Hex): Promise<void>
-  /** The keccak-256 of a payer's code, as it was last read. Null: it has none, or it was not read in the last minute. */
+  /** The keccak-256 of a payer's code, as it was last read. Null: it had none, or was never read. */
   codeHashOf(payer: Hex): Hex | null
 }
 
@@ -56,12 +56,17 @@ const NO_CODE: Hex = '0x'
  * @param factories contracts that may be called to deploy a wallet; a payment could name any other contract, and we
  *   would pay for the call
  */
-export function createContractWallets(rpc: Rpc, network: Network, factories: readonly Hex[]): ContractWallets {
+export function createContractWallets(
+  rpc: Rpc,
+  network: Network,
+  factories: readonly Hex[],
+  codeMs = CODE_MS,
+): ContractWallets {
   const { asset } = network
   const isSignedByKey = createKeyCheck(network)
   const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
   /** The hash of each account's code, or NO_CODE. */
-  const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: CODE_MS })
+  const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: codeMs, noDeleteOnStaleGet: true })
 
   async function hasCode(account: Hex): Promise<boolean> {
     const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
@@ -80,7 +85,8 @@ export function createContractWallets(rpc: Rpc, network: Network, factories: rea
     },
 
     codeHashOf(payer) {
-      const hash = codes.get(payer)
+      // Not only of the last minute: a payment may be checked in it and reserved after it.
+      const hash = codes.peek(payer, { allowStale: true })
       return hash === undefined || hash === NO_CODE ? null : hash
     },
 
