@@ -12,12 +12,13 @@ import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
 import { oweForeignSettlement, oweReplacedSettlement } from './foreign-settlement.ts'
 import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
+import { repaidDetail } from './journal/ledger-sql.ts'
 import { NOTHING_OWED } from './journal/shared-sql.ts'
 
 export interface FinalityWatchParts {
   readonly journal: Pick<
     Journal,
-    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid'
+    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid' | 'events'
   >
   readonly settler: Pick<Settler, 'finality' | 'status'>
   /** Of several processes that share a journal, only the one that holds the lease watches. */
@@ -211,7 +212,8 @@ async function reverse(context: Context, payment: PaymentRecord, reason: string)
 async function reverseDebt(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
   const { journal, now, log } = context
   const { key, attempt, amount, payer, transaction } = payment
-  const wasOpen = await journal.repaid(key, 'a reorganisation took the payment back')
+  // A process may have stopped after this step: then it was not repaid to anybody.
+  const wasOpen = (await journal.repaid(key, TAKEN_BACK)) || (await wasTakenBack(journal, key))
   const note = `${wasOpen ? NOTHING_OWED : REPAID_BEFORE}a reorganisation removed it: ${reason}`
   if (!(await journal.reversed(key, attempt, note))) return later(context, payment)
   log.error(
@@ -221,6 +223,14 @@ async function reverseDebt(context: Context, payment: PaymentRecord, reason: str
       : 'a reorganisation reversed a payment that was repaid to its buyer: the buyer owes it to us',
   )
   return { key, at: now().getTime() + SHORTEST_MS, result: 'reversed' }
+}
+
+const TAKEN_BACK = 'a reorganisation took the payment back'
+
+/** Whether the last word on a debt is that its payment was taken back, and not that an operator repaid it. */
+async function wasTakenBack(journal: Pick<Journal, 'events'>, key: PaymentKey): Promise<boolean> {
+  const last = (await journal.events(key)).findLast(({ state }) => state === 'owed')
+  return last?.detail === repaidDetail(TAKEN_BACK)
 }
 
 /** Begins the reason of a reversed payment whose debt had been repaid. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import type { Finality, Outcome } from '../../../gateway/methods/payment-method.ts'
-import type { PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
+import type { Journal, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import {
   createFinalityWatch,
   type FinalityWatch,
@@ -21,6 +21,8 @@ describe('the watch of settled payments', () => {
   let status: Outcome
   let asked: number
   let sent: number
+  /** Whether the process stops before it records a reversal. */
+  let isStopping = false
   const taken = new Set<string>()
 
   before(async () => {
@@ -38,8 +40,10 @@ describe('the watch of settled payments', () => {
     asked = 0
     sent = 0
     taken.clear()
+    const reversed: Journal['reversed'] = (...move) =>
+      isStopping ? Promise.reject(new Error('the process has stopped')) : journal.reversed(...move)
     watch = createFinalityWatch({
-      journal,
+      journal: { ...journal, reversed },
       settler: {
         async finality(payments) {
           asked += payments.length
@@ -185,6 +189,23 @@ describe('the watch of settled payments', () => {
       (await journal.debts()).map((debt) => debt.key),
       'it was repaid once',
     ).to.not.include(key)
+  })
+
+  it('owes a payment again that was mined again, also if a process stopped while it recorded that nothing was owed', async () => {
+    const { journal } = opened
+    const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    finality = 'missing'
+    status = REFUSED
+    isStopping = true
+    await later(1_000)
+    isStopping = false
+    expect((await recordOf(key)).state, 'after the first of two writes').to.equal('owed')
+    await later(10_000)
+    expect((await recordOf(key)).reason).to.match(/^nothing is owed: /)
+    expect((await journal.reversals(0, 1_000)).map((one) => one.key)).to.not.include(key)
+    status = { state: 'settled', transaction: TRANSACTION }
+    await later(10_000)
+    expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
   })
 
   it('goes on watching a payment that is owed until it is final', async () => {
