@@ -10,14 +10,15 @@ import type { Hex } from '../config/networks.ts'
 import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/payment-method.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
-import { oweForeignSettlement } from './foreign-settlement.ts'
+import { oweForeignSettlement, oweReplacedSettlement } from './foreign-settlement.ts'
 import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
+import { repaidDetail } from './journal/ledger-sql.ts'
 import { NOTHING_OWED } from './journal/shared-sql.ts'
 
 export interface FinalityWatchParts {
   readonly journal: Pick<
     Journal,
-    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid'
+    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid' | 'events'
   >
   readonly settler: Pick<Settler, 'finality' | 'status'>
   /** Of several processes that share a journal, only the one that holds the lease watches. */
@@ -155,6 +156,10 @@ async function lookAtMissing(context: Context, payment: PaymentRecord): Promise<
   const outcome = await settler.status(payment, { maySend: payment.state === 'settled' })
   if (outcome.state === 'settled') {
     missingSince.delete(key)
+    // The transaction that settled the payment is ours, also if its intent does not name it.
+    const isReplaced = outcome.isOwed === true && outcome.transaction !== transaction
+    if (payment.state === 'settled' && isReplaced)
+      return outcome.provisional ? later(context, payment) : oweReplaced(context, payment, outcome)
     log.warn({ payment: key, transaction: outcome.transaction }, 'a payment is in another block after a reorganisation')
     return later(context, payment, outcome.transaction)
   }
@@ -164,6 +169,26 @@ async function lookAtMissing(context: Context, payment: PaymentRecord): Promise<
     return reverse(context, payment, `${transaction} was not mined again for ${MISSING_MS / 60_000} minutes`)
   log.warn({ payment: key, transaction }, 'a reorganisation removed a settled payment; it waits to be mined again')
   return later(context, payment)
+}
+
+/**
+ * A settled payment that a transaction of others makes now, in strict mode: that transaction may have bought the same
+ * elsewhere, so what the payment bought here is taken back, and its amount is owed.
+ */
+async function oweReplaced(
+  context: Context,
+  payment: PaymentRecord,
+  { transaction, foreignSender }: Extract<Outcome, { state: 'settled' }>,
+): Promise<Looked> {
+  const { journal, onReversed, log } = context
+  // First, so that a crash in between leaves a payment that is looked at again.
+  await onReversed(payment)
+  await oweReplacedSettlement(journal, payment, foreignSender)
+  log.error(
+    { payment: payment.key, transaction, sender: foreignSender },
+    'a reorganisation replaced our transaction by one of others: the payment is owed to its buyer',
+  )
+  return later(context, payment, transaction)
 }
 
 async function reverse(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
@@ -187,7 +212,8 @@ async function reverse(context: Context, payment: PaymentRecord, reason: string)
 async function reverseDebt(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
   const { journal, now, log } = context
   const { key, attempt, amount, payer, transaction } = payment
-  const wasOpen = await journal.repaid(key, 'a reorganisation took the payment back')
+  // A process may have stopped after this step: then it was not repaid to anybody.
+  const wasOpen = (await journal.repaid(key, TAKEN_BACK)) || (await wasTakenBack(journal, key))
   const note = `${wasOpen ? NOTHING_OWED : REPAID_BEFORE}a reorganisation removed it: ${reason}`
   if (!(await journal.reversed(key, attempt, note))) return later(context, payment)
   log.error(
@@ -197,6 +223,14 @@ async function reverseDebt(context: Context, payment: PaymentRecord, reason: str
       : 'a reorganisation reversed a payment that was repaid to its buyer: the buyer owes it to us',
   )
   return { key, at: now().getTime() + SHORTEST_MS, result: 'reversed' }
+}
+
+const TAKEN_BACK = 'a reorganisation took the payment back'
+
+/** Whether the last word on a debt is that its payment was taken back, and not that an operator repaid it. */
+async function wasTakenBack(journal: Pick<Journal, 'events'>, key: PaymentKey): Promise<boolean> {
+  const last = (await journal.events(key)).findLast(({ state }) => state === 'owed')
+  return last?.detail === repaidDetail(TAKEN_BACK)
 }
 
 /** Begins the reason of a reversed payment whose debt had been repaid. */

@@ -44,6 +44,18 @@ export async function oweForeignSettlement(
   return journal.owed(key, attempt, reason)
 }
 
+/**
+ * Turns a settled payment into a debt, because a reorganisation took our transaction back and others have moved the money
+ * since. Its sale is in the ledger already. Returns false if another process has moved the payment.
+ */
+export function oweReplacedSettlement(
+  journal: Pick<Journal, 'owed'>,
+  { key, attempt }: Pick<PaymentRecord, 'key' | 'attempt'>,
+  sender: Hex | undefined,
+): Promise<boolean> {
+  return journal.owed(key, attempt, OWED + (sender === undefined ? NOTE : foreignNote(sender)))
+}
+
 /** What the buyer of such a debt learns. */
 export const OWED_ELSEWHERE =
   'Another transaction than ours settled this payment, so it may have bought its answer elsewhere. Nothing is delivered ' +

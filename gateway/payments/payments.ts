@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Network } from '../config/networks.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
-import { RateLimited, ServiceError } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import {
   type DecodedPayment,
   methodOf,
@@ -19,14 +19,13 @@ import { createSignatureCheckLimit } from '../methods/signature-check-limit.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
-import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
+import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { createChallenge, type FreshnessNotice, type Quote } from '../x402/challenge.ts'
 import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
-import { BLOCK_TIME_LAG_SECONDS, createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
-import { type HeldAmount, type Journal, JournalError, type Reservation, type Reserved } from './journal/journal.ts'
-import { PayerLimited } from './journal/payer-limits.ts'
-import { assertNotSettledLate, mayStillSettle } from './late-settlement.ts'
+import { createPaymentsInProgress } from './payments-in-progress.ts'
+import type { Journal, Reservation } from './journal/journal.ts'
+import { assertNotSettledLate } from './late-settlement.ts'
 import {
   checkEarly,
   checkOffline,
@@ -44,16 +43,9 @@ import {
   type UnreadPayment,
 } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
-import {
-  createPurchase,
-  minBlocksOf,
-  notRecordedError,
-  type PaidAnswer,
-  pendingError,
-  type Purchase,
-  receiptOf,
-} from './purchase.ts'
+import { createPurchase, minBlocksOf, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
 import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
+import { checkOnline, gasTerms, releaseUnlessCovered, reserveInTurn, unrecordedError } from './reservation.ts'
 import type { WalletSignIn } from './wallet-sign-in.ts'
 
 export interface PaymentsParts extends Recipients {
@@ -242,14 +234,11 @@ async function tryToAdmit(
       if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
       throw invalidError(refusalOf(problem, refusal))
     }
-    const payerCode = settler.codeHashOf?.(payment)
-    const paysGas = payerCode !== undefined
     const reservation = {
       ...reservationOf(operation, presented, requirements, priceVersion),
-      payerCode: payerCode ?? null,
-      paysGas,
+      ...gasTerms(settler, payment),
     }
-    const { reserved, record, ahead } = await reserveInTurn(context, reservation, presented)
+    const { reserved, record, ahead } = await reserveInTurn(context, reservation, connection)
     if (reserved) {
       const method = methodOf(methods, payment.network)
       const { wait } = operation
@@ -284,62 +273,6 @@ async function tryToAdmit(
   return null
 }
 
-/**
- * The 503 of a payment that cannot be reserved. Nothing was charged, unless it was sent and released before: others may have
- * settled it since, and nobody can look now.
- */
-async function unrecordedError(
-  journal: Pick<Journal, 'find'>,
-  key: DecodedPayment['key'],
-  cause: unknown,
-): Promise<ServiceError> {
-  if (mayStillSettle(await journal.find(key))) return new ServiceError('ledger_unavailable', undefined, { cause })
-  return notRecordedError(cause)
-}
-
-/** How long a payment waits until its payer may have another one unsettled, and the time between two tries. */
-const MAX_TURN_MS = 15_000
-const TURN_MS = 150
-
-/**
- * Reserves a payment. If the payer has as many unsettled payments as it may have, waits for them. Throws
- * `payment_invalid` for a payment that has failed on the chain, and `rate_limited` if the payer has to wait longer.
- */
-async function reserveInTurn(
-  { journal, now, pause }: Context,
-  reservation: Reservation,
-  { connection }: PresentedPayment,
-): Promise<Reserved> {
-  for (let waitedMs = 0; ; waitedMs += TURN_MS)
-    try {
-      return await journal.reserve(reservation)
-    } catch (error) {
-      if (error instanceof JournalError) throw await unrecordedError(journal, reservation.key, error)
-      if (!(error instanceof PayerLimited)) throw error
-      const { limit } = error
-      if (limit.reason === 'reverted') throw invalidError(REVERTED)
-      if (limit.reason === 'cooling')
-        throw new RateLimited(
-          'Payments of this account failed on the chain, at our expense. Nothing was charged.',
-          (limit.until - now().getTime()) / 1000,
-        )
-      if (waitedMs >= MAX_TURN_MS || connection.hasLeft)
-        throw new RateLimited(
-          'Too many payments of this payer are not settled yet. Nothing was charged. Each payment that settles allows one more at once.',
-          RETRY_SECONDS,
-        )
-      await pause(TURN_MS)
-    }
-}
-
-const RETRY_SECONDS = 2
-
-const REVERTED: Refusal = {
-  reason: 'invalid_transaction_state',
-  message:
-    'This payment was sent, and failed on the chain. It is not sent again. Sign a new payment, with a new nonce.',
-}
-
 /** What the check before the body found, unless reading took so long that the payment may have expired. */
 function freshCheck({ now }: Context, { checked }: PresentedPayment): OfflineCheck | null {
   return checked && now().getTime() / 1000 < checked.atSeconds + CHECK_SECONDS ? checked : null
@@ -353,61 +286,6 @@ async function untilValid({ now, pause }: Context, { startsAt }: DecodedPayment)
   const remainingMs = (Number(startsAt) + 1) * 1000 - now().getTime()
   // A timer may fire slightly early.
   if (remainingMs > 0) await pause(remainingMs + 10)
-}
-
-/**
- * Checks with the settler whether a payment can be settled together with the payer's other payments in progress.
- * @param proven whether the offline check verified the signature. Only then is its amount held before the check:
- *   otherwise anybody could block a payer's balance
- */
-async function checkOnline(
-  { settler, inProgress, limitSignatureChecks }: Context,
-  work: PaymentInProgress<PaidAnswer>,
-  payment: DecodedPayment,
-  requirements: PaymentRequirements,
-  proven: boolean,
-): Promise<Refusal | null> {
-  if (proven) work.holdBalance()
-  else await limitSignatureChecks(payment.payer)
-  const ahead = inProgress.heldBefore(payment)
-  const refusal = await settler.check(payment, requirements, { proven, ahead })
-  if (proven) {
-    // The signature is that of a key, and still the code of the account decides what becomes of it (EIP-7702).
-    if ((settler.codeHashOf?.(payment) ?? null) !== null) await limitSignatureChecks(payment.payer)
-    return refusal
-  }
-  if (refusal) return refusal
-  // The check has verified the signature. It did not count the payments that were held while it ran.
-  work.holdBalance()
-  const since = inProgress.heldBefore(payment)
-  if (since.every((each) => ahead.includes(each))) return null
-  return settler.check(payment, requirements, { proven: true, ahead: since })
-}
-
-/**
- * Checks a reserved payment together with those that were reserved before it, unless `checkOnline` counted them all: some
- * may be of another process, or have overtaken this one. Releases the reservation and throws if the balance does not
- * cover all. The order of the journal decides, because it is the same for every process.
- */
-async function releaseUnlessCovered(
-  { settler, inProgress, now }: Context,
-  purchase: Purchase,
-  payment: DecodedPayment,
-  requirements: PaymentRequirements,
-  reservedBefore: readonly HeldAmount[],
-): Promise<void> {
-  if (reservedBefore.length === 0) return
-  const nowSeconds = Math.floor(now().getTime() / 1000)
-  const ahead = reservedBefore.filter(({ expiresAt }) => Number(expiresAt) + BLOCK_TIME_LAG_SECONDS >= nowSeconds)
-  const counted = new Set(inProgress.heldBefore(payment).map(({ identity }) => identity))
-  if (ahead.every(({ identity }) => counted.has(identity))) return
-  try {
-    const problem = await settler.check(payment, requirements, { proven: true, ahead })
-    if (problem) throw invalidError(problem)
-  } catch (error) {
-    await purchase.release(error)
-    throw error
-  }
 }
 
 function reservationOf(

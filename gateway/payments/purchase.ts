@@ -143,7 +143,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
     }
     if (connection.hasLeft) throw new ServiceError('internal', 'the caller disconnected before the answer was stored')
     isSettling = true
-    return settleAnswer(parts, answer, { isStored: false })
+    return settleAnswer(parts, answer)
   }
 
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
@@ -153,14 +153,10 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 const MIN_VALIDITY_SECONDS = 2
 
 /**
- * Settles a payment. An answer that is not stored yet is stored with the intent, in one write: nothing is sent before. If
- * the caller has left by then, the answer is stored and nothing is sent. Always finishes the work in `inProgress`.
+ * Settles a payment. The answer is stored with the intent, in one write: nothing is sent before. If the caller has left by
+ * then, the answer is kept and nothing is sent. Always finishes the work in `inProgress`.
  */
-export async function settleAnswer(
-  parts: PurchaseParts,
-  answer: StoredAnswer,
-  { isStored }: { readonly isStored: boolean },
-): Promise<PaidAnswer> {
+export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
   const { journal, settler, method, record, payment, requirements, wait, minBlocks, now, connection, work } = parts
   const { key, attempt } = record
   let submittedAt: number | null = null
@@ -174,12 +170,12 @@ export async function settleAnswer(
           wait,
           minBlocks,
           async record(intent) {
-            if (!isStored && connection.hasLeft) {
+            if (connection.hasLeft) {
               isKept = await keepAnswer(journal, record, answer)
               return false
             }
             const at = now().getTime()
-            const isSubmitted = await journal.submitted(key, attempt, intent, { at, ...(isStored ? {} : { answer }) })
+            const isSubmitted = await journal.submitted(key, attempt, intent, { at, answer })
             if (isSubmitted) submittedAt = at
             return isSubmitted
           },
@@ -308,7 +304,11 @@ async function recordLater(
   const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
   if (isFinal) inProgress.releaseHold(payment)
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional) await recordSettlement(journal, log, record, outcome)
+    if (outcome?.state === 'settled' && !outcome.provisional) {
+      // A reorganisation may have let a transaction of others overtake ours.
+      if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
+      else await recordSettlement(journal, log, record, outcome)
+    }
     if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.

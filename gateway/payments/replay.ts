@@ -5,12 +5,14 @@
 import { ServiceError } from '../errors.ts'
 import { type DecodedPayment, methodOf, type OfflineRefusal, type PaymentMethod } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
+import { invalid } from '../x402/payment-envelope.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { isToBeOwed } from './foreign-settlement.ts'
-import type { Journal, PaymentRecord } from './journal/journal.ts'
-import { owedError } from './late-settlement.ts'
+import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
+import { assertNotSettledLate, owedError } from './late-settlement.ts'
 import type { PresentedPayment } from './presented-payment.ts'
 import {
+  createPurchase,
   finishSettlement,
   mayMoveLater,
   type PaidAnswer,
@@ -21,13 +23,16 @@ import {
   settleAnswer,
   minBlocksOf,
 } from './purchase.ts'
+import { checkOnline, gasTerms, releaseUnlessCovered, type ReservationParts, reserveInTurn } from './reservation.ts'
 import { ReplayAccess, type ReplayAccessParts } from './replay-access.ts'
 
 export interface ReplayParts
-  extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>, ReplayAccessParts {
+  extends
+    Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>,
+    Pick<ReservationParts, 'limitSignatureChecks' | 'pause'>,
+    ReplayAccessParts {
   readonly methods: readonly PaymentMethod[]
   readonly planBlocks: number
-  readonly pause: (ms: number) => Promise<unknown>
 }
 
 /** How often the journal is read while another process works on a payment. */
@@ -212,15 +217,9 @@ async function finishRecord(
   }
   try {
     if (record.state === 'answered') {
-      const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
-      // The settler accepted the same proof when the payment was reserved.
-      const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
-      if (!refusal || isAccepted) return await settleAnswer(purchase, answer, { isStored: true })
-      if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
-        work.finish(null)
-        return null
-      }
-      throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+      const paid = await settleKept(parts, purchase, answer)
+      if (!paid) work.finish(null)
+      return paid
     }
     if (!(await journal.claim(record.key, record.attempt))) {
       work.finish(null, { keepHold: true })
@@ -232,6 +231,37 @@ async function finishRecord(
     work.finish({ error }, { keepHold: record.state === 'submitted' && !isFailed(error) })
     throw error
   }
+}
+
+/**
+ * Settles the payment of a buyer who left before it was sent, with the answer that was kept for it. Since then the purse
+ * may have been emptied, and the payer may have other payments unsettled: so the payment is checked and reserved again,
+ * as a new attempt. Null: another process was faster.
+ */
+async function settleKept(
+  parts: ReplayParts,
+  purchase: PurchaseParts,
+  answer: StoredAnswer,
+): Promise<PaidAnswer | null> {
+  const { journal, settler, now } = parts
+  const { method, record, payment, requirements, work, connection } = purchase
+  const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
+  // The settler accepted the same proof when the payment was reserved.
+  const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
+  const problem =
+    refusal && !isAccepted ? refusal : await checkOnline(parts, work, payment, requirements, refusal === null)
+  if (problem) {
+    if (!(await journal.released(record.key, record.attempt, problem.reason))) return null
+    if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, record.key)
+    throw invalid(problem.message, problem.reason)
+  }
+  if (!(await journal.released(record.key, record.attempt, 'its buyer came back'))) return null
+  const reservation = { ...record, ...gasTerms(settler, payment) }
+  const { reserved, record: current, ahead } = await reserveInTurn(parts, reservation, connection)
+  if (!reserved) return null
+  const again = { ...purchase, record: current }
+  await releaseUnlessCovered(parts, createPurchase(again), payment, requirements, ahead)
+  return settleAnswer(again, answer)
 }
 
 /** Whether an error proves that the money did not move. */

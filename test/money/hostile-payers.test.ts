@@ -1,13 +1,15 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
+import type { Settler } from '../../gateway/methods/payment-method.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { json, payment, receipt, send } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
 import { type ContractWallets, createContractWallets } from '../support/contract-wallets.ts'
-import { openGateway, PAY_TO, type TestGateway, until } from '../support/gateway.ts'
+import { nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../support/gateway.ts'
 import { newBuyer, newSettleKey } from '../support/payments.ts'
 
 /** The answer of txpool_content: transactions by sender and nonce. */
@@ -20,6 +22,7 @@ interface Shop {
   readonly chain: TestChain
   readonly wallets: ContractWallets
   readonly gateway: TestGateway
+  readonly settler: Settler
   readonly url: string
   /** How many transactions the gas account has sent. */
   sent(): Promise<number>
@@ -40,6 +43,7 @@ async function openShop(context: Mocha.Context, blockSeconds?: number): Promise<
     chain,
     wallets,
     gateway,
+    settler,
     url: `${gateway.url}/v1/echo/hostile`,
     sent: async () => Number(await chain.rpc.call('eth_getTransactionCount', address, 'latest')),
     async close() {
@@ -131,11 +135,7 @@ describe('a purse that is emptied between the check and the settlement', () => {
       isOver = true
     })
     await until(async () => isOver || (await offered()).length > 0)
-    const value = await shop.chain.balanceOf(buyer.address)
-    const data = encodeFunctionData({
-      abi: parseAbi(['function transfer(address to, uint256 value)']),
-      args: ['0x00000000000000000000000000000000000000b2', value],
-    })
+    const data = await sweepData(buyer)
     // A payer outbids whatever waits. Earlier sweeps raised what transactions offer.
     const highest = (await offered()).reduce((one, other) => (one > other ? one : other), 10n ** 10n)
     const fee = `0x${(2n * highest).toString(16)}`
@@ -144,6 +144,13 @@ describe('a purse that is emptied between the check and the settlement', () => {
     await rpc.call('evm_mine')
     await rpc.call('evm_setAutomine', true)
     return paying
+  }
+
+  /** Call data that moves all that a buyer has elsewhere. */
+  async function sweepData({ address }: PrivateKeyAccount): Promise<Hex> {
+    const abi = parseAbi(['function transfer(address to, uint256 value)'])
+    const value = await shop.chain.balanceOf(address)
+    return encodeFunctionData({ abi, args: ['0x00000000000000000000000000000000000000b2', value] })
   }
 
   /** The payments that were sent and failed. */
@@ -175,6 +182,66 @@ describe('a purse that is emptied between the check and the settlement', () => {
       expect(message).to.contain('failed on the chain')
     }
     expect((await shop.sent()) - before).to.equal(1)
+  })
+
+  describe('whose owner left before five payments were sent, and comes back for the answers', () => {
+    let buyer: PrivateKeyAccount
+    let headers: string[]
+
+    beforeEach(async () => {
+      buyer = await newBuyer(shop.chain)
+      headers = []
+      while (headers.length < 5) headers.push(await leave())
+    })
+
+    /** Hangs up between the answer and the settlement, so that the answer is kept. Returns the payment. */
+    async function leave(): Promise<string> {
+      const { settler } = shop
+      const settle = settler.settle.bind(settler)
+      const header = await payment(shop.url, buyer)
+      const leaving = new AbortController()
+      const arrived = nextRequest(shop.gateway)
+      settler.settle = async (_payment, _requirements, { record }) => {
+        leaving.abort()
+        await closed
+        await record({ kind: 'chain' })
+        return { state: 'pending', transaction: null }
+      }
+      const left = send(shop.url, header, 2, { signal: leaving.signal }).catch(() => null)
+      const closed = arrived.then(({ response }) => once(response, 'close'))
+      await left
+      const count = headers.length + 1
+      await until(async () => (await kept()).length === count)
+      settler.settle = settle
+      return header
+    }
+    const kept = () => shop.gateway.gateway.journal.list({ payer: buyer.address, states: ['answered'], limit: 100 })
+
+    it('costs us the gas of two payments', async () => {
+      const responses = await payAndSweep(buyer, headers)
+      expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([402, 429]))
+      expect(await failed(buyer)).to.be.within(1, 2)
+    })
+
+    it('costs us nothing if it was emptied before that', async () => {
+      const before = await shop.sent()
+      const { rpc, network } = shop.chain
+      await shop.chain.fund(buyer.address)
+      await rpc.call('anvil_impersonateAccount', buyer.address)
+      const data = await sweepData(buyer)
+      await rpc.call('eth_sendTransaction', { from: buyer.address, to: network.asset, data })
+      await until(async () => (await shop.chain.balanceOf(buyer.address)) === 0n)
+      const responses = await Promise.all(headers.map((header) => send(shop.url, header)))
+      expect(responses.map(({ status }) => status)).to.deep.equal(headers.map(() => 402))
+      expect(await shop.sent()).to.equal(before)
+    })
+
+    it('is charged for each if the purse is full, and the answers are those that were kept', async () => {
+      const bodies = (await kept()).map(({ answer }) => String(answer?.body))
+      const responses = await Promise.all(headers.map((header) => send(shop.url, header)))
+      expect(responses.map(({ status }) => status)).to.deep.equal(headers.map(() => 200))
+      expect(await Promise.all(responses.map((response) => response.text()))).to.have.members(bodies)
+    })
   })
 
   it('makes its owner wait before the next purchase', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import secp256k1 from 'secp256k1'
+import { serializeErc6492Signature } from 'viem/utils'
 import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
@@ -79,6 +80,21 @@ describe('a contract wallet', () => {
         expect([repeated.status, await repeated.text()]).to.deep.equal([200, text])
         expect((await balance()) - before).to.equal(5000n)
       })
+
+  it('that is none, because a key signs in the form of ERC-6492, has no factory called at our expense', async () => {
+    const key = newWallet()
+    await chain.mint(key.address, 1_000_000n)
+    const deployment = { address: contractWallets.factory, data: `0x${'5a'.repeat(64)}` } as const
+    const wrapped: LocalAccount = {
+      ...key,
+      signTypedData: async (data) =>
+        serializeErc6492Signature({ ...deployment, signature: await key.signTypedData(data) }),
+    }
+    const response = await send(url, await payment(url, wrapped))
+    expect(response.status).to.equal(200)
+    const sent = await chain.rpc.call<{ to: Hex }>('eth_getTransactionByHash', receipt(response)['transaction'])
+    expect(sent.to).to.equal(chain.network.asset.toLowerCase())
+  })
 
   it('that was deployed by its first payment pays again', async () => {
     const account = await contractWallets.newWallet({ deployed: false })

@@ -36,6 +36,12 @@ export function createAuthorizationCheck(network: Network): PaymentMethod['verif
     checkSignature(transferOf(payment), network, digestOf)
 }
 
+/** Returns a function that says whether the key of the payer's own address signed a transfer. */
+export function createKeyCheck(network: Network): (transfer: Transfer) => boolean {
+  const digestOf = createDigest(network)
+  return (transfer) => checkSignature(transfer, network, digestOf) === null
+}
+
 /**
  * EIP-712 digest of a TransferWithAuthorization, equal to viem's hashTypedData. The returned function reuses its
  * buffers: the digest is valid until the next call.

@@ -6,7 +6,8 @@
 import { LRUCache } from 'lru-cache'
 import { isErc6492Signature, keccak256, parseErc6492Signature } from 'viem/utils'
 import type { Refusal } from '../../x402/payment-requirements.ts'
-import type { Hex } from '../../config/networks.ts'
+import type { Hex, Network } from '../../config/networks.ts'
+import { createKeyCheck } from './authorization-check.ts'
 import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import { isKeySignature, settleData, type Transfer } from './eip3009.ts'
@@ -36,7 +37,7 @@ export interface ContractWallets {
   refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
   /** Finds out whether a payer has code, at most once a minute per payer. Throws RpcError. */
   lookUp(payer: Hex): Promise<void>
-  /** The keccak-256 of a payer's code, as it was last read. Null: it has none, or it was not read in the last minute. */
+  /** The keccak-256 of a payer's code, as it was last read. Null: it had none, or was never read. */
   codeHashOf(payer: Hex): Hex | null
 }
 
@@ -55,10 +56,17 @@ const NO_CODE: Hex = '0x'
  * @param factories contracts that may be called to deploy a wallet; a payment could name any other contract, and we
  *   would pay for the call
  */
-export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): ContractWallets {
+export function createContractWallets(
+  rpc: Rpc,
+  network: Network,
+  factories: readonly Hex[],
+  codeMs = CODE_MS,
+): ContractWallets {
+  const { asset } = network
+  const isSignedByKey = createKeyCheck(network)
   const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
   /** The hash of each account's code, or NO_CODE. */
-  const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: CODE_MS })
+  const codes = new LRUCache<Hex, Hex>({ max: 10_000, ttl: codeMs, noDeleteOnStaleGet: true })
 
   async function hasCode(account: Hex): Promise<boolean> {
     const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
@@ -77,7 +85,8 @@ export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly 
     },
 
     codeHashOf(payer) {
-      const hash = codes.get(payer)
+      // Not only of the last minute: a payment may be checked in it and reserved after it.
+      const hash = codes.peek(payer, { allowStale: true })
       return hash === undefined || hash === NO_CODE ? null : hash
     },
 
@@ -89,8 +98,11 @@ export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly 
       if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas, mayShare }
       const unwrapped = unwrapErc6492(signature)
       if (!unwrapped) return UNREADABLE
-      const data = settleData({ ...transfer, signature: unwrapped.signature })
+      const inner = { ...transfer, signature: unwrapped.signature }
+      const data = settleData(inner)
       if (await hasCode(from)) return { to: asset, data, gas: CONTRACT_GAS, mayShare: false }
+      // A key needs no wallet. It could have a factory burn the gas of a deployment with every payment.
+      if (isSignedByKey(inner)) return { to: asset, data, gas: KEY_GAS, mayShare: false }
       if (!allowed.has(unwrapped.factory.toLowerCase()))
         return {
           reason: 'eip6492_factory_not_allowed',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import type { Finality, Outcome } from '../../../gateway/methods/payment-method.ts'
-import type { PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
+import type { Journal, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import {
   createFinalityWatch,
   type FinalityWatch,
@@ -21,6 +21,8 @@ describe('the watch of settled payments', () => {
   let status: Outcome
   let asked: number
   let sent: number
+  /** Whether the process stops before it records a reversal. */
+  let isStopping = false
   const taken = new Set<string>()
 
   before(async () => {
@@ -38,8 +40,10 @@ describe('the watch of settled payments', () => {
     asked = 0
     sent = 0
     taken.clear()
+    const reversed: Journal['reversed'] = (...move) =>
+      isStopping ? Promise.reject(new Error('the process has stopped')) : journal.reversed(...move)
     watch = createFinalityWatch({
-      journal,
+      journal: { ...journal, reversed },
       settler: {
         async finality(payments) {
           asked += payments.length
@@ -187,6 +191,23 @@ describe('the watch of settled payments', () => {
     ).to.not.include(key)
   })
 
+  it('owes a payment again that was mined again, also if a process stopped while it recorded that nothing was owed', async () => {
+    const { journal } = opened
+    const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    finality = 'missing'
+    status = REFUSED
+    isStopping = true
+    await later(1_000)
+    isStopping = false
+    expect((await recordOf(key)).state, 'after the first of two writes').to.equal('owed')
+    await later(10_000)
+    expect((await recordOf(key)).reason).to.match(/^nothing is owed: /)
+    expect((await journal.reversals(0, 1_000)).map((one) => one.key)).to.not.include(key)
+    status = { state: 'settled', transaction: TRANSACTION }
+    await later(10_000)
+    expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
+  })
+
   it('goes on watching a payment that is owed until it is final', async () => {
     await paymentIn(opened.journal, 'owed', reservationOf({ expiresAt: expiry() }))
     finality = 'final'
@@ -205,6 +226,23 @@ describe('the watch of settled payments', () => {
     expect(record).to.include({ state: 'owed', answer: null })
     expect(record.reason).to.match(/^owed: settled by a transaction that this gateway did not send, but 0xd4/)
     expect([...taken]).to.deep.equal([record.callId])
+  })
+
+  it('owes a settled payment in strict mode if a reorganisation let others mine it, and takes back what it bought', async () => {
+    const key = await settled()
+    finality = 'missing'
+    const transaction = `0x${'78'.repeat(32)}` as const
+    status = { state: 'settled', transaction, provisional: true, isOwed: true, foreignSender: `0x${'d4'.repeat(20)}` }
+    await later(1_000)
+    expect((await recordOf(key)).state, 'while its block is shallow').to.equal('settled')
+    finality = 'missing'
+    status = { state: 'settled', transaction, isOwed: true, foreignSender: `0x${'d4'.repeat(20)}` }
+    await later(10_000)
+    const record = await recordOf(key)
+    expect(record).to.include({ state: 'owed', transaction })
+    expect(record.reason).to.match(/^owed: settled by a transaction that this gateway did not send, but 0xd4/)
+    expect([...taken]).to.deep.equal([record.callId])
+    expect((await opened.journal.debts()).map((debt) => debt.key)).to.include(key)
   })
 
   it('changes nothing while the chain cannot be read', async () => {

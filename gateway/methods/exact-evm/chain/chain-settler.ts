@@ -82,8 +82,8 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   /** The gas account as it was last read; null before the first time. */
   readonly gasAccount: { current: Pick<GasAccount, 'balance' | 'settlementCost'> | null }
   readonly isStrict: boolean
-  /** Nonces of the payments that `sendAlone` is sending, or has sent and that are not confirmed yet. */
-  readonly sentAlone: Set<Hex>
+  /** Payers and nonces of the payments that `sendAlone` is sending, or has sent and that are not confirmed yet. */
+  readonly sentAlone: Set<string>
 }
 
 /** How many payments may share a transaction. */
@@ -109,7 +109,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const sender = createSender({ ...options, rpc, signer, depth })
   const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }
   const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
-  const wallets = createContractWallets(rpc, network.asset, factories)
+  const wallets = createContractWallets(rpc, network, factories)
   const simulate = createSimulate(rpc, wallets, { address, fees: sender.fees })
   const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
@@ -344,9 +344,10 @@ async function resend(context: Context, sent: SentPayment, intent: ChainIntent):
  */
 async function sendAlone(context: Context, { transfer }: SentPayment): Promise<PendingTransaction | null> {
   const { log, sender, simulate, wallets, sentAlone } = context
-  const { nonce } = transfer
-  if (sentAlone.has(nonce)) return null
-  sentAlone.add(nonce)
+  // A nonce is the payer's own: others may use the same one.
+  const payment = `${transfer.from} ${transfer.nonce}`
+  if (sentAlone.has(payment)) return null
+  sentAlone.add(payment)
   let tx: PendingTransaction | null = null
   try {
     if ((await simulate(transfer)) !== null) return null
@@ -362,8 +363,8 @@ async function sendAlone(context: Context, { transfer }: SentPayment): Promise<P
     throw error
   } finally {
     // What was not sent is never confirmed, and may be tried again at once.
-    if (tx === null) sentAlone.delete(nonce)
-    else void tx.confirmed.then(() => sentAlone.delete(nonce))
+    if (tx === null) sentAlone.delete(payment)
+    else void tx.confirmed.then(() => sentAlone.delete(payment))
   }
 }
 

@@ -89,6 +89,8 @@ interface Context {
   readonly spent: { all: bigint; onFailures: bigint }
   /** Settles once the account's nonce has been read; null before that. */
   started: Promise<void> | null
+  /** Nonces below this one were used before this process started. */
+  inherited: number
 }
 
 const MAX_ATTEMPTS = 4
@@ -115,7 +117,7 @@ export function createSender(options: SenderOptions): Sender {
   const settings = { rpc, signer, log, depth, maxGasPrice, stuckMs, fillMs }
   const sent = new LRUCache<Hex, true>({ max: MAX_REMEMBERED })
   const spent = { all: 0n, onFailures: 0n }
-  const context: Context = { ...settings, nonces, readFees, tracker, sent, spent, started: null }
+  const context: Context = { ...settings, nonces, readFees, tracker, sent, spent, started: null, inherited: 0 }
   return {
     price: async () => (await affordableFees(context)).price,
     fees: () => affordableFees(context),
@@ -173,7 +175,9 @@ const MAX_RANDOM = 1_000_000_000
 
 /** Reads the account's nonce once. After an error, the next call tries again. */
 async function start(context: Context): Promise<void> {
-  context.started ??= readNonce(context)
+  context.started ??= readNonce(context).then((count) => {
+    context.inherited = count
+  })
   try {
     await context.started
   } catch (error) {
@@ -182,8 +186,15 @@ async function start(context: Context): Promise<void> {
   }
 }
 
-async function readNonce({ rpc, signer, nonces }: Context): Promise<void> {
-  nonces.atLeast(Number(await rpc.call<Hex>('eth_getTransactionCount', signer.address, 'pending')))
+/** Reads the next nonce: that of the chain, and of the transactions that the node holds. */
+async function readNonce(context: Context): Promise<number> {
+  const count = await pendingCount(context)
+  context.nonces.atLeast(count)
+  return count
+}
+
+async function pendingCount({ rpc, signer }: Context): Promise<number> {
+  return Number(await rpc.call<Hex>('eth_getTransactionCount', signer.address, 'pending'))
 }
 
 /** The current fees. Throws GasPriceTooHigh. */
@@ -246,7 +257,7 @@ async function resendStuck(context: Context, count: number): Promise<void> {
   const waiting = tracker.all().filter(({ nonce }) => nonce >= count)
   const [lowest] = waiting
   if (!lowest) return
-  if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fillGap(context, lowest)
+  if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fillGap(context, lowest, count)
   for (const tx of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
     tx.sentAt = now
     // A node's pool may hold the account's next transaction back for ever, until a replacement makes it look again.
@@ -270,15 +281,26 @@ function giveUp({ log, tracker, nonces }: Context, tx: OwnTransaction): void {
   nonces.release(tx.nonce)
 }
 
-/** Uses a free nonce below a blocked transaction for an empty transaction to ourselves. */
-async function fillGap(context: Context, blocked: OwnTransaction): Promise<void> {
+/**
+ * Uses a free nonce below a blocked transaction for an empty transaction to ourselves.
+ * @param count the account's transaction count: the chain waits for this nonce
+ */
+async function fillGap(context: Context, blocked: OwnTransaction, count: number): Promise<void> {
   const { signer, log, nonces } = context
-  const nonce = nonces.allocateBelow(blocked.nonce)
+  const nonce = nonces.allocateBelow(blocked.nonce) ?? ((await isLost(context, count)) ? count : null)
   if (nonce === null) return
   const { fees, fromBlock } = blocked
   log.info({ nonce }, 'an unused nonce is filled with an empty transaction')
   const fields = { nonce, to: signer.address, data: '0x', gas: EMPTY_CALL_GAS, fees, fromBlock } as const
   await send(context, await orRelease(context, nonce, createTransaction(context, fields)))
+}
+
+/**
+ * Whether an earlier process sent a transaction with this nonce that the node has lost since. Nobody sends it again:
+ * batches are not, and those that replaced another one are in no intent. Its payments are sent with other nonces.
+ */
+async function isLost(context: Context, nonce: number): Promise<boolean> {
+  return nonce < context.inherited && (await pendingCount(context)) <= nonce
 }
 
 /** Signs a transaction again with higher fees, if fees have risen or `always` is set, and the limit allows it. */

@@ -84,7 +84,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = TIMEOUT_SECONDS, confirmSeconds = 10 } = options
   const { confirmBlocks = 1, twoNodesFrom = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
-  const wallets = createContractWallets(rpc, network.asset, factories)
+  const wallets = createContractWallets(rpc, network, factories)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
@@ -257,7 +257,7 @@ async function outcomeOfAnswer(
   mayBeSent = false,
 ): Promise<Outcome> {
   if (answer.kind === 'unsent')
-    return { state: 'refused', reason: 'unexpected_settle_error', message: 'No facilitator took the payment.' }
+    return { state: 'refused', reason: 'unexpected_settle_error', message: NOT_TAKEN, unsent: true }
   const isTooShallow = (outcome: Outcome): boolean =>
     outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
   const transaction = 'transaction' in answer ? answer.transaction : null
@@ -278,8 +278,11 @@ async function outcomeOfAnswer(
   const hasFailed = transaction === null ? BEFORE_BROADCAST.test(reason) : await isReverted(context, sent, transaction)
   if (!hasFailed) return { state: 'pending', transaction }
   const message = `The facilitator refused the payment: ${reason}.`
-  return { state: 'refused', reason, message, ...(transaction ? { transaction } : {}) }
+  // Without a transaction, the refusal speaks for this request alone: another process may have asked as well since.
+  return { state: 'refused', reason, message, ...(transaction ? { transaction } : { unsent: true as const }) }
 }
+
+const NOT_TAKEN = 'No facilitator took the payment.'
 
 /** Whether a transaction is in a block and reverted; of a large payment, whether two nodes say so. */
 async function isReverted({ rpc, network, agreement }: Context, sent: SentAuthorization, hash: Hex): Promise<boolean> {

@@ -21,7 +21,7 @@ describe('the look at a payer before a large request is read', function () {
       },
     }
     const { asset } = chain.network
-    look = createPayerCheck(rpc, asset, createContractWallets(rpc, asset, []), () => now)
+    look = createPayerCheck(rpc, asset, createContractWallets(rpc, chain.network, []), () => now)
   })
   after(() => chain?.stop())
   beforeEach(() => {
@@ -72,7 +72,7 @@ describe('the look at a payer before a large request is read', function () {
       call: (method, ...parameters) =>
         isDown ? Promise.reject(new Error('down')) : chain.rpc.call(method, ...parameters),
     }
-    const lookThrough = createPayerCheck(rpc, asset, createContractWallets(rpc, asset, []))
+    const lookThrough = createPayerCheck(rpc, asset, createContractWallets(rpc, chain.network, []))
     await lookThrough(transfer, true).then(
       () => expect.fail('the look did not report it'),
       (error: Error) => expect(error.message).to.equal('down'),

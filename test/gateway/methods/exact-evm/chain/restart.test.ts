@@ -9,7 +9,14 @@ import type { ChainIntent } from '../../../../../gateway/methods/exact-evm/settl
 import { settleData, transferOf } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
 import { intentBeforeCrash, useSettlerFixture } from '../../../../support/settler-fixture.ts'
 import { until } from '../../../../support/until.ts'
-import { newPayload, newRequirements, newSettleKey, PRICE, submittedRecord } from '../../../../support/payments.ts'
+import {
+  newBuyer,
+  newPayload,
+  newRequirements,
+  newSettleKey,
+  PRICE,
+  submittedRecord,
+} from '../../../../support/payments.ts'
 import { newNonce } from '../../../../support/wallet.ts'
 
 describe('the chain settler after a restart', () => {
@@ -47,8 +54,8 @@ describe('the chain settler after a restart', () => {
 
   describe('with batches in flight', () => {
     /** Sends two batches that wait for a block, and closes the settler. Returns the journal's records of the payments. */
-    async function leaveInFlight(): Promise<readonly PaymentRecord[]> {
-      const payloads = await Promise.all(Array.from({ length: 6 }, () => fixture.newPayload()))
+    async function leaveInFlight(given?: readonly DecodedPayment[]): Promise<readonly PaymentRecord[]> {
+      const payloads = given ?? (await Promise.all(Array.from({ length: 6 }, () => fixture.newPayload())))
       const settler = await fixture.open({ batch: 3, pollMs: 20 })
       await fixture.chain.rpc.call('evm_setAutomine', false)
       const intents = new Map<DecodedPayment, Intent>()
@@ -89,6 +96,32 @@ describe('the chain settler after a restart', () => {
       await fixture.chain.rpc.call('evm_mine')
       expect(await statesOf(settler, records)).to.deep.equal(records.map(() => 'settled'))
       expect(await fixture.received()).to.equal(6n * PRICE)
+    })
+
+    it('sends the payments of several payers who chose the same nonce', async () => {
+      const nonce = newNonce()
+      const payloads: DecodedPayment[] = []
+      while (payloads.length < 6) {
+        const buyer = await newBuyer(fixture.chain)
+        payloads.push(await newPayload(fixture.chain, buyer, fixture.requirements, { signed: { nonce } }))
+      }
+      const records = await leaveInFlight(payloads)
+      await fixture.chain.rpc.call('anvil_dropAllTransactions')
+      const settler = await fixture.open({ pollMs: 20 })
+      await statesOf(settler, records)
+      expect(Number((await txpool()).pending)).to.equal(6)
+    })
+
+    it('sends each payment once if the node loses them after the restart, and what waits behind them', async () => {
+      const records = await leaveInFlight()
+      const settler = await fixture.open({ pollMs: 20, stuckMs: 3_000, batch: 1 })
+      const next = fixture.settle(settler, await fixture.newPayload())
+      await until(async () => Number((await txpool()).pending) === 3)
+      await fixture.chain.rpc.call('anvil_dropAllTransactions')
+      await fixture.chain.rpc.call('evm_setAutomine', true)
+      await until(async () => (await statesOf(settler, records)).every((state) => state === 'settled'), 200)
+      expect(await next).to.include({ state: 'settled' })
+      expect(await fixture.received()).to.equal(7n * PRICE)
     })
 
     it('sends a payment again that the node has lost and refused once', async () => {

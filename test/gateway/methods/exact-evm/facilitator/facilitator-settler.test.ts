@@ -5,6 +5,8 @@ import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../ga
 import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
+import { JOURNALS } from '../../../../contracts/journals.ts'
+import { reservationOf, SHORT_ANSWER } from '../../../../contracts/journal-payments.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Facilitator, startFacilitator } from '../../../../support/facilitator.ts'
 import { until } from '../../../../support/until.ts'
@@ -256,6 +258,39 @@ describe('the facilitator settler', () => {
       const outcome = await settle(open(), await pay())
       expect(outcome).to.include({ state: 'refused', reason: 'invalid_exact_evm_nonce_already_used' })
     })
+
+    for (const [name, openJournals] of Object.entries(JOURNALS).filter(([each]) => each !== 'memory'))
+      it(`releases no payment that another process has taken over meanwhile (${name})`, async function () {
+        const opened = await openJournals()
+        if (!opened?.open) return this.skip()
+        try {
+          const { journal } = opened
+          const other = await opened.open()
+          const refusals: Readonly<Record<string, readonly Fault[]>> = {
+            'reports a refusal': [answering({ success: false, errorReason: 'insufficient_funds', transaction: '' })],
+            'takes nothing': [answering({}, 429), answering({}, 429)],
+          }
+          for (const [says, [fault = 'pass', next = fault]] of Object.entries(refusals)) {
+            const { key } = reservationOf()
+            await journal.reserve(reservationOf({ key }))
+            first.script(onSettle(fault))
+            second.script(onSettle(next))
+            const outcome = await open().settle(await pay(), requirements, {
+              wait: 'confirmed',
+              async record(intent) {
+                await journal.submitted(key, 1, intent, { answer: SHORT_ANSWER })
+                return other.claim(key, 1)
+              },
+            })
+            if (outcome.state !== 'refused') throw new Error(outcome.state)
+            expect(await journal.refused(key, 1, outcome), says).to.equal(false)
+            expect((await journal.find(key))?.state, says).to.equal('submitted')
+            expect(await other.refused(key, 1, outcome), 'by the process that has it now').to.equal(true)
+          }
+        } finally {
+          await opened.drop()
+        }
+      })
   })
 
   describe('in its health report', () => {
