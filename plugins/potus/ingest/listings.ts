@@ -25,7 +25,7 @@ import {
   type WriterParts,
   writeUnchanged,
 } from './poll-records.ts'
-import { applyChanges } from './revisions.ts'
+import { applyChanges, endAbsences } from './revisions.ts'
 import { FULL_RANGE } from './writer-state.ts'
 
 export interface ListingParts extends WriterParts {
@@ -203,6 +203,7 @@ class Listing {
     const change = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing }
     const application = { source, change, raw, now: this.#now, state, range: FULL_RANGE, descriptions: new Map() }
     await applyChanges(tx, application)
+    if (missing === null) await endAbsences(tx, source)
     await storeValidators(tx, this.#poll, this.#isComplete ? this.#sha256 : null)
     const { items, fresh } = this.#sum
     const detail = this.#leftOut === 0 ? null : `${this.#leftOut} skipped: without a key or a date`
