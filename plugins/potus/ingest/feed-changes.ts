@@ -32,7 +32,7 @@ export interface FeedChanges {
   readonly held: readonly Revision[]
   /** Known texts that came again. A stub that waited for confirmation is dropped. */
   readonly repeated: readonly KnownVersion[]
-  /** Retracted events that are in the feed again. */
+  /** Retracted events that are in the feed again, with a text that is not new. */
   readonly returned: readonly KnownVersion[]
   /** Events newer than the feed's oldest item that are not in the feed; null if the feed was not read as a whole. */
   readonly missing: readonly number[] | null
@@ -94,11 +94,14 @@ export async function compareWithStore(
       continue
     }
     if (item.counts) change.counts.push({ seq: current.seq, counts: item.counts })
-    if (current.status === 'retracted') change.returned.push(current)
     const hash = contentHash(item)
-    if (current.hashes.has(hash)) change.repeated.push(current)
-    else if (isStub(current.text, item.text)) change.held.push({ current, item, hash })
-    else change.revised.push({ current, item, hash })
+    const isKnown = current.hashes.has(hash)
+    const isRevised = !isKnown && !isStub(current.text, item.text)
+    if (isKnown) change.repeated.push(current)
+    else if (isRevised) change.revised.push({ current, item, hash })
+    else change.held.push({ current, item, hash })
+    // A new text ends a retraction by itself.
+    if (current.status === 'retracted' && !isRevised) change.returned.push(current)
   }
   const missing = source.retracts && options.complete ? await findMissing(db, source, items, options) : null
   return { ...change, missing }

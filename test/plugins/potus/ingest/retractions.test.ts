@@ -7,6 +7,7 @@ const MINUTE = 60_000
 const UNREADABLE = '<item><title>Broken</title></item></channel>'
 
 interface Shown {
+  readonly id: string
   readonly source_key: string
   readonly status: string
   readonly text: string
@@ -53,5 +54,17 @@ describe('an item that its feed lacks', () => {
     const without = rssOf([b, a, OLD_RELEASE])
     await poll(rssOf([long, b, a]), rssOf([release('long', 2, 'Read more.'), b, a]), without, without, without)
     expect(await shown('long')).to.deep.include({ text: full.trim(), revision: 1 })
+  })
+
+  it('is corrected, in one version, when it returns with another text', async () => {
+    const without = rssOf([a, OLD_RELEASE])
+    await poll(rssOf([b, a, OLD_RELEASE]), without, without, without)
+    expect(await shown('b')).to.include({ status: 'retracted' })
+    await poll(rssOf([release('b', 1, 'Release b, with a new ending.'), a, OLD_RELEASE]))
+    expect(await shown('b')).to.include({ status: 'corrected', revision: 2, text: 'Release b, with a new ending.' })
+    const { revisions } = await feed.ask<{ revisions: { status: string }[] }>('getPotusEvent', {
+      params: { selector: (await shown('b'))?.id },
+    })
+    expect(revisions.map(({ status }) => status)).to.deep.equal(['active', 'retracted', 'corrected'])
   })
 })
