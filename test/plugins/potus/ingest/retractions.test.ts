@@ -1,6 +1,8 @@
 /** When a text that vanished, or shrank, counts as taken back. */
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { OLD_RELEASE, openPolledTestFeed, rssOf, type TestFeed } from '../test-feed.ts'
+import type { Source } from '../../../../plugins/potus/sources/source.ts'
+import { LIVE, OLD_RELEASE, openPolledTestFeed, openTestFeed, postId, rssOf, type TestFeed } from '../test-feed.ts'
 
 const MINUTE = 60_000
 /** An entry that cannot be read, because it has neither a key nor a date. */
@@ -66,5 +68,37 @@ describe('an item that its feed lacks', () => {
       params: { selector: (await shown('b'))?.id },
     })
     expect(revisions.map(({ status }) => status)).to.deep.equal(['active', 'retracted', 'corrected'])
+  })
+
+  it('is not retracted if the list lacks a tenth of what is stored, as one with a very old entry does', async () => {
+    const releases = Array.from({ length: 30 }, (_, n) => release(`r${n}`, n - 30))
+    await poll(rssOf(releases))
+    const old = { key: 'pinned', text: 'A speech from long ago.', at: Date.UTC(2025, 0, 1) }
+    const newest = [...releases.slice(-5), old]
+    for (let n = 0; n < 4; n += 1) await poll(rssOf(newest))
+    expect(await shown('r3')).to.include({ status: 'active' })
+  })
+})
+
+describe('the list of everything that a source published', () => {
+  it('is not believed if it lacks a tenth, and its repeats confirm nothing', async () => {
+    const feed = await openTestFeed({ time: Date.UTC(2026, 4, 1, 12) })
+    const source = feed.sources.get('truth.archive') as Source
+    const posts = Array.from({ length: 20 }, (_, n) => {
+      const at = feed.time - (n + 1) * 3_600_000
+      return { id: postId(at), created_at: new Date(at).toISOString(), content: `Post number ${n}.`, media: [] }
+    })
+    const list = async (rows: readonly object[]): Promise<void> => {
+      feed.time += 2 * 3_600_000
+      const body = gzipSync(JSON.stringify(rows))
+      await feed.writeListing({ source, at: feed.time, url: source.url, status: 200, headers: {}, body })
+    }
+    await list(posts)
+    await list(posts.slice(1))
+    const half = posts.slice(0, 10)
+    for (let n = 0; n < 4; n += 1) await list(half)
+    const { items } = await feed.ask<{ items: Shown[] }>('getPotusArchive', { query: { limit: 100 }, access: LIVE })
+    expect(items.map(({ status }) => status)).to.deep.equal(posts.map(() => 'active'))
+    await feed.close()
   })
 })
