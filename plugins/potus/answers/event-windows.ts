@@ -46,7 +46,8 @@ export async function readWindows(
 ): Promise<{ readonly windows: readonly Window[]; readonly next: CursorPosition | null }> {
   const { size } = granularity
   const startOf = (time: number): number => Math.floor(time / size) * size
-  const first = after ? after.availableAt + 1 : startOf(from + size - 1)
+  // The cursor is the buyer's to write, so its position may be no end of a window.
+  const first = startOf(Math.max(0, after ? after.availableAt + 1 : from) + size - 1)
   const end = Math.min(startOf(to + size - 1), lastClosedEnd(asOf, granularity))
   const reach = withEmpty ? Math.min(end, first + limit * size) : end
   const rows: EventAtMoment[] = []

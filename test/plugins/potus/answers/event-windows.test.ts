@@ -108,6 +108,22 @@ describe('a window of the feed', () => {
     expect(after?.events?.[0]?.excerpt).to.include('Thirteen')
   })
 
+  it('begins at a whole minute, whatever position a made-up cursor has', async () => {
+    await post(NOON + SECOND, 'Tariffs on copper.')
+    feed.time = NOON + 10 * MINUTE
+    const query = { from: NOON, to: NOON + HOUR, limit: 1, include_empty: true }
+    const { next_cursor: cursor } = await feed.ask<Page>('getPotusEvents1m', { query })
+    const position = JSON.parse(Buffer.from(cursor ?? '', 'base64url').toString()) as object
+    const startsAfter = async (at: number) => {
+      const madeUp = Buffer.from(JSON.stringify({ ...position, available_at: at })).toString('base64url')
+      const { windows } = await feed.ask<Page>('getPotusEvents1m', { query: { ...query, cursor: madeUp } })
+      return windows.map(({ window }) => window.start)
+    }
+    expect(await startsAfter(NOON + 90_500)).to.deep.equal(['2026-05-01T12:02:00Z'])
+    expect(await startsAfter(-9e15)).to.deep.equal(['1970-01-01T00:00:00Z'])
+    expect(await startsAfter(9e15)).to.deep.equal([])
+  })
+
   it('is the same on the next page and after a restart', async () => {
     for (let n = 0; n < 12; n += 1)
       await post(NOON + n * 2 * MINUTE + SECOND, `Post number ${n} about ${'copper '.repeat(n + 1)}`)
