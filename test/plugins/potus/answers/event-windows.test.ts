@@ -108,6 +108,13 @@ describe('a window of the feed', () => {
     expect(after?.events?.[0]?.excerpt).to.include('Thirteen')
   })
 
+  it('cuts an excerpt between characters', async () => {
+    await post(NOON + SECOND, `${'x'.repeat(278)}🇺🇸 and more.`)
+    feed.time = NOON + 10 * MINUTE
+    const [window] = await minutes()
+    expect(window?.events?.[0]?.excerpt).to.equal(`${'x'.repeat(278)}…`)
+  })
+
   it('begins at a whole minute, whatever position a made-up cursor has', async () => {
     await post(NOON + SECOND, 'Tariffs on copper.')
     feed.time = NOON + 10 * MINUTE
