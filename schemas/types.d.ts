@@ -3975,7 +3975,7 @@ export type PotusWindow = {
    */
   granularity: '1m' | '15m'
   /**
-   * Rises with each later version of an item. Nothing else changes a closed window.
+   * Rises with each later version of an item, and with each item that is back-filled after the window closed. Nothing else changes a closed window.
    */
   revision: number
 }

@@ -1,5 +1,7 @@
 /** Closed windows of one and fifteen minutes. */
 import { expect } from 'chai'
+import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
+import type { Source } from '../../../../plugins/potus/sources/source.ts'
 import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const SECOND = 1000
@@ -106,6 +108,22 @@ describe('a window of the feed', () => {
     const [after] = await minutes()
     expect(after?.window.revision).to.equal(1)
     expect(after?.events?.[0]?.excerpt).to.include('Thirteen')
+  })
+
+  it('has a higher revision once an item is back-filled into it after it closed', async () => {
+    await post(NOON + SECOND, 'Tariffs on copper.')
+    feed.time = NOON + 10 * MINUTE
+    const [before] = await minutes()
+    const source = feed.sources.get('wh.news') as Source
+    const body = Buffer.from(rssOf([{ key: 'late', text: 'Twelve plants for copper.', at: NOON + 2 * SECOND }]))
+    await feed.add(
+      { source, at: feed.time, url: source.url, status: 200, headers: {}, body },
+      parseBody(source, body, feed.time).items,
+      { timing: { ingest: 'backfill', isPast: true } },
+    )
+    const [after] = await minutes()
+    expect([before?.count, before?.window.revision]).to.deep.equal([1, 0])
+    expect([after?.count, after?.window.revision]).to.deep.equal([2, 1])
   })
 
   it('cuts an excerpt between characters', async () => {
