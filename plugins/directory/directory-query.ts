@@ -36,7 +36,7 @@ async function find(db: Database, query: DirectoryQuery, now: number): Promise<F
   const rows = fitting().select('id', 'known_at', 'record', db.raw(`${column} as key`))
   if (place) {
     const [key, id] = place.key
-    if (typeof id !== 'string' || (query.sort === 'name') !== (typeof key === 'string'))
+    if (typeof id !== 'string' || !(place.asOf >= 0) || !isKeyOf(query.sort, key))
       throw new InvalidInput('is not a cursor of this query', ['query', 'cursor'])
     const beyond = direction === 'asc' ? '>' : '<'
     void rows.whereRaw(`(${column} ${beyond} ? or (${column} = ? and id > ?))`, [key!, key!, id])
@@ -54,6 +54,12 @@ async function find(db: Database, query: DirectoryQuery, now: number): Promise<F
     })),
     nextCursor: last && found.length > page.length ? writeCursor({ asOf, key: [last.key, last.id] }, query) : null,
   }
+}
+
+/** Whether a record can have this sort key. A cursor is the buyer's to write. */
+function isKeyOf(sort: DirectoryQuery['sort'], key: unknown): boolean {
+  if (sort === 'name') return typeof key === 'string'
+  return sort.endsWith('first_seen') ? Number.isSafeInteger(key) : Number.isFinite(key)
 }
 
 /** Sort keys use only our own observations, so that no source can move its services up. */

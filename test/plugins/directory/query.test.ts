@@ -127,8 +127,15 @@ for (const name of ['memory', 'PostgreSQL'])
         { limit: 2, cursor: encode([queryHash, 1, 5, 'agt_']) },
         { limit: 2, cursor: encode([queryHash, 1, 'a']) },
         { limit: 2, cursor: encode([queryHash, 'x', 'a', 'agt_']) },
+        { limit: 2, cursor: encode([queryHash, -1e15, 'a', 'agt_']) },
       ])
         expect(await failure(directory.find(query)), JSON.stringify(query)).to.include({ code: 'validation_failed' })
+      const bySeen = await directory.find({ limit: 2, sort: 'first_seen' })
+      const [seenHash, asOf] = JSON.parse(Buffer.from(bySeen.next_cursor!, 'base64url').toString()) as unknown[]
+      const cursor = encode([seenHash, asOf, 1.5, 'agt_'])
+      expect(await failure(directory.find({ limit: 2, sort: 'first_seen', cursor }))).to.include({
+        code: 'validation_failed',
+      })
     })
 
     it('returns nothing newer than the caller may see, whatever the cursor says', async () => {
