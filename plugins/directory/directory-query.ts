@@ -27,10 +27,10 @@ const UNPRICED = 1e15
 /** Further words of a search are ignored. */
 const MOST_WORDS = 10
 
-/** Finds one page of records. Throws InvalidInput for the cursor of another query. */
+/** Finds one page of records. Times in the store are whole seconds. Throws InvalidInput for the cursor of another query. */
 async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
-  const asOf = Math.min(now, place?.asOf ?? Infinity)
+  const asOf = Math.floor(Math.min(now, place?.asOf ?? Infinity))
   const { column, direction } = sorting(db, query.sort)
   const fitting = () => filtered(db, query, asOf)
   const rows = fitting().select('id', 'known_at', 'record', db.raw(`${column} as key`))
@@ -141,7 +141,7 @@ export async function listingsFreshness(
   { asOf, dataMode, sources }: Pick<Asked, 'asOf' | 'dataMode' | 'sources'>,
 ): Promise<Freshness> {
   const enabled = sources.filter((source) => source.enabled)
-  const sweeps = await Promise.all(enabled.map(({ id }) => store.sweeps(id, asOf.getTime() / 1000)))
+  const sweeps = await Promise.all(enabled.map(({ id }) => store.sweeps(id, Math.floor(asOf.getTime() / 1000))))
   const swept = sweeps.filter(({ last }) => last !== null)
   const good = swept.flatMap(({ good }) => good?.known_at ?? [])
   if (good.length === 0) return { newest: null, sources: 0, coverage: 0 }
