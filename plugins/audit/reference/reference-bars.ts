@@ -128,6 +128,7 @@ export async function openMarketBars(ask: Ask, unusableReason: string | null): P
         idle: bars.state.map((state) => (state === FILLED ? 1 : 0)),
         split: null,
         interval: interval * 1000,
+        hasEveryDay: true,
         isWhole: false,
         isContinuous: session === '24x7',
         isNyse: session === 'us_equity',

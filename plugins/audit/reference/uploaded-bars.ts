@@ -4,7 +4,7 @@ import { readCsv } from '../read/csv-table.ts'
 import { assertDistinctNames, plainName } from '../read/ledger-header.ts'
 import { createTimeReader } from '../read/ledger-times.ts'
 import { DAY } from '../trade-ledger.ts'
-import { calendarOf, intervalOf, type ReferenceSeries } from './bar-series.ts'
+import { calendarOf, type ReferenceSeries, stepOf } from './bar-series.ts'
 
 const MAX_BARS = 1_000_000
 
@@ -94,7 +94,9 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeri
   )
   const column = (k: number): Float64Array => Float64Array.from(order, (index) => numbers[index * WIDTH + k]!)
   const written = column(0)
-  const interval = intervalOf(written)
+  const step = stepOf(written)
+  const hasEveryDay = step <= DAY
+  const interval = Math.min(step, DAY)
   // Daily bars count by date, because providers stamp them with different hours.
   const time = interval >= DAY ? written.map((open) => Math.floor(open / DAY) * DAY) : written
   return {
@@ -107,8 +109,10 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeri
     idle: null,
     split: hasSplits ? column(6).map((factor) => (factor > 0 ? factor : 1)) : null,
     interval,
-    isWhole: true,
-    ...calendarOf(time),
+    hasEveryDay,
+    // The first bar of weeks or months may begin before the day that it is labelled with, and the last ends after it.
+    isWhole: hasEveryDay,
+    ...calendarOf(time, hasEveryDay),
   }
 }
 
