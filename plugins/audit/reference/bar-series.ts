@@ -12,6 +12,8 @@ export interface ReferenceSeries {
   readonly volume: Float64Array
   /** 1 for a bar without trades, which says nothing about possible prices. */
   readonly idle: Uint8Array | null
+  /** Days since 1970 that have a bar whose prices cannot be used. Without another bar, nothing is known of such a day. */
+  readonly blankDays: ReadonlySet<number>
   /** Split factor that takes effect at the open of a bar (7 for 7:1), otherwise 1; null if the bars do not state splits. */
   readonly split: Float64Array | null
   /** Length of a bar in milliseconds, at most a day. */
@@ -38,19 +40,20 @@ const NEW_YORK_OFFSET = 5 * 3_600_000
  * the next.
  */
 export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, isDaily: boolean): number | NoBar {
-  const { time: opens, interval, hasEveryDay, isWhole, isNyse } = series
+  const { time: opens, interval, hasEveryDay, blankDays, isWhole, isNyse } = series
   const last = opens.length - 1
   const hasDays = interval >= DAY
   const moment = hasDays ? dayStart(time, isZoned && !isDaily && isNyse) : time
-  if (moment < opens[0]!) return isWhole ? 'before_listing' : 'unknown'
-  if (moment >= opens[last]! + interval) return isWhole ? 'after_delisting' : 'unknown'
+  const noBar = (reason: NoBar): NoBar => (blankDays.has(Math.floor(moment / DAY)) ? 'unknown' : reason)
+  if (moment < opens[0]!) return noBar(isWhole ? 'before_listing' : 'unknown')
+  if (moment >= opens[last]! + interval) return noBar(isWhole ? 'after_delisting' : 'unknown')
   const index = lastAtOrBefore(opens, moment)
   if (moment < opens[index]! + interval) return index
   if (!hasEveryDay) return 'unknown'
-  if (hasDays) return 'closed_market'
+  if (hasDays) return noBar('closed_market')
   const day = Math.floor(moment / DAY)
   const isQuiet = Math.floor(opens[index]! / DAY) !== day && Math.floor(opens[index + 1]! / DAY) !== day
-  return isQuiet ? 'closed_market' : 'unknown'
+  return isQuiet ? noBar('closed_market') : 'unknown'
 }
 
 /** Midnight of the day of a time. With `inNewYork`, hours up to 5:00 UTC belong to the previous day. */

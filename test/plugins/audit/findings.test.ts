@@ -129,6 +129,24 @@ describe('the findings of an audit', () => {
     }
   })
 
+  it('do not accuse fills on days whose reference bar is empty or impossible', async () => {
+    const entered = new Set(cleanTrades.slice(0, 4).map(({ entryTime }) => entryTime))
+    const cut = barsText(dailyBars).split('\n')
+    const broken = cut.map((line) => {
+      const [symbol, day, open, high, low, close, volume] = line.split(',')
+      if (!entered.has(day ?? '')) return line
+      return day === cleanTrades[0]!.entryTime
+        ? [symbol, day, open, low, high, close, volume].join()
+        : [symbol, day, 'null', 'null', 'null', 'null', 'null'].join()
+    })
+    const { fills } = await auditOf(ledgerWith({}), { bars: broken.join('\n') })
+    expect(fills.by_code).to.deep.equal({})
+    expect(fills.not_checked).to.equal(4)
+    const noBar = cut.filter((line) => !entered.has(line.split(',')[1] ?? ''))
+    const missing = await auditOf(ledgerWith({}), { bars: noBar.join('\n') })
+    expect(missing.fills.by_code).to.deep.equal({ before_listing: 1, closed_market: 3 })
+  })
+
   it('report quantities above the volume and warn above a tenth of it', async () => {
     const report = await auditOf(ledgerWith({ 6: { qty: 1_000_001 }, 10: { qty: 100_001 }, 12: { qty: 100_000 } }), {
       bars,
