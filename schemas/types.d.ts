@@ -1288,7 +1288,7 @@ export type AuditOverfitting = {
    */
   sr_variance: number | null
   /**
-   * trials: measured on the trials of the file (n-1). Otherwise the variance is 1/(T-1).
+   * trials: measured on the trials of the file (n-1). Otherwise the variance is 1/(T-1), as also if the file has fewer trials than were stated and they vary less.
    */
   sr_variance_source: 'trials' | 'null_hypothesis' | null
   /**
@@ -3975,7 +3975,7 @@ export type PotusWindow = {
    */
   granularity: '1m' | '15m'
   /**
-   * Rises with each later version of an item. Nothing else changes a closed window.
+   * Rises with each later version of an item, and with each item that is back-filled after the window closed. Nothing else changes a closed window.
    */
   revision: number
 }

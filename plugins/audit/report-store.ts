@@ -53,6 +53,15 @@ interface Row {
 export function openReportStore(db: Database): ReportStore {
   let secret: Promise<string> | null = null
 
+  /** Reads the secret once. A failure is not remembered. */
+  async function secretOnce(): Promise<string> {
+    secret ??= readSecret().catch((error: unknown) => {
+      secret = null
+      throw error
+    })
+    return secret
+  }
+
   async function readSecret(): Promise<string> {
     await db('audit_key')
       .insert({ id: 1, secret: randomBytes(32).toString('hex') })
@@ -67,7 +76,7 @@ export function openReportStore(db: Database): ReportStore {
 
   return {
     async idFor(callId, sha256) {
-      const key = await (secret ??= readSecret())
+      const key = await secretOnce()
       const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },

@@ -27,16 +27,16 @@ const UNPRICED = 1e15
 /** Further words of a search are ignored. */
 const MOST_WORDS = 10
 
-/** Finds one page of records. Throws InvalidInput for the cursor of another query. */
+/** Finds one page of records. Times in the store are whole seconds. Throws InvalidInput for the cursor of another query. */
 async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
-  const asOf = Math.min(now, place?.asOf ?? Infinity)
+  const asOf = Math.floor(Math.min(now, place?.asOf ?? Infinity))
   const { column, direction } = sorting(db, query.sort)
   const fitting = () => filtered(db, query, asOf)
   const rows = fitting().select('id', 'known_at', 'record', db.raw(`${column} as key`))
   if (place) {
     const [key, id] = place.key
-    if (typeof id !== 'string' || (query.sort === 'name') !== (typeof key === 'string'))
+    if (typeof id !== 'string' || !(place.asOf >= 0) || !isKeyOf(query.sort, key))
       throw new InvalidInput('is not a cursor of this query', ['query', 'cursor'])
     const beyond = direction === 'asc' ? '>' : '<'
     void rows.whereRaw(`(${column} ${beyond} ? or (${column} = ? and id > ?))`, [key!, key!, id])
@@ -54,6 +54,12 @@ async function find(db: Database, query: DirectoryQuery, now: number): Promise<F
     })),
     nextCursor: last && found.length > page.length ? writeCursor({ asOf, key: [last.key, last.id] }, query) : null,
   }
+}
+
+/** Whether a record can have this sort key. A cursor is the buyer's to write. */
+function isKeyOf(sort: DirectoryQuery['sort'], key: unknown): boolean {
+  if (sort === 'name') return typeof key === 'string'
+  return sort.endsWith('first_seen') ? Number.isSafeInteger(key) : Number.isFinite(key)
 }
 
 /** Sort keys use only our own observations, so that no source can move its services up. */
@@ -135,7 +141,7 @@ export async function listingsFreshness(
   { asOf, dataMode, sources }: Pick<Asked, 'asOf' | 'dataMode' | 'sources'>,
 ): Promise<Freshness> {
   const enabled = sources.filter((source) => source.enabled)
-  const sweeps = await Promise.all(enabled.map(({ id }) => store.sweeps(id, asOf.getTime() / 1000)))
+  const sweeps = await Promise.all(enabled.map(({ id }) => store.sweeps(id, Math.floor(asOf.getTime() / 1000))))
   const swept = sweeps.filter(({ last }) => last !== null)
   const good = swept.flatMap(({ good }) => good?.known_at ?? [])
   if (good.length === 0) return { newest: null, sources: 0, coverage: 0 }

@@ -25,7 +25,7 @@ export const nameOf = (value: unknown): string | null => textOf(value, LONGEST_N
 
 /** Distinct tags in lower case. */
 export function tagsOf(...values: readonly unknown[]): string[] {
-  const words = values.flat().map((value) => textOf(value)?.toLowerCase().slice(0, LONGEST_TAG) ?? '')
+  const words = values.flat().map((value) => textOf(value, LONGEST_TAG)?.toLowerCase() ?? '')
   return [...new Set(words.filter(Boolean))].slice(0, MOST_TAGS)
 }
 

@@ -26,7 +26,10 @@ export function canonicalize(value: unknown): string {
 
 const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
+/** Whether a text has a UTF-8 form: it has none if it contains half of a character. */
+export const hasCanonicalForm = (text: string): boolean => !LONE_SURROGATE.test(text)
+
 function quote(text: string): string {
-  if (LONE_SURROGATE.test(text)) throw new TypeError('a string with a lone surrogate has no UTF-8 form')
+  if (!hasCanonicalForm(text)) throw new TypeError('a string with a lone surrogate has no UTF-8 form')
   return JSON.stringify(text)
 }

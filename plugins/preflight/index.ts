@@ -1,10 +1,10 @@
 /** Trade preflight: checks one order against regime, cost and limits, and signs the decision. It never places an order. */
-import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin'
+import { type Ask, type Call, definePlugin, InvalidInput, ServiceError } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner, RegimeQuery } from '../../schemas/types.d.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
-import { canonicalize } from './canonical-json.ts'
+import { canonicalize, hasCanonicalForm } from './canonical-json.ts'
 import { MODEL, preflightMethod } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
 import { checksOf, decide, type FundingView, type Missing, type RegimeView, spotMarketOf } from './trade-checks.ts'
@@ -58,6 +58,8 @@ export default definePlugin({
 
     async function signedDecision(call: Call, request: PreflightRequest, demo: { demo?: true }): Promise<Preflight> {
       const { id, ask, asOf } = call
+      if (!hasCanonicalForm(request.client_ref ?? ''))
+        throw new InvalidInput('Contains half of a character, which cannot be signed.', ['body', 'client_ref'])
       const cost = await ask('estimateExecutionCost', { params: {}, query: {}, body: orderOf(request) })
       const [regime, funding] = await Promise.all([askRegime(call, cost), askFunding(call, cost)])
       const checks = checksOf(request, regime, cost, funding)

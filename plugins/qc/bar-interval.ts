@@ -36,3 +36,9 @@ export function inferInterval(ascending: ArrayLike<number>): number {
   }
   return best >= 28 * DAY && best <= 31 * DAY ? 30 * DAY : best
 }
+
+/**
+ * Seconds between two bars above which the market was not merely closed, so that their prices belong to different times: 15
+ * days, and for longer bars more than one missing bar.
+ */
+export const longBreak = (interval: number): number => Math.max(15 * DAY, 1.99 * interval)

@@ -67,7 +67,7 @@ export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
     notChecked['bad_print'] = notChecked['split'] = 'ratios of prices need prices above zero'
     return { ...common, findings, splits: [], thresholds: null, staleRun: checkStale(raw, add) }
   }
-  const discontinuities = checkDiscontinuity(raw, add)
+  const discontinuities = checkDiscontinuity(raw, interval, add)
   const found = findSplits(raw, interval)
   const splits = found.map((split) => ({ index: raw.rows[split.at]!, time: raw.time[split.at]!, split }))
   for (const split of found) add(splitFinding(raw, split))

@@ -1,23 +1,24 @@
 import type { AddFinding } from './finding-codes.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
+import { longBreak } from './bar-interval.ts'
 import { median } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
 import { levelChange } from './unadjusted-splits.ts'
 
-const LONG_BREAK = 15 * DAY
 const LEVEL_CHANGE = Math.log(1.17)
 const DIVIDEND = { least: -Math.log(1 - 0.01), most: -Math.log(1 - 0.12) }
 
 /**
- * Reports a new price level after more than 15 days without bars: the ticker may now belong to another company. Returns
- * the places of the new levels.
+ * Reports a new price level after a long break: the ticker may now belong to another company. Returns the places of the new
+ * levels. `interval` is the length of a bar in seconds.
  */
-export function checkDiscontinuity(series: Series, add: AddFinding): number[] {
+export function checkDiscontinuity(series: Series, interval: number, add: AddFinding): number[] {
   const found: number[] = []
+  const least = longBreak(interval)
   for (let at = 1; at < series.count; at += 1) {
     const days = (series.time[at]! - series.time[at - 1]!) / DAY
     const change = levelChange(series, at)
-    if (days * DAY <= LONG_BREAK || Math.abs(change) < LEVEL_CHANGE) continue
+    if (days * DAY <= least || Math.abs(change) < LEVEL_CHANGE) continue
     found.push(at)
     add({
       code: 'series_discontinuity',

@@ -1,5 +1,6 @@
 import { median } from '../lib/quant/rolling-median.ts'
 import { lowerBound } from '../lib/quant/sorted-window.ts'
+import { longBreak } from './bar-interval.ts'
 import { DAY } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 import { staleRuns } from './stale-runs.ts'
@@ -68,8 +69,8 @@ export function findSplits(series: Series, interval: number): Split[] {
 }
 
 /**
- * The most likely ratio for every gap that is large enough and lasts. Gaps after more than 15 days without bars and after
- * a stale run do not count, because prices catch up there.
+ * The most likely ratio for every gap that is large enough and lasts. Gaps after a long break and after a stale run do not
+ * count, because prices catch up there.
  */
 function candidates(series: Series, interval: number): Split[] {
   const found: Split[] = []
@@ -78,7 +79,7 @@ function candidates(series: Series, interval: number): Split[] {
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
     const hole = series.time[at]! - series.time[at - 1]!
-    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY || staleRunEnds.has(at)) continue
+    if (Math.abs(gap) < SMALLEST || hole > longBreak(interval) || staleRunEnds.has(at)) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
     // A night between short bars is judged like a night between daily bars.
     const place = isNight(hole, interval)

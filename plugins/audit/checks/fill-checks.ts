@@ -20,6 +20,9 @@ interface FillCheckParts {
   readonly bias: BiasDetector
 }
 
+const OWN_BARS = 'the bars of this service do not show when a symbol was listed'
+const LONG_BARS = 'bars of weeks and months do not show when a symbol was listed'
+
 type ImpossibleCode = 'outside_range' | 'closed_market' | 'before_listing' | 'after_delisting'
 
 /** Checks fills one at a time against the bar that each falls in, or against the trading calendar if there are no bars. */
@@ -46,7 +49,7 @@ export class FillChecker {
     this.counts.judged += 1
     this.counts.checked += 1
     if (series.isWhole) coverage.addChecked('listing')
-    else coverage.addSkipped('listing', 'the bars of this service do not show when a symbol was listed')
+    else coverage.addSkipped('listing', series.hasEveryDay ? OWN_BARS : LONG_BARS)
     if (typeof bar === 'number') return this.#checkBar(fill, series, bar)
     this.#addImpossible(fill, bar, {
       day: dayOf(fill.time),

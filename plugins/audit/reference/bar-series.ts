@@ -12,10 +12,14 @@ export interface ReferenceSeries {
   readonly volume: Float64Array
   /** 1 for a bar without trades, which says nothing about possible prices. */
   readonly idle: Uint8Array | null
+  /** Days since 1970 that have a bar whose prices cannot be used. Without another bar, nothing is known of such a day. */
+  readonly blankDays: ReadonlySet<number>
   /** Split factor that takes effect at the open of a bar (7 for 7:1), otherwise 1; null if the bars do not state splits. */
   readonly split: Float64Array | null
-  /** Length of a bar, milliseconds. */
+  /** Length of a bar in milliseconds, at most a day. */
   readonly interval: number
+  /** Whether every day of trading has a bar. Bars of weeks and months stand only for the day that they are labelled with. */
+  readonly hasEveryDay: boolean
   /** Whether the bars cover the whole life of the symbol, so that the first and last bar are its listing and delisting. */
   readonly isWhole: boolean
   /** Whether every day has a session. */
@@ -36,18 +40,20 @@ const NEW_YORK_OFFSET = 5 * 3_600_000
  * the next.
  */
 export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, isDaily: boolean): number | NoBar {
-  const { time: opens, interval, isWhole, isNyse } = series
+  const { time: opens, interval, hasEveryDay, blankDays, isWhole, isNyse } = series
   const last = opens.length - 1
   const hasDays = interval >= DAY
   const moment = hasDays ? dayStart(time, isZoned && !isDaily && isNyse) : time
-  if (moment < opens[0]!) return isWhole ? 'before_listing' : 'unknown'
-  if (moment >= opens[last]! + interval) return isWhole ? 'after_delisting' : 'unknown'
+  const noBar = (reason: NoBar): NoBar => (blankDays.has(Math.floor(moment / DAY)) ? 'unknown' : reason)
+  if (moment < opens[0]!) return noBar(isWhole ? 'before_listing' : 'unknown')
+  if (moment >= opens[last]! + interval) return noBar(isWhole ? 'after_delisting' : 'unknown')
   const index = lastAtOrBefore(opens, moment)
   if (moment < opens[index]! + interval) return index
-  if (hasDays) return 'closed_market'
+  if (!hasEveryDay) return 'unknown'
+  if (hasDays) return noBar('closed_market')
   const day = Math.floor(moment / DAY)
   const isQuiet = Math.floor(opens[index]! / DAY) !== day && Math.floor(opens[index + 1]! / DAY) !== day
-  return isQuiet ? 'closed_market' : 'unknown'
+  return isQuiet ? noBar('closed_market') : 'unknown'
 }
 
 /** Midnight of the day of a time. With `inNewYork`, hours up to 5:00 UTC belong to the previous day. */
@@ -67,8 +73,8 @@ function lastAtOrBefore(opens: Float64Array, moment: number): number {
   return low - 1
 }
 
-/** The most frequent step between bars in milliseconds, at most a day; a day for a single bar. */
-export function intervalOf(time: Float64Array): number {
+/** The most frequent step between bars in milliseconds; a day for a single bar. */
+export function stepOf(time: Float64Array): number {
   const counts = new Map<number, number>()
   for (let i = 1; i < time.length; i += 1) {
     const step = time[i]! - time[i - 1]!
@@ -76,11 +82,11 @@ export function intervalOf(time: Float64Array): number {
   }
   let [common, most] = [DAY, 0]
   for (const [step, count] of counts) if (count > most) [common, most] = [step, count]
-  return Math.min(common, DAY)
+  return common
 }
 
 /** Whether the bars include weekends, and whether all of their days are trading days in New York. */
-export function calendarOf(time: Float64Array): Pick<ReferenceSeries, 'isContinuous' | 'isNyse'> {
+export function calendarOf(time: Float64Array, hasEveryDay: boolean): Pick<ReferenceSeries, 'isContinuous' | 'isNyse'> {
   const days = new Set<number>()
   for (const open of time) days.add(Math.floor(open / DAY))
   let [weekends, closed] = [0, 0]
@@ -89,7 +95,7 @@ export function calendarOf(time: Float64Array): Pick<ReferenceSeries, 'isContinu
     if (weekday === 0 || weekday === 6) weekends += 1
     else if (nyseClosed(dayOf(day * DAY)) !== null) closed += 1
   }
-  return { isContinuous: weekends > 0, isNyse: weekends + closed === 0 && days.size >= 20 }
+  return { isContinuous: weekends > 0, isNyse: hasEveryDay && weekends + closed === 0 && days.size >= 20 }
 }
 
 /** Joins bars into daily bars. Returns daily bars unchanged. */

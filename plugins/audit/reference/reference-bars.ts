@@ -90,6 +90,8 @@ interface MarketBars {
   bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<ReferenceSeries | null>
 }
 
+const NO_DAYS: ReadonlySet<number> = new Set()
+
 /** The state of a bar that the market product filled in because nothing was traded. */
 const FILLED = 1
 
@@ -128,6 +130,8 @@ export async function openMarketBars(ask: Ask, unusableReason: string | null): P
         idle: bars.state.map((state) => (state === FILLED ? 1 : 0)),
         split: null,
         interval: interval * 1000,
+        hasEveryDay: true,
+        blankDays: NO_DAYS,
         isWhole: false,
         isContinuous: session === '24x7',
         isNyse: session === 'us_equity',

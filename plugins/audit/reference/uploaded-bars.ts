@@ -4,7 +4,7 @@ import { readCsv } from '../read/csv-table.ts'
 import { assertDistinctNames, plainName } from '../read/ledger-header.ts'
 import { createTimeReader } from '../read/ledger-times.ts'
 import { DAY } from '../trade-ledger.ts'
-import { calendarOf, intervalOf, type ReferenceSeries } from './bar-series.ts'
+import { calendarOf, type ReferenceSeries, stepOf } from './bar-series.ts'
 
 const MAX_BARS = 1_000_000
 
@@ -29,13 +29,14 @@ export interface UploadedBars {
 
 /**
  * Reads reference bars with the columns symbol, date, open, high, low, close and volume in any order, and optionally a
- * split column (7 on the day of a 7:1 split). Skips bars without four prices above zero. Throws InvalidInput for missing
- * columns and unreadable times.
+ * split column (7 on the day of a 7:1 split). Of bars without four prices above zero, and of those whose high is below their
+ * low, only the day counts. Throws InvalidInput for missing columns and unreadable times.
  */
 export async function readUploadedBars(bytes: Buffer): Promise<UploadedBars> {
   let times = createTimeReader(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
+  const blankDays = new Map<string, Set<number>>()
   const symbols = new Map<string, string>()
   let names: readonly string[] = []
   let decimal: CellFormat['decimal'] = 'point'
@@ -68,10 +69,14 @@ export async function readUploadedBars(bytes: Buffer): Promise<UploadedBars> {
           throw new InvalidInput([{ loc: ['body', 'bars', row, place('time').column], msg, type: 'unparseable_time' }])
         }
         const prices = [number('open'), number('high'), number('low'), number('close')]
-        if (!prices.every((price) => price > 0)) return
         const written = text('symbol')
         const symbol = symbols.get(written) ?? plainSymbol(written)
         symbols.set(written, symbol)
+        const [, high, low] = prices as [number, number, number, number]
+        if (!prices.every((price) => price > 0) || high < low) {
+          blankDays.set(symbol, (blankDays.get(symbol) ?? new Set()).add(Math.floor(time / DAY)))
+          return
+        }
         const numbers = groups.get(symbol) ?? []
         groups.set(symbol, numbers)
         numbers.push(time, ...prices, number('volume'), columns.has('split') ? number('split') : 1)
@@ -80,21 +85,28 @@ export async function readUploadedBars(bytes: Buffer): Promise<UploadedBars> {
   )
   const hasSplits = columns.has('split')
   return {
-    series: new Map([...groups].map(([symbol, numbers]) => [symbol, seriesOf(numbers, hasSplits)])),
+    series: new Map(
+      [...groups].map(([symbol, numbers]) => [
+        symbol,
+        { ...seriesOf(numbers, hasSplits), blankDays: blankDays.get(symbol) ?? new Set() },
+      ]),
+    ),
     zoned: times.hasZone(),
   }
 }
 
 const WIDTH = 7
 
-function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeries {
+function seriesOf(numbers: readonly number[], hasSplits: boolean): Omit<ReferenceSeries, 'blankDays'> {
   const count = numbers.length / WIDTH
   const order = Array.from({ length: count }, (_, index) => index).sort(
     (one, other) => numbers[one * WIDTH]! - numbers[other * WIDTH]!,
   )
   const column = (k: number): Float64Array => Float64Array.from(order, (index) => numbers[index * WIDTH + k]!)
   const written = column(0)
-  const interval = intervalOf(written)
+  const step = stepOf(written)
+  const hasEveryDay = step <= DAY
+  const interval = Math.min(step, DAY)
   // Daily bars count by date, because providers stamp them with different hours.
   const time = interval >= DAY ? written.map((open) => Math.floor(open / DAY) * DAY) : written
   return {
@@ -107,8 +119,10 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeri
     idle: null,
     split: hasSplits ? column(6).map((factor) => (factor > 0 ? factor : 1)) : null,
     interval,
-    isWhole: true,
-    ...calendarOf(time),
+    hasEveryDay,
+    // The first bar of weeks or months may begin before the day that it is labelled with, and the last ends after it.
+    isWhole: hasEveryDay,
+    ...calendarOf(time, hasEveryDay),
   }
 }
 

@@ -79,7 +79,7 @@ export function eventRecord(
     kind: row.kind,
     status: row.status,
     title: row.title,
-    text: row.text.slice(0, MAX_TEXT),
+    text: beginningOf(row.text, MAX_TEXT),
     text_truncated: row.text.length > MAX_TEXT,
     lang: row.lang,
     url: row.url,
@@ -122,6 +122,9 @@ export function eventRecord(
   }
 }
 
+/** The beginning of a text. It never ends with half of a character, because strict readers of JSON reject that. */
+const beginningOf = (text: string, length: number): string => text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
+
 /** Longest excerpt, in characters. */
 const EXCERPT = 280
 
@@ -134,7 +137,7 @@ export function eventSummary({ row, leads, relevance, topics, assets }: KnownEve
     kind: row.kind,
     status: row.status,
     title: row.title,
-    excerpt: row.text.length > EXCERPT ? `${row.text.slice(0, EXCERPT - 1)}…` : row.text,
+    excerpt: row.text.length > EXCERPT ? `${beginningOf(row.text, EXCERPT - 1)}…` : row.text,
     url: row.url,
     available_at: formatMilliseconds(row.available_at),
     relevance: { score: relevance.score, band: relevance.band },

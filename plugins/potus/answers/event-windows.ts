@@ -1,7 +1,7 @@
 /**
  * Closed windows of one and fifteen minutes, aligned to UTC and keyed by `available_at`. A window is a pure function of
  * the events, so it is the same after a restart. It is published a short grace period after its end. After that only a
- * new version of one of its events changes it, which raises its revision.
+ * new version of one of its events, or an event that is back-filled, changes it and raises its revision.
  */
 import type { CursorPosition } from './event-cursor.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
@@ -29,6 +29,9 @@ export function lastClosedEnd(asOf: number, { size, grace }: Granularity): numbe
   return Math.floor((asOf - grace) / size) * size
 }
 
+/** When a window is published. */
+const closeOf = (start: number, { size, grace }: Granularity): number => start + size + grace
+
 const BATCH = 250
 
 /** Reads up to `limit` windows that begin in the range, oldest first, and the position of the next page. */
@@ -46,7 +49,8 @@ export async function readWindows(
 ): Promise<{ readonly windows: readonly Window[]; readonly next: CursorPosition | null }> {
   const { size } = granularity
   const startOf = (time: number): number => Math.floor(time / size) * size
-  const first = after ? after.availableAt + 1 : startOf(from + size - 1)
+  // The cursor is the buyer's to write, so its position may be no end of a window.
+  const first = startOf(Math.max(0, after ? after.availableAt + 1 : from) + size - 1)
   const end = Math.min(startOf(to + size - 1), lastClosedEnd(asOf, granularity))
   const reach = withEmpty ? Math.min(end, first + limit * size) : end
   const rows: EventAtMoment[] = []
@@ -70,7 +74,7 @@ export async function readWindows(
     more = batch.length === BATCH && starts.length <= limit
   }
   const shown = withEmpty ? allStarts(first, reach, size) : starts.slice(0, limit)
-  const closesAt = (row: EventAtMoment): number => startOf(row.available_at) + size + granularity.grace
+  const closesAt = (row: EventAtMoment): number => closeOf(startOf(row.available_at), granularity)
   const inside = rows.filter(({ available_at: at }) => shown.length > 0 && at < (shown.at(-1) as number) + size)
   const events = await knownEvents(reader, inside, asOf, context, closesAt)
   const byStart = new Map<number, KnownEvent[]>()
@@ -94,14 +98,16 @@ function allStarts(first: number, end: number, size: number): number[] {
 function windowSummary<Name extends '1m' | '15m'>(
   { start, events }: Window,
   coverage: number | null,
-  { name, size }: Granularity<Name>,
+  granularity: Granularity<Name>,
 ) {
+  const { name, size } = granularity
+  const closed = closeOf(start, granularity)
   return {
     window: {
       start: formatMilliseconds(start),
       end: formatMilliseconds(start + size),
       granularity: name,
-      revision: events.reduce((sum, { row }) => sum + row.version - 1, 0),
+      revision: events.reduce((sum, { row }) => sum + row.version - (row.first_seen_at > closed ? 0 : 1), 0),
     },
     coverage,
     count: events.length,

@@ -21,8 +21,10 @@ const MAX_EVENTS_IN_AN_HOUR = 500
 const NEVER = new AbortController().signal
 /** How often the store is checked for new events while anybody follows. */
 const CHECK_MS = 1000
-/** Rows read at once for a follower. */
+/** Rows read at once. */
 const BATCH = 100
+/** A page reads at most about this many rows. The next call continues after them. */
+const MAX_READ = 4000
 
 /** Answers `getPotusLive`: a page, or a stream for a token holder who asks for server-sent events. */
 export function createLiveHandler(parts: FeedParts) {
@@ -158,14 +160,15 @@ async function newestEvents(
 async function eventsAfter({ reader, context }: FeedParts, filter: Filter, asOf: number, since: number, limit: number) {
   const found: KnownEvent[] = []
   let next = since
-  for (let more = true; more;) {
-    const rows = await reader.since(next, asOf, limit)
+  for (let [more, readCount] = [true, 0]; more && readCount < MAX_READ;) {
+    const rows = await reader.since(next, asOf, Math.max(BATCH, limit))
+    readCount += rows.length
     const matching = (await knownEvents(reader, rows, asOf, context)).filter((event) => filter.matches(event))
     const taken = matching.slice(0, limit - found.length)
     found.push(...taken)
     const isFull = found.length === limit
     next = (isFull ? taken.at(-1)?.row.seq : rows.at(-1)?.seq) ?? next
-    more = !isFull && rows.length === limit
+    more = !isFull && rows.length >= BATCH
   }
   return { events: found.reverse(), next }
 }

@@ -21,6 +21,7 @@ import {
   type WriterParts,
   writeUnchanged,
 } from './poll-records.ts'
+import { endConfirmations } from './revisions.ts'
 import { createWriterState, FULL_RANGE, type SequenceRange } from './writer-state.ts'
 
 export interface WriteOptions {
@@ -106,7 +107,8 @@ async function writePoll(
     state,
     range,
   }
-  return storeItems(db, options, async (tx, { complete, fresh }) => {
+  return storeItems(db, options, async (tx, { complete, fresh, change }) => {
+    await endConfirmations(tx, source, change)
     await storeValidators(tx, poll, complete ? sha256 : null)
     const { items } = options
     const row = {

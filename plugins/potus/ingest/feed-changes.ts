@@ -32,9 +32,9 @@ export interface FeedChanges {
   readonly held: readonly Revision[]
   /** Known texts that came again. A stub that waited for confirmation is dropped. */
   readonly repeated: readonly KnownVersion[]
-  /** Retracted events that are in the feed again. */
+  /** Retracted events that are in the feed again, with a text that is not new. */
   readonly returned: readonly KnownVersion[]
-  /** Events newer than the feed's oldest item that are not in the feed; null if the feed was not read as a whole. */
+  /** Events newer than the feed's oldest item that are not in the feed; null if the list is not whole, or not believed. */
   readonly missing: readonly number[] | null
   readonly counts: readonly { readonly seq: number; readonly counts: Counts }[]
 }
@@ -94,11 +94,14 @@ export async function compareWithStore(
       continue
     }
     if (item.counts) change.counts.push({ seq: current.seq, counts: item.counts })
-    if (current.status === 'retracted') change.returned.push(current)
     const hash = contentHash(item)
-    if (current.hashes.has(hash)) change.repeated.push(current)
-    else if (isStub(current.text, item.text)) change.held.push({ current, item, hash })
-    else change.revised.push({ current, item, hash })
+    const isKnown = current.hashes.has(hash)
+    const isRevised = !isKnown && !isStub(current.text, item.text)
+    if (isKnown) change.repeated.push(current)
+    else if (isRevised) change.revised.push({ current, item, hash })
+    else change.held.push({ current, item, hash })
+    // A new text ends a retraction by itself.
+    if (current.status === 'retracted' && !isRevised) change.returned.push(current)
   }
   const missing = source.retracts && options.complete ? await findMissing(db, source, items, options) : null
   return { ...change, missing }
@@ -135,7 +138,7 @@ async function findMissing(
   source: Source,
   items: readonly Item[],
   { range, at }: ComparisonOptions,
-): Promise<number[]> {
+): Promise<number[] | null> {
   if (items.length === 0) return []
   const oldest = Math.min(...items.map(({ publishedAt }) => publishedAt))
   const present = new Set(items.map(({ key }) => key))
@@ -148,5 +151,20 @@ async function findMissing(
     .where('e.available_at', '<=', at)
     .whereBetween('e.seq', [range.first, range.last])
     .select('e.seq', 'e.source_key as key')) as { seq: number; key: string }[]
-  return rows.filter(({ key }) => !present.has(key)).map(({ seq }) => seq)
+  return believedMissing(rows, present)
+}
+
+/** A list may lack this share of what is stored, or this number of events. */
+const BELIEVED = { share: 0.1, events: 3 }
+
+/**
+ * The numbers of the stored events that a list lacks. Null if it lacks so many that it is not believed: it was cut, or an
+ * entry with a wrong date makes it seem to reach back further than it does.
+ */
+export function believedMissing(
+  stored: readonly { readonly seq: number; readonly key: string }[],
+  listed: ReadonlySet<string>,
+): number[] | null {
+  const missing = stored.filter(({ key }) => !listed.has(key)).map(({ seq }) => seq)
+  return missing.length > Math.max(BELIEVED.events, BELIEVED.share * stored.length) ? null : missing
 }

@@ -13,7 +13,7 @@ import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { insertPolls } from '../store/change-counters.ts'
 import { noteWatched } from '../store/watch-spans.ts'
 import { earlier, type HistoryRow, newHistory, readHistory, writeHistory } from '../store/histories.ts'
-import { contentHash, eventId } from './feed-changes.ts'
+import { believedMissing, contentHash, eventId } from './feed-changes.ts'
 import { storeItems, type Timing, type WriteResult } from './new-events.ts'
 import {
   type FeedRow,
@@ -25,7 +25,7 @@ import {
   type WriterParts,
   writeUnchanged,
 } from './poll-records.ts'
-import { applyChanges } from './revisions.ts'
+import { applyChanges, endAbsences } from './revisions.ts'
 import { FULL_RANGE } from './writer-state.ts'
 
 export interface ListingParts extends WriterParts {
@@ -41,8 +41,6 @@ const BATCH = 200
 const GAP_MS = 86_400_000
 /** Replies and likes of items older than this are no longer stored. */
 const COUNTED_MS = 7 * 86_400_000
-/** A list with fewer rows than this share of what is stored is not whole, whatever its end says. */
-const WHOLE_SHARE = 0.9
 
 export async function writeListing(parts: ListingParts, poll: Poll): Promise<WriteResult> {
   const { db, now, queue, writePoll } = parts
@@ -203,6 +201,7 @@ class Listing {
     const change = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing }
     const application = { source, change, raw, now: this.#now, state, range: FULL_RANGE, descriptions: new Map() }
     await applyChanges(tx, application)
+    if (missing === null) await endAbsences(tx, source)
     await storeValidators(tx, this.#poll, this.#isComplete ? this.#sha256 : null)
     const { items, fresh } = this.#sum
     const detail = this.#leftOut === 0 ? null : `${this.#leftOut} skipped: without a key or a date`
@@ -224,7 +223,7 @@ class Listing {
     return { outcome: 'new', ...this.#sum }
   }
 
-  /** Stored events that are newer than the oldest of the list and not in it; null if the list is not whole. */
+  /** Stored events that are newer than the oldest of the list and not in it; null if the list is not believed. */
   async #findMissing(tx: Database): Promise<number[] | null> {
     const rows = (await tx('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')
@@ -234,8 +233,7 @@ class Listing {
       .whereNull('v.superseded_at')
       .whereNot('v.status', 'retracted')
       .select('e.seq', 'e.source_key as key')) as { seq: number; key: string }[]
-    if (this.#keys.size < WHOLE_SHARE * rows.length) return null
-    return rows.filter(({ key }) => !this.#keys.has(key)).map(({ seq }) => seq)
+    return believedMissing(rows, this.#keys)
   }
 
   async #heldSeqs(): Promise<ReadonlySet<number>> {

@@ -12,7 +12,7 @@ import {
   type VersionRow,
 } from '../store/tables.ts'
 import { candidateOf, findDuplicate } from './clusters.ts'
-import { compareWithStore, contentHash, eventId } from './feed-changes.ts'
+import { compareWithStore, contentHash, eventId, type FeedChanges } from './feed-changes.ts'
 import { applyChanges, buildMentionRows, type Provenance, buildVersionRow } from './revisions.ts'
 import type { WriterState, SequenceRange } from './writer-state.ts'
 
@@ -56,6 +56,8 @@ export interface StoreOutcome {
   /** True if no item was postponed to a later poll. */
   readonly complete: boolean
   readonly fresh: number
+  /** What the poll says about known events. */
+  readonly change: FeedChanges
 }
 
 /** Events per transaction. */
@@ -88,7 +90,7 @@ export async function storeItems(
       const inserted = await insertEvents(tx, { ...shared, items: portion, timing })
       if (pending.length > BATCH) return { ...inserted, count: portion.length, applied: null }
       const applied = await applyChanges(tx, { ...shared, change, now: timing.now })
-      await finish(tx, { complete, fresh: fresh + portion.length })
+      await finish(tx, { complete, fresh: fresh + portion.length, change })
       return { ...inserted, count: portion.length, applied }
     })
     pending = pending.slice(BATCH)

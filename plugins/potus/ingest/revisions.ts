@@ -94,6 +94,27 @@ export async function confirmPending(
   return { revised }
 }
 
+/**
+ * Ends the waiting of what a changed list does not show. The next polls may repeat that list, and must not confirm what is not
+ * in it.
+ */
+export async function endConfirmations(
+  db: Database,
+  source: Source,
+  { held, missing }: Pick<FeedChanges, 'held' | 'missing'>,
+): Promise<void> {
+  if (missing === null) await endAbsences(db, source)
+  const shown = new Set(held.map(({ current }) => current.seq))
+  const waiting = await db<HeldRow>('potus_held').where({ source: source.id }).select('seq')
+  const ended = waiting.map(({ seq }) => seq).filter((seq) => !shown.has(seq))
+  if (ended.length > 0) await db('potus_held').whereIn('seq', ended).delete()
+}
+
+/** Counts no event as missing any more, after a list that was not read as a whole. */
+export async function endAbsences(db: Database, { id }: Source): Promise<void> {
+  await db('potus_missing').where({ source: id }).delete()
+}
+
 async function newest(db: Database, seq: number): Promise<KnownVersion> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   return { ...row, key: '', hash: row.content_hash, hashes: new Set() }

@@ -104,6 +104,49 @@ describe('the findings of an audit', () => {
     ])
   })
 
+  it('do not call days closed because the reference bars are of weeks or months', async () => {
+    const weekOf = ({ day }: Day): number => Math.floor((Date.parse(day) / 86_400_000 + 3) / 7)
+    const monthOf = ({ day }: Day): number => Number(day.replace(/-/g, '').slice(0, 6))
+    for (const spanOf of [weekOf, monthOf]) {
+      const spans = [...new Set(dailyBars.map(spanOf))]
+      const long = spans.map((span): Day => {
+        const days = dailyBars.filter((bar) => spanOf(bar) === span)
+        return {
+          ...days[0]!,
+          high: Math.max(...days.map(({ high }) => high)),
+          low: Math.min(...days.map(({ low }) => low)),
+          close: days.at(-1)!.close,
+          volume: days.reduce((sum, { volume }) => sum + volume, 0),
+        }
+      })
+      const { verdict, fills } = await auditOf(ledgerWith({}), { bars: barsText(long) })
+      expect(fills.by_code).to.deep.equal({})
+      expect(fills.impossible).to.equal(0)
+      expect(fills.not_checked).to.be.above(fills.fills / 2)
+      expect(verdict).not.to.equal('reject')
+      const [bad] = (await auditOf(ledgerWith({ 0: { entryPrice: 1 } }), { bars: barsText(long) })).fills.findings
+      expect(bad).to.include({ row: 0, code: 'outside_range' })
+    }
+  })
+
+  it('do not accuse fills on days whose reference bar is empty or impossible', async () => {
+    const entered = new Set(cleanTrades.slice(0, 4).map(({ entryTime }) => entryTime))
+    const cut = barsText(dailyBars).split('\n')
+    const broken = cut.map((line) => {
+      const [symbol, day, open, high, low, close, volume] = line.split(',')
+      if (!entered.has(day ?? '')) return line
+      return day === cleanTrades[0]!.entryTime
+        ? [symbol, day, open, low, high, close, volume].join()
+        : [symbol, day, 'null', 'null', 'null', 'null', 'null'].join()
+    })
+    const { fills } = await auditOf(ledgerWith({}), { bars: broken.join('\n') })
+    expect(fills.by_code).to.deep.equal({})
+    expect(fills.not_checked).to.equal(4)
+    const noBar = cut.filter((line) => !entered.has(line.split(',')[1] ?? ''))
+    const missing = await auditOf(ledgerWith({}), { bars: noBar.join('\n') })
+    expect(missing.fills.by_code).to.deep.equal({ before_listing: 1, closed_market: 3 })
+  })
+
   it('report quantities above the volume and warn above a tenth of it', async () => {
     const report = await auditOf(ledgerWith({ 6: { qty: 1_000_001 }, 10: { qty: 100_001 }, 12: { qty: 100_000 } }), {
       bars,

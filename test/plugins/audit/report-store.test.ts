@@ -35,6 +35,16 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await reopened.idFor('call', 'hash')).to.equal(await reports.idFor('call', 'hash'))
     })
 
+    it('have their ids again once the database answers again', async () => {
+      const { db } = database!
+      const reopened = openReportStore(db)
+      await db.schema.renameTable('audit_key', 'audit_key_away')
+      const failed = await reopened.idFor('call', 'hash').catch((error: unknown) => error)
+      await db.schema.renameTable('audit_key_away', 'audit_key')
+      expect(failed).to.be.instanceOf(Error)
+      expect(await reopened.idFor('call', 'hash')).to.equal(await reports.idFor('call', 'hash'))
+    })
+
     it('are returned unchanged until they are deleted for good', async () => {
       const report = { verdict: 'plausible', nested: { list: [1.5, null, '<b>'] } }
       await reports.save('one', new Date(), report, false)

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
+import { listingsFreshness } from '../../../plugins/directory/directory-query.ts'
+import { DirectoryStore } from '../../../plugins/directory/directory-store.ts'
 import type { Directory } from '../../../schemas/types.d.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { listingItem, openOnlineDirectory, type OnlineDirectory } from './online-directory.ts'
@@ -127,8 +129,26 @@ for (const name of ['memory', 'PostgreSQL'])
         { limit: 2, cursor: encode([queryHash, 1, 5, 'agt_']) },
         { limit: 2, cursor: encode([queryHash, 1, 'a']) },
         { limit: 2, cursor: encode([queryHash, 'x', 'a', 'agt_']) },
+        { limit: 2, cursor: encode([queryHash, -1e15, 'a', 'agt_']) },
       ])
         expect(await failure(directory.find(query)), JSON.stringify(query)).to.include({ code: 'validation_failed' })
+      const bySeen = await directory.find({ limit: 2, sort: 'first_seen' })
+      const [seenHash, asOf] = JSON.parse(Buffer.from(bySeen.next_cursor!, 'base64url').toString()) as unknown[]
+      const cursor = encode([seenHash, asOf, 1.5, 'agt_'])
+      expect(await failure(directory.find({ limit: 2, sort: 'first_seen', cursor }))).to.include({
+        code: 'validation_failed',
+      })
+    })
+
+    it('answers at any part of a second', async () => {
+      const moment = directory.clock + 0.123
+      const page = await directory.find({ limit: 2 }, moment)
+      expect(page).to.include({ count: 2, total: 8 })
+      const next = await directory.find({ limit: 2, cursor: page.next_cursor }, moment + 0.5)
+      expect(next).to.include({ count: 2, as_of: page.as_of })
+      const sources = [{ id: 'bazaar', enabled: true }]
+      const asked = { asOf: new Date(moment * 1000), dataMode: 'online', sources } as const
+      expect(await listingsFreshness(new DirectoryStore(directory.db), asked)).to.include({ sources: 1, coverage: 1 })
     })
 
     it('returns nothing newer than the caller may see, whatever the cursor says', async () => {

@@ -1,7 +1,7 @@
 /** Times, networks and addresses as different sources write them. */
 import { expect } from 'chai'
 import { networkOf } from '../../../plugins/directory/payment-terms.ts'
-import { sourceTime } from '../../../plugins/directory/listing-fields.ts'
+import { sourceTime, tagsOf } from '../../../plugins/directory/listing-fields.ts'
 import { readCard } from '../../../plugins/directory/sources/agent-cards.ts'
 import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
 
@@ -36,6 +36,12 @@ describe('a time in a source', () => {
   it('is at most five minutes in the future', () => {
     for (const time of ['2099-01-01T00:00:00Z', '4102444800', 4102444800000])
       expect(sourceTime(time, NOW)).to.equal(NOW + 300)
+  })
+})
+
+describe('a tag', () => {
+  it('is cut to 60 characters, and never to half of one', () => {
+    expect(tagsOf('A'.repeat(70), `${'b'.repeat(59)}🚀`)).to.deep.equal(['a'.repeat(60), `${'b'.repeat(59)}�`])
   })
 })
 

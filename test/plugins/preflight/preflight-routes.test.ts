@@ -106,6 +106,10 @@ describe('POST /v1/trade/preflight', () => {
     const invalid = await attempt({ ...ORDER, max_cost_bps: -1 })
     expect(invalid.status).to.equal(422)
     expect(((await json(invalid))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'max_cost_bps'])
+    // Half of a character has no UTF-8 form, so no answer that contains it can be signed.
+    const unsigned = await attempt({ ...ORDER, client_ref: 'order-\ud83d' })
+    expect(unsigned.status).to.equal(422)
+    expect(((await json(unsigned))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'client_ref'])
     expect((await attempt(ORDER)).status).to.equal(200)
   })
 

@@ -146,6 +146,16 @@ describe('unadjusted splits', () => {
     expect(report.by_code['series_discontinuity']).to.equal(1)
     expect(report.usable).to.equal(false)
   })
+
+  it('are found between bars of a month and of a quarter, which are no weeks without bars', () => {
+    for (const months of [1, 3]) {
+      const times = Array.from({ length: 160 }, (_, i) => Date.UTC(1990, months * i, 1) / 1000)
+      const bars = randomWalk({ count: 160, times, volatility: 0.08 })
+      expect(checkBarQuality({ bars })).to.deep.include({ by_code: {}, usable: true })
+      const found = splitsOf(unadjusted(bars, 80, 4))
+      expect(found.map(({ index, ratio }) => [index, ratio])).to.deep.equal([[80, '4:1']])
+    }
+  })
 })
 
 describe('possible dividends', () => {

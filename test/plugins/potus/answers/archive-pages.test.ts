@@ -120,6 +120,25 @@ describe('the pages of the feed', () => {
     }
   })
 
+  it('find by sequence number what rarely matches in few queries, a part of the feed at a time', async () => {
+    await insertMadeUpEvents(feed.db, 9000, START)
+    await feed.db('potus_events').update({ ingest: 'live' })
+    await feed.db('potus_versions').whereIn('seq', [10, 4500, 8990]).update({ kind: 'bill_signed' })
+    let queries = 0
+    feed.db.on('query', () => void (queries += 1))
+    const seqs: number[] = []
+    let since = 0
+    for (let calls = 0; since < 9000 && calls < 10; calls += 1) {
+      const query = { since_seq: since, limit: 2, kinds: 'bill_signed' }
+      const page = await feed.ask<Page & { next_since_seq: number }>('getPotusLive', { query, unchecked: true })
+      seqs.push(...page.items.map(({ seq }) => seq).reverse())
+      since = page.next_since_seq
+    }
+    expect(seqs).to.deep.equal([10, 4500, 8990])
+    expect(since).to.equal(9000)
+    expect(queries).to.be.below(300)
+  })
+
   it('give a client that polls by sequence number every live event once, and no backfill', async () => {
     await feed.poll('truth.mirror', postsOf([{ id: postId(START - DAY), text: 'Before we looked.', at: START - DAY }]))
     const texts: string[] = []

@@ -1,5 +1,7 @@
 /** Closed windows of one and fifteen minutes. */
 import { expect } from 'chai'
+import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
+import type { Source } from '../../../../plugins/potus/sources/source.ts'
 import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const SECOND = 1000
@@ -106,6 +108,45 @@ describe('a window of the feed', () => {
     const [after] = await minutes()
     expect(after?.window.revision).to.equal(1)
     expect(after?.events?.[0]?.excerpt).to.include('Thirteen')
+  })
+
+  it('has a higher revision once an item is back-filled into it after it closed', async () => {
+    await post(NOON + SECOND, 'Tariffs on copper.')
+    feed.time = NOON + 10 * MINUTE
+    const [before] = await minutes()
+    const source = feed.sources.get('wh.news') as Source
+    const body = Buffer.from(rssOf([{ key: 'late', text: 'Twelve plants for copper.', at: NOON + 2 * SECOND }]))
+    await feed.add(
+      { source, at: feed.time, url: source.url, status: 200, headers: {}, body },
+      parseBody(source, body, feed.time).items,
+      { timing: { ingest: 'backfill', isPast: true } },
+    )
+    const [after] = await minutes()
+    expect([before?.count, before?.window.revision]).to.deep.equal([1, 0])
+    expect([after?.count, after?.window.revision]).to.deep.equal([2, 1])
+  })
+
+  it('cuts an excerpt between characters', async () => {
+    await post(NOON + SECOND, `${'x'.repeat(278)}🇺🇸 and more.`)
+    feed.time = NOON + 10 * MINUTE
+    const [window] = await minutes()
+    expect(window?.events?.[0]?.excerpt).to.equal(`${'x'.repeat(278)}…`)
+  })
+
+  it('begins at a whole minute, whatever position a made-up cursor has', async () => {
+    await post(NOON + SECOND, 'Tariffs on copper.')
+    feed.time = NOON + 10 * MINUTE
+    const query = { from: NOON, to: NOON + HOUR, limit: 1, include_empty: true }
+    const { next_cursor: cursor } = await feed.ask<Page>('getPotusEvents1m', { query })
+    const position = JSON.parse(Buffer.from(cursor ?? '', 'base64url').toString()) as object
+    const startsAfter = async (at: number) => {
+      const madeUp = Buffer.from(JSON.stringify({ ...position, available_at: at })).toString('base64url')
+      const { windows } = await feed.ask<Page>('getPotusEvents1m', { query: { ...query, cursor: madeUp } })
+      return windows.map(({ window }) => window.start)
+    }
+    expect(await startsAfter(NOON + 90_500)).to.deep.equal(['2026-05-01T12:02:00Z'])
+    expect(await startsAfter(-9e15)).to.deep.equal(['1970-01-01T00:00:00Z'])
+    expect(await startsAfter(9e15)).to.deep.equal([])
   })
 
   it('is the same on the next page and after a restart', async () => {
