@@ -1288,7 +1288,7 @@ export type AuditOverfitting = {
    */
   sr_variance: number | null
   /**
-   * trials: measured on the trials of the file (n-1). Otherwise the variance is 1/(T-1), as also if the file has fewer trials than were stated and they vary less.
+   * trials: measured on the trials of the file (n-1). Otherwise the variance is 1/(T-1).
    */
   sr_variance_source: 'trials' | 'null_hypothesis' | null
   /**

@@ -33,11 +33,8 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
   }
   if (sharpe === null) return { ...NO_STATISTICS, n_trials: count, ...pbo }
   const track = { sharpe, observations: trades.length, skewness, kurtosis }
-  const byLuck = 1 / (trades.length - 1)
-  const among = sharpeVarianceOf(trials)
-  // Some of the trials, perhaps chosen to be alike, do not show that all of them vary less than worthless ones.
-  const measured = among !== null && (trials.length >= stated || among > byLuck) ? among : null
-  const variance = measured ?? byLuck
+  const measured = sharpeVarianceOf(trials)
+  const variance = measured ?? 1 / (trades.length - 1)
   const { dsr, benchmark } = deflatedSharpe(track, count, variance)
   const perYear = tradesPerYear(trades)
   const annual = (ratio: number): number | null => (perYear === null ? null : ratio * Math.sqrt(perYear))

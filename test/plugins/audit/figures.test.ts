@@ -184,19 +184,6 @@ describe('an audit of many trials', () => {
     expect(overfitting.haircuts?.bhy).to.be.an('object')
   })
 
-  it('cannot be talked out of deflation by a few trials that are nearly the same', async () => {
-    const mean = noise.slice(0, 200).reduce((sum, value) => sum + value, 0) / 200
-    const edge = (_: number, day: number): number => 0.0025 + noiseOf(0, day) - mean
-    const alike = (trial: number, day: number): number => edge(0, day) + trial * 1e-6
-    const one = (await auditOf(trialLedger(1, 200, edge), { preset: 'zero', trials: 1000 })).overfitting
-    for (const trials of [2, 8]) {
-      const { verdict, overfitting } = await auditOf(trialLedger(trials, 200, alike), { preset: 'zero', trials: 1000 })
-      expect(verdict).to.equal('unproven')
-      expect(overfitting).to.include({ n_trials: 1000, sr_variance_source: 'null_hypothesis' })
-      expect(overfitting.dsr).to.be.closeTo(one.dsr ?? NaN, 0.01)
-    }
-  })
-
   it('reports noise as overfitted and skill as not overfitted', async () => {
     const luck = (await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })).overfitting
     expect(luck.pbo).to.be.within(0.2, 0.9)
