@@ -26,7 +26,8 @@ export interface BodyStorageOptions {
   /** How long a body may wait for memory once it has arrived. Default: 15 seconds. */
   readonly maxWaitMs?: number
   /**
-   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. Default: 10 s.
+   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. What the storage
+   * itself makes a body wait does not count. Default: 10 s.
    */
   readonly graceMs?: number
 }
@@ -141,7 +142,11 @@ export class BodyStorage {
           const written = arrival.add(piece) ?? this.#turn(arrival.size, piece)
           if (!written) return
           request.pause()
-          written.then(() => request.resume(), fail)
+          arrival.pause()
+          written.then(() => {
+            arrival.resume()
+            request.resume()
+          }, fail)
         } catch (error) {
           fail(error)
         }
@@ -296,6 +301,8 @@ class Arrival implements ArrivedBody {
   #isReleased = false
   /** What had arrived when its rate was last looked at. */
   #seen = { size: 0, at: performance.now() }
+  /** Since when the storage has not read on. Null while it reads. */
+  #pausedAt: number | null = null
 
   constructor(storage: BodyStorage, memory: Share, disk: Share) {
     this.#storage = storage
@@ -368,9 +375,20 @@ class Arrival implements ArrivedBody {
     void this.#close()
   }
 
-  /** Whether less than `leastBytes` arrived within the last `graceMs`. */
+  /** Notes that the storage does not read on, which is not the sender's fault. */
+  pause(): void {
+    this.#pausedAt ??= performance.now()
+  }
+
+  resume(): void {
+    if (this.#pausedAt === null) return
+    this.#seen.at += performance.now() - this.#pausedAt
+    this.#pausedAt = null
+  }
+
+  /** Whether less than `leastBytes` arrived within the last `graceMs` in which the storage read. */
   isTooSlow(now: number, graceMs: number, leastBytes: number): boolean {
-    if (now - this.#seen.at < graceMs) return false
+    if (this.#pausedAt !== null || now - this.#seen.at < graceMs) return false
     const isSlow = this.size - this.#seen.size < leastBytes
     this.#seen = { size: this.size, at: now }
     return isSlow

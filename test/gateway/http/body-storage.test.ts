@@ -253,6 +253,27 @@ describe('the storage of request bodies', () => {
     expect(storage.used).to.deep.equal(NOTHING)
   })
 
+  it('does not count the time against a body for which the disk makes it wait', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 2_000_000, graceMs: 200 })
+    const bodies = Array.from({ length: 4 }, () => randomBytes(500_000))
+    // Each has to wait for the pieces of the others, for half a second at a time.
+    const arrived = await Promise.all(bodies.map((body) => send(storage, body)))
+    for (const [at, body] of arrived.entries()) {
+      expect((await body.bytes()).equals(bodies[at] as Buffer)).to.equal(true)
+      body.release()
+    }
+    await until(() => storage.used.disk === 0)
+  })
+
+  it('cuts off a body that stops arriving after the disk has made it wait', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 500_000, graceMs: 200 })
+    const stalled = newRequest()
+    stalled.write(randomBytes(400_000))
+    expect(await refusal(storage.receive(stalled, LIMIT))).to.equal('body_too_slow')
+    await until(() => storage.used.disk === 0)
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
   it('refuses a body over the limit when it is announced, or when it exceeds it, and reads the rest away', async () => {
     const storage = open({})
     expect(await refusal(storage.receive(newRequest({ 'content-length': String(LIMIT + 1) }), LIMIT))).to.equal(
