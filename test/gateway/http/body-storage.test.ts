@@ -228,6 +228,35 @@ describe('the storage of request bodies', () => {
     waiting.release()
     running.release()
     expect(await bytes).to.equal('validation_failed')
+    expect(await refusal(waiting.bytes()), 'afterwards').to.equal('validation_failed')
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('gives the place of a body that is released while it waits to the next one, at once', async () => {
+    const storage = open({ heldBytes: 1_000_000 })
+    const [running, large, small] = await Promise.all([
+      send(storage, randomBytes(600_000)),
+      send(storage, randomBytes(900_000)),
+      send(storage, randomBytes(200_000)),
+    ])
+    await running.bytes()
+    const [refused, waiting] = [refusal(large.bytes()), small.bytes()]
+    large.release()
+    expect(await refused).to.equal('validation_failed')
+    expect((await waiting).length).to.equal(200_000)
+    running.release()
+    small.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('gives no bytes of a body that is released while it is read from disk', async () => {
+    const storage = open({ arrivingBytes: 0 })
+    const arrived = await send(storage, randomBytes(2_000_000))
+    const bytes = refusal(arrived.bytes())
+    await until(() => arrived.isHeld)
+    arrived.release()
+    expect(await bytes).to.equal('validation_failed')
+    await until(() => storage.used.disk === 0)
     expect(storage.used).to.deep.equal(NOTHING)
   })
 
