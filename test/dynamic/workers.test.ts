@@ -1,6 +1,6 @@
 /** Tests of `npm start -- --workers 2`: real processes on one port, on each database. */
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -391,6 +391,46 @@ describe('a worker that dies while the one before it finishes its calls', functi
       await running.stop()
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+})
+
+describe('a worker that the system cannot start', function () {
+  this.timeout(120_000)
+  const { execPath } = process
+
+  it('is started later, and the other one goes on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/v1/who`
+    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
+    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+    writeFileSync(join(folder, 'plugins/who/index.ts'), HELD(folder))
+    // A program that is gone fails to start as one for which there are no processes or files left.
+    const program = join(folder, 'node')
+    copyFileSync(execPath, program)
+    process.execPath = program
+    const settings = { ...environmentIn(folder, port), SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
+    const starting = startGateway(/is open at/, settings, undefined, ['--workers', '2'])
+    process.execPath = execPath
+    const running = await starting
+    const answering = async (): Promise<ReadonlySet<string>> =>
+      new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+    try {
+      const before = [...(await answering())]
+      expect(before).to.have.length(2)
+      renameSync(program, `${program}-away`)
+      process.kill(Number(before[0]), 'SIGKILL')
+      await until(() => (running.output().match(/a worker could not be started/g)?.length ?? 0) >= 2)
+      expect(running.output()).to.contain('ENOENT')
+      expect([...(await answering())]).to.deep.equal([before[1]])
+      renameSync(`${program}-away`, program)
+      await until(async () => (await answering()).size === 2)
+    } finally {
+      await running.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+    expect(await running.ended).to.equal(0)
   })
 })
 
