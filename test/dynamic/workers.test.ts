@@ -46,6 +46,8 @@ const who = {
   },
 }
 const PRICE = 5_000n
+/** How long calls are counted, as docs/operations.md says. */
+const WINDOW_MS = 10_000
 
 /** Answers after a second with the process that answers. */
 const SLOW = `import { definePlugin } from 'tollgate/plugin'
@@ -178,21 +180,31 @@ for (const [name, open] of Object.entries(DATABASES))
     })
 
     it('hold a caller to one limit', async () => {
-      const headers = { 'x-forwarded-for': '198.51.100.1' }
-      const admitted = new Map<string, number>()
-      let left = 1_200
-      const client = async (): Promise<void> => {
-        while (left-- > 0) {
-          const { status, word } = await ask(`${url}/v1/who`, { headers })
-          if (status === 200) admitted.set(word, (admitted.get(word) ?? 0) + 1)
-          else expect(status).to.equal(429)
-        }
-      }
-      await Promise.all(Array.from({ length: 8 }, client))
-      expect(admitted.size).to.equal(2)
-      const total = [...admitted.values()].reduce((sum, calls) => sum + calls, 0)
       // Beyond the limit is what one of them admits before it has heard of the other. Alone, each would admit 600.
-      expect(total).to.be.within(600, 900)
+      const MOST = 900
+      let admitted: Map<string, number>
+      let total: number
+      let began: number
+      let caller = 0
+      do {
+        admitted = new Map()
+        began = performance.now()
+        caller += 1
+        const headers = { 'x-forwarded-for': `198.51.100.${caller}` }
+        let left = 1_200
+        const client = async (): Promise<void> => {
+          while (left-- > 0) {
+            const { status, word } = await ask(`${url}/v1/who`, { headers })
+            if (status === 200) admitted.set(word, (admitted.get(word) ?? 0) + 1)
+            else expect(status).to.equal(429)
+          }
+        }
+        await Promise.all(Array.from({ length: 8 }, client))
+        total = [...admitted.values()].reduce((sum, calls) => sum + calls, 0)
+        // On a busy machine the calls may take longer than the window: then the count begins anew.
+      } while (total > MOST && performance.now() - began >= WINDOW_MS)
+      expect(admitted.size).to.equal(2)
+      expect(total).to.be.within(600, MOST)
     })
 
     it('pause an operation together that fails in one of them', async () => {
