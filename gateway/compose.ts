@@ -143,7 +143,8 @@ export interface Gateway {
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
   /**
-   * Stops accepting calls, waits for the running ones, and closes every store.
+   * Stops accepting calls, waits for the running ones, and closes every store. If a part does not stop cleanly, the others
+   * are closed all the same, and the first error is thrown.
    * @param options.drains lets open connections end with an answer, because another process accepts new ones
    */
   close(options?: { readonly drains?: boolean }): Promise<void>
@@ -364,23 +365,24 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       operator.start()
       return addressOf(server, config)
     },
-    async close(options) {
-      if (options?.drains) await closeServer(server, options)
-      await watch?.close()
-      await revocations.stop()
-      await recovery.stop()
-      await finality.stop()
-      mcp.close()
-      await closeServer(server)
-      await payments.idle()
-      await operator.stop()
-      breakers.stop()
-      await editions.close()
-      await workers.close()
-      await bodyReaders.close()
-      await stores.close()
-      await settlement.close()
-    },
+    close: (options) =>
+      runAll([
+        () => (options?.drains ? closeServer(server, options) : undefined),
+        () => watch?.close(),
+        () => revocations.stop(),
+        () => recovery.stop(),
+        () => finality.stop(),
+        () => mcp.close(),
+        () => closeServer(server),
+        () => payments.idle(),
+        () => operator.stop(),
+        () => breakers.stop(),
+        () => editions.close(),
+        () => workers.close(),
+        () => bodyReaders.close(),
+        () => stores.close(),
+        () => settlement.close(),
+      ]),
   }
 }
 
@@ -432,11 +434,7 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     clock,
   })
   const workers = createWorkerPool()
-  const close = async (): Promise<void> => {
-    await editions.close()
-    await workers.close()
-    await stores.close()
-  }
+  const close = (): Promise<void> => runAll([() => editions.close(), () => workers.close(), () => stores.close()])
   try {
     await editions.open(
       editionBuilder({ config, plugins, stores, workers, attestations: keys.attestations, clock, log }),
@@ -473,10 +471,7 @@ export async function openSettlement(
     payTo,
     settler,
     sandbox,
-    async close() {
-      await settler.close()
-      await sandbox.close()
-    },
+    close: () => runAll([() => settler.close(), () => sandbox.close()]),
   }
 }
 
@@ -553,9 +548,7 @@ async function openStores(
       await lease
         .end()
         .catch((error: unknown) => log.warn({ err: error }, 'the leases of this process were not released'))
-      await journal.close()
-      await db.destroy()
-      await redis?.close()
+      await runAll([() => journal.close(), () => db.destroy(), () => redis?.close()])
     },
   }
 }
@@ -862,6 +855,21 @@ function onNewCatalog(editions: Swap, listener: (edition: Edition) => void): () 
   return editions.onEdition((edition, { catalog }) => {
     if (edition.catalog.version !== catalog.version) listener(edition)
   })
+}
+
+/**
+ * Runs steps one after the other. A step that fails keeps none of the later ones from running: the first error is thrown
+ * in the end.
+ */
+async function runAll(steps: readonly (() => unknown)[]): Promise<void> {
+  const errors: unknown[] = []
+  for (const step of steps)
+    try {
+      await step()
+    } catch (error) {
+      errors.push(error)
+    }
+  if (errors.length > 0) throw errors[0]
 }
 
 /** Waits for work, but not for long: it goes on, and fails later with `onError`. */

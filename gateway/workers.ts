@@ -192,6 +192,12 @@ class Workers {
     const worker = cluster.fork()
     const ended = new Promise<number | string>((resolve) => {
       worker.once('exit', (code, signal) => resolve(signal ?? code))
+      worker.on('error', (error: NodeJS.ErrnoException) => {
+        if (hasStarted(worker)) return this.#log.warn({ err: error, worker: nth + 1 }, 'a worker could not be told')
+        // For want of processes, memory or open files, say. Such a worker has no exit.
+        this.#log.error({ err: error, worker: nth + 1 }, 'a worker could not be started')
+        resolve(error.code ?? error.message)
+      })
     })
     const opened = new Promise<string | null>((resolve) => {
       worker.on('message', (message: Report) => {
@@ -208,7 +214,7 @@ class Workers {
     this.#alive.add(running)
     const since = performance.now()
     void ended.then((how) => this.#onEnd(nth, running, how, performance.now() - since))
-    if (this.isStopping) worker.process.kill('SIGTERM')
+    if (this.isStopping && hasStarted(worker)) worker.process.kill('SIGTERM')
     return running
   }
 
@@ -220,7 +226,8 @@ class Workers {
       return this.#failStart()
     }
     if (this.#places[nth] !== running) return
-    this.#log.error({ worker: nth + 1, pid: running.worker.process.pid, ended: how }, 'a worker has ended')
+    const { pid } = running.worker.process
+    if (hasStarted(running.worker)) this.#log.error({ worker: nth + 1, pid, ended: how }, 'a worker has ended')
     if (livedMs >= STABLE_MS) this.#failures[nth] = 0
     if (running !== this.#replaced) void this.#startAgain(nth)
   }
@@ -239,6 +246,11 @@ class Workers {
       void this.#startAgain(nth)
     }
   }
+}
+
+/** Whether the system could start the process of a worker. */
+function hasStarted({ process: { pid } }: Worker): boolean {
+  return pid !== undefined
 }
 
 function tell({ worker }: Running, order: keyof Orders): void {

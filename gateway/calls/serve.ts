@@ -100,7 +100,7 @@ async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenChe
   const bought = await payments.replay(operation, payment)
   const answer = bought && !bought.mustRefetch ? bought : await produce(parts, call, raw, payment, bought)
   if (!answer.receipt?.success) return answer
-  if (!bought) await payments.sold(unread)
+  if (!bought) await payments.sold(payment)
   const note = (): void => noteDelivery(parts, request.id, payment.payment.key)
   // A stream of events may never end: it is delivered when it opens.
   if ('events' in answer) note()

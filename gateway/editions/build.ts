@@ -435,6 +435,8 @@ class AssembledEdition implements Edition {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#instances.values()].map((instance) => instance.release(this)))
+    const ends = await Promise.allSettled([...this.#instances.values()].map((instance) => instance.release(this)))
+    const failed = ends.find(({ status }) => status === 'rejected')
+    if (failed) throw (failed as PromiseRejectedResult).reason
   }
 }

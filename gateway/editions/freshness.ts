@@ -1,7 +1,7 @@
 /**
  * Decides whether the data behind an operation are fresh enough to be sold. The catalog says what is required
- * (`fresh`), and the plugin reports what it has (`freshness`). A report is read at most once a second for each
- * operation and input, so the check costs a paid call no more than a look into a map, and a 402 nothing.
+ * (`fresh`), and the plugin reports what it has (`freshness`). A report is read at most once a second, and one at a time,
+ * for each operation and input, so the check costs a paid call no more than a look into a map, and a 402 nothing.
  */
 import { LRUCache } from 'lru-cache'
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
@@ -70,9 +70,10 @@ const UNKNOWN: FreshnessNotice = Object.freeze({ status: 'unknown', missing: [] 
 type Outcome = { readonly found: Freshness | null | undefined } | { readonly refusal: ServiceError }
 
 interface Report {
-  /** Milliseconds on the clock of the process. */
+  /** When the plugin was asked, in milliseconds on the clock of the process. */
   readonly at: number
-  readonly outcome: Awaitable<Outcome>
+  /** A promise while the report is made. */
+  outcome: Awaitable<Outcome>
 }
 
 /** The gate of an operation that has `fresh`. */
@@ -110,16 +111,17 @@ export class OperationGate implements FreshnessGate {
     })
   }
 
-  /** Asks the plugin, unless it was asked the same within the last second. Never rejects. */
+  /** Asks the plugin, unless it was asked the same within the last second or is still to report. Never rejects. */
   #report(input: Input, delaySeconds: number): Awaitable<Outcome> {
     const key = this.#keyOf(input, delaySeconds)
     const known = key === null ? undefined : this.#reports.get(key)
     const at = performance.now()
-    if (known && at - known.at < REREAD_MS) return known.outcome
+    if (known && (isPromise(known.outcome) || at - known.at < REREAD_MS)) return known.outcome
     const outcome = this.#ask(input, delaySeconds)
     if (key === null) return outcome
-    this.#reports.set(key, { at, outcome })
-    if (isPromise(outcome)) void outcome.then((ended) => this.#reports.set(key, { at, outcome: ended }))
+    const report: Report = { at, outcome }
+    this.#reports.set(key, report)
+    if (isPromise(outcome)) void outcome.then((ended) => (report.outcome = ended))
     return outcome
   }
 

@@ -26,7 +26,8 @@ export interface BodyStorageOptions {
   /** How long a body may wait for memory once it has arrived. Default: 15 seconds. */
   readonly maxWaitMs?: number
   /**
-   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. Default: 10 s.
+   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. What the storage
+   * itself makes a body wait does not count. Default: 10 s.
    */
   readonly graceMs?: number
 }
@@ -50,9 +51,11 @@ export interface ArrivedBody {
   bytes(isShared?: boolean): Promise<Buffer>
   /** Reads it piece by piece. Waits and throws as `bytes` does. */
   pieces(): AsyncGenerator<Buffer>
+  /** Whether it takes memory, or waits for it, once it is read. */
+  readonly isLarge: boolean
   /** Whether it takes memory until it is released. */
   readonly isHeld: boolean
-  /** Frees what it takes. Does nothing the second time. */
+  /** Frees what it takes, and its place if it waits for memory. Does nothing the second time. */
   release(): void
 }
 
@@ -141,7 +144,11 @@ export class BodyStorage {
           const written = arrival.add(piece) ?? this.#turn(arrival.size, piece)
           if (!written) return
           request.pause()
-          written.then(() => request.resume(), fail)
+          arrival.pause()
+          written.then(() => {
+            arrival.resume()
+            request.resume()
+          }, fail)
         } catch (error) {
           fail(error)
         }
@@ -184,34 +191,41 @@ export class BodyStorage {
     return folder
   }
 
-  /** Resolves once there is memory for a body, in the order of asking. Throws Unavailable after a while. */
-  async hold(size: number): Promise<Hold> {
+  /** Asks for memory for a body. It is granted in the order of asking, or refused with Unavailable after a while. */
+  hold(size: number): Hold {
     const hold = new Hold(size)
-    if (this.#waiting.length === 0 && this.#hasRoom(size)) {
-      this.#held.used += size
-      return hold
+    if (this.#waiting.length === 0 && this.#hasRoom(size)) this.#grant(hold)
+    else {
+      this.#waiting.push(hold)
+      hold.timer = setTimeout(() => this.#withdraw(hold, noRoom()), this.#options.maxWaitMs ?? MAX_WAIT_MS)
     }
-    this.#waiting.push(hold)
-    const timer = setTimeout(() => {
-      this.#waiting.splice(this.#waiting.indexOf(hold), 1)
-      hold.refuse(noRoom())
-      this.#grantWaiting()
-    }, this.#options.maxWaitMs ?? MAX_WAIT_MS)
-    await hold.granted.finally(() => clearTimeout(timer))
     return hold
   }
 
-  /** Gives the memory of a body to those that wait. */
-  release({ size }: Hold): void {
-    this.#held.used -= size
+  /** Gives the memory of a body, or its place among those that wait, to the next ones. */
+  release(hold: Hold): void {
+    if (!hold.isGranted) return this.#withdraw(hold, incomplete())
+    this.#held.used -= hold.size
     this.#grantWaiting()
+  }
+
+  #withdraw(hold: Hold, reason: Error): void {
+    const place = this.#waiting.indexOf(hold)
+    if (place === -1) return
+    this.#waiting.splice(place, 1)
+    hold.refuse(reason)
+    this.#grantWaiting()
+  }
+
+  #grant(hold: Hold): void {
+    this.#held.used += hold.size
+    hold.grant()
   }
 
   #grantWaiting(): void {
     for (let next = this.#waiting[0]; next && this.#hasRoom(next.size); next = this.#waiting[0]) {
       this.#waiting.shift()
-      this.#held.used += next.size
-      next.grant()
+      this.#grant(next)
     }
   }
 
@@ -257,19 +271,34 @@ export class BodyStorage {
   }
 }
 
-/** The memory of one body that has arrived. */
+/** The memory of one body that has arrived, or its place among those that wait for it. */
 class Hold {
   readonly size: number
+  /** Resolves once there is memory. Rejects if the wait takes too long, or the body is released meanwhile. */
   readonly granted: Promise<void>
-  grant!: () => void
-  refuse!: (error: Error) => void
+  isGranted = false
+  /** Ends the wait. */
+  timer: NodeJS.Timeout | undefined
+  #resolve!: () => void
+  #reject!: (error: Error) => void
 
   constructor(size: number) {
     this.size = size
     this.granted = new Promise((resolve, reject) => {
-      this.grant = resolve
-      this.refuse = reject
+      this.#resolve = resolve
+      this.#reject = reject
     })
+  }
+
+  grant(): void {
+    clearTimeout(this.timer)
+    this.isGranted = true
+    this.#resolve()
+  }
+
+  refuse(reason: Error): void {
+    clearTimeout(this.timer)
+    this.#reject(reason)
   }
 }
 
@@ -296,6 +325,8 @@ class Arrival implements ArrivedBody {
   #isReleased = false
   /** What had arrived when its rate was last looked at. */
   #seen = { size: 0, at: performance.now() }
+  /** Since when the storage has not read on. Null while it reads. */
+  #pausedAt: number | null = null
 
   constructor(storage: BodyStorage, memory: Share, disk: Share) {
     this.#storage = storage
@@ -304,7 +335,11 @@ class Arrival implements ArrivedBody {
   }
 
   get isHeld(): boolean {
-    return this.#hold !== null
+    return this.#hold?.isGranted === true
+  }
+
+  get isLarge(): boolean {
+    return this.size > SMALL_BYTES
   }
 
   /** Keeps a piece. Returns a promise while it is written to disk. Throws Unavailable if there is no room on it. */
@@ -342,7 +377,7 @@ class Arrival implements ArrivedBody {
 
   async bytes(isShared = false): Promise<Buffer> {
     const [only, ...more] = this.#pieces
-    if (!isShared && only && more.length === 0 && this.size <= SMALL_BYTES) return only
+    if (!isShared && only && more.length === 0 && !this.isLarge) return only
     await this.#enter()
     const joined = isShared ? Buffer.from(new SharedArrayBuffer(this.size)) : Buffer.allocUnsafe(this.size)
     let [at, turnEnds] = [0, TURN_BYTES]
@@ -368,9 +403,20 @@ class Arrival implements ArrivedBody {
     void this.#close()
   }
 
-  /** Whether less than `leastBytes` arrived within the last `graceMs`. */
+  /** Notes that the storage does not read on, which is not the sender's fault. */
+  pause(): void {
+    this.#pausedAt ??= performance.now()
+  }
+
+  resume(): void {
+    if (this.#pausedAt === null) return
+    this.#seen.at += performance.now() - this.#pausedAt
+    this.#pausedAt = null
+  }
+
+  /** Whether less than `leastBytes` arrived within the last `graceMs` in which the storage read. */
   isTooSlow(now: number, graceMs: number, leastBytes: number): boolean {
-    if (now - this.#seen.at < graceMs) return false
+    if (this.#pausedAt !== null || now - this.#seen.at < graceMs) return false
     const isSlow = this.size - this.#seen.size < leastBytes
     this.#seen = { size: this.size, at: now }
     return isSlow
@@ -378,13 +424,11 @@ class Arrival implements ArrivedBody {
 
   /** Takes its place among the bodies whose calls run. A small one needs none. */
   async #enter(): Promise<void> {
-    if (this.size <= SMALL_BYTES || this.#hold) return
-    const hold = await this.#storage.hold(this.size)
-    if (this.#isReleased) {
-      this.#storage.release(hold)
-      throw incomplete()
-    }
-    this.#hold = hold
+    if (this.#isReleased) throw incomplete()
+    if (!this.isLarge || this.#hold) return
+    this.#hold = this.#storage.hold(this.size)
+    await this.#hold.granted
+    if (this.#isReleased) throw incomplete()
     this.#memory.used -= this.#counted
     this.#counted = 0
   }
@@ -405,6 +449,7 @@ class Arrival implements ArrivedBody {
     }
     const file = await this.#file
     for (let at = 0; at < this.size;) {
+      if (this.#isReleased) throw incomplete()
       const piece = Buffer.allocUnsafe(Math.min(FILE_PIECE_BYTES, this.size - at))
       const { bytesRead } = await file.read(piece, 0, piece.length, at)
       if (bytesRead === 0) throw new Error('a temporary file ended too early')
@@ -465,6 +510,7 @@ class Arrival implements ArrivedBody {
 export function bodyOf(bytes: Buffer): ArrivedBody {
   return {
     size: bytes.length,
+    isLarge: false,
     isHeld: false,
     async bytes(isShared = false) {
       if (!isShared) return bytes

@@ -34,8 +34,11 @@ export interface Reading {
   readonly storage?: BodyStorage
   /** Reads JSON that is large, from memory that threads share; by default it is parsed here. */
   readonly readLarge?: ReadLarge | undefined
-  /** Gets a function that frees the memory of the body, to be called when the call has ended. By default that is at once. */
-  readonly whenRead?: (release: () => void) => void
+  /**
+   * Gets a function that frees the memory of a large body, as soon as it has arrived. To be called when the call has
+   * ended: if its caller leaves, the body no longer waits for memory. By default the memory is free once it was decoded.
+   */
+  readonly whenArrived?: (release: () => void) => void
 }
 
 /** Keeps the bodies of those who do not bring a storage of their own. */
@@ -57,20 +60,22 @@ export async function readBody(request: IncomingMessage, rules: BodyRules, readi
   }
 }
 
-function free(arrived: ArrivedBody, { whenRead }: Reading): void {
-  if (whenRead && arrived.isHeld) whenRead(() => arrived.release())
-  else arrived.release()
+/** Frees a body that was decoded, unless its memory is held until its call has ended. */
+function free(arrived: ArrivedBody, { whenArrived }: Reading): void {
+  if (!whenArrived || !arrived.isHeld) arrived.release()
 }
 
-function receive(
+async function receive(
   request: IncomingMessage,
   media: string,
   maxBytes: number,
   meter: JsonMeter | null,
-  { storage = SHARED_STORAGE }: Reading,
+  { storage = SHARED_STORAGE, whenArrived }: Reading,
 ): Promise<ArrivedBody> {
   const limit = media === FORM_MEDIA ? Math.min(maxBytes, MAX_FORM_BYTES) : maxBytes
-  return storage.receive(request, limit, meter ? (piece) => meter.take(piece) : undefined)
+  const arrived = await storage.receive(request, limit, meter ? (piece) => meter.take(piece) : undefined)
+  if (arrived.isLarge) whenArrived?.(() => arrived.release())
+  return arrived
 }
 
 async function decode(

@@ -219,7 +219,7 @@ function readingOf({ visit, bound, readLarge, bodies }: HttpCall, params: Fields
   return {
     ...(bodies ? { storage: isFree ? bodies.free : bodies.paid } : {}),
     ...(readLarge ? { readLarge: (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid }) } : {}),
-    whenRead: (release) => releaseWithAnswer(response, release),
+    whenArrived: (release) => releaseWithAnswer(response, release),
   }
 }
 

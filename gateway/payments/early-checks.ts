@@ -13,7 +13,7 @@ import { type DecodedPayment, methodOf, type OfflineRefusal } from '../methods/p
 import type { Operation } from '../plugin/catalog.ts'
 import type { CallTotal, Peers } from '../stores/peers.ts'
 import { createRequirements, isForAnotherRoute, offeredOn, type Refusal } from '../x402/payment-requirements.ts'
-import type { OfflineCheck } from './presented-payment.ts'
+import type { CountedBody, OfflineCheck } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
 import { isKnown, type ReplayParts } from './replay.ts'
 
@@ -104,8 +104,7 @@ async function lookAtPayer(
     problem = await settler.check(payment, requirements, { proven, ahead: inProgress.heldBefore(payment) })
   }
   if (problem) return unlessKnown(parts, payment, bodyBytes, invalidError(refusalOf(problem, refusal)))
-  if (isLarge) await parts.largeBodies.admit(payment.payer)
-  return checked
+  return isLarge ? { ...checked, largeBody: await parts.largeBodies.admit(payment.payer) } : checked
 }
 
 /** The offline check says more about the same problem. */
@@ -144,9 +143,7 @@ export function invalidError({ reason, message }: Refusal): ServiceError {
 /** Counts the large bodies of each payer that were read and did not lead to a sale. */
 export interface LargeBodyLimit {
   /** Counts a body. Throws RateLimited above the limit. */
-  admit(name: string): Promise<void>
-  /** Takes a body back, because its call was paid. */
-  paid(name: string): Promise<void>
+  admit(name: string): Promise<CountedBody>
 }
 
 const UNPAID_BODIES = 20
@@ -160,30 +157,39 @@ export function createLargeBodyLimit(peers: Pick<Peers, 'addCalls'> | null = nul
   const counts = new RateLimiterMemory({ points: UNPAID_BODIES, duration: WINDOW_SECONDS })
 
   /** Adds to what all processes counted. Null: there are no others, or they cannot be reached. */
-  async function tell(name: string, calls: number): Promise<CallTotal | null> {
+  async function tell(name: string, calls: number, msLeft: number): Promise<CallTotal | null> {
     if (!peers) return null
     // Payments and payers do not leave the process.
     const caller = `large-${createHash('sha256').update(name).digest('base64url').slice(0, 22)}`
-    const totals = await peers.addCalls([{ caller, calls, msLeft: WINDOW_SECONDS * 1000 }]).catch(() => null)
+    const totals = await peers.addCalls([{ caller, calls, msLeft }]).catch(() => null)
     return totals?.[0] ?? null
+  }
+
+  /**
+   * Takes a body back from the windows that it was counted in, this process's and that of all. Taken from a later window, it
+   * would admit one more unpaid body there.
+   */
+  async function takeBack(name: string, ownEnd: number, sharedEnd: number): Promise<void> {
+    const now = Date.now()
+    // The time left bounds the window that begins if the other one ends meanwhile.
+    await Promise.all([
+      ownEnd > now && counts.reward(name, 1, { customDuration: (ownEnd - now) / 1000 }),
+      sharedEnd > now && tell(name, -1, sharedEnd - now),
+    ])
   }
 
   return {
     async admit(name) {
-      try {
-        await counts.consume(name)
-      } catch (rejection) {
-        if (!(rejection instanceof RateLimiterRes)) throw rejection
-        throw tooMany(rejection.msBeforeNext)
-      }
-      const total = await tell(name, 1)
-      if (!total || total.calls <= UNPAID_BODIES) return
+      const own = await counts.consume(name).catch((rejection: unknown) => {
+        throw rejection instanceof RateLimiterRes ? tooMany(rejection.msBeforeNext) : rejection
+      })
+      const ownEnd = Date.now() + own.msBeforeNext
+      const total = await tell(name, 1, WINDOW_SECONDS * 1000)
+      const sharedEnd = total ? Date.now() + total.msLeft : 0
+      if (!total || total.calls <= UNPAID_BODIES) return { paid: () => takeBack(name, ownEnd, sharedEnd) }
       // A body that is not read does not count.
-      await Promise.all([counts.reward(name), tell(name, -1)])
+      await takeBack(name, ownEnd, sharedEnd)
       throw tooMany(total.msLeft)
-    },
-    async paid(name) {
-      await Promise.all([counts.reward(name), tell(name, -1)])
     },
   }
 }

@@ -32,7 +32,6 @@ import {
   createLargeBodyLimit,
   type EarlyCheckParts,
   invalidError,
-  isLargeBody,
   refusalOf,
 } from './early-checks.ts'
 import {
@@ -94,7 +93,7 @@ export interface Payments {
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
   /** Records that the call of a payment ended with a sale, so that its large body does not count as unpaid. */
-  sold(presented: UnreadPayment): Promise<void>
+  sold(presented: PresentedPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
   /** Whether a call of this process is working on a payment. */
@@ -138,8 +137,8 @@ export function createPayments(parts: PaymentsParts): Payments {
       const checked = checkEarly(context, operation, payment, bodyBytes, version)
       return isPromise(checked) ? withJournal(() => checked) : checked
     },
-    async sold({ payment, bodyBytes }) {
-      if (isLargeBody(bodyBytes)) await context.largeBodies.paid(payment.payer)
+    async sold({ checked }) {
+      await checked?.largeBody?.paid()
     },
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
     admit: (operation, presented, version) => withJournal(() => admit(context, operation, presented, version)),

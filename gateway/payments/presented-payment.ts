@@ -28,6 +28,14 @@ export interface OfflineCheck {
   readonly refusal: OfflineRefusal | null
   /** When it was checked, in seconds since the epoch. */
   readonly atSeconds: number
+  /** The large body that was counted for its payer. Absent for a small one. */
+  readonly largeBody?: CountedBody
+}
+
+/** A large body that counts as unpaid. */
+export interface CountedBody {
+  /** Takes it back, because its call was paid. Does nothing once the minute in which it was counted is over. */
+  paid(): Promise<void>
 }
 
 /** A payment whose request was not read yet. */

@@ -93,7 +93,9 @@ class Client implements SignerClient {
   readonly #path: string
   readonly #log: Logger
   readonly #waiting = new Map<number, Waiting>()
+  /** The connection once the signer has said which keys it has, and one that is being opened. */
   #socket: Socket | null = null
+  #opening: Socket | null = null
   #connecting: Promise<void> | null = null
   #keys: SignerKeys | null = null
   #lines = ''
@@ -135,6 +137,7 @@ class Client implements SignerClient {
     this.#isClosed = true
     clearInterval(this.#timer)
     this.#socket?.destroy()
+    this.#opening?.destroy()
   }
 
   /** Connects before `deadline`, as performance.now(). */
@@ -159,6 +162,8 @@ class Client implements SignerClient {
   #open(deadline: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#path)
+      this.#opening = socket
+      let failure: Error | undefined
       socket.setTimeout(Math.max(1, deadline - performance.now()), () =>
         socket.destroy(new Error('it does not answer')),
       )
@@ -167,17 +172,22 @@ class Client implements SignerClient {
         const lines = (rest + text).split('\n')
         rest = lines.pop() as string
         for (const line of lines) {
-          const said = JSON.parse(line) as SignerLine
+          const said = readLine(line)
+          if (said === null) return void socket.destroy(new Error('it does not answer like a signer'))
           if ('keys' in said) {
             this.#keys = said.keys
             this.#socket = socket.setTimeout(0)
+            this.#opening = null
             resolve()
           } else this.#settle(said)
         }
       })
-      socket.once('error', reject)
+      socket.once('error', (error) => {
+        failure = error
+        reject(error)
+      })
       socket.once('close', () => {
-        if (this.#socket === socket) this.#onLost()
+        if (this.#socket === socket) this.#onLost(failure)
         reject(new Error('the connection was closed'))
       })
       // An open connection does not keep the process alive.
@@ -185,14 +195,15 @@ class Client implements SignerClient {
     })
   }
 
-  #onLost(): void {
+  #onLost(failure: Error | undefined): void {
     this.#socket = null
     this.#lines = ''
-    if (!this.#isClosed) this.#log.error('the connection to the signer was lost')
+    if (!this.#isClosed) this.#log.error({ err: failure }, 'the connection to the signer was lost')
     this.#rejectAll()
   }
 
   #ask(request: SigningRequest): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(new SignerError('The connection to the signer is closed.'))
     if (this.#socket) return this.#send(request)
     return this.connect(performance.now() + ANSWER_MS).then(() => this.#send(request))
   }
@@ -230,5 +241,15 @@ class Client implements SignerClient {
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const { reject } of waiting) reject(new SignerError('The signer did not answer.'))
+  }
+}
+
+/** Reads a line. Null if it is none that a signer sends. */
+function readLine(line: string): SignerLine | null {
+  try {
+    const said: unknown = JSON.parse(line)
+    return typeof said === 'object' ? (said as SignerLine | null) : null
+  } catch {
+    return null
   }
 }

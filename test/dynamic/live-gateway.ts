@@ -68,8 +68,11 @@ export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise
     get,
     json: async (path) => (await (await get(path)).json()) as Record<string, unknown>,
     async close() {
-      await shop.close()
-      rmSync(folder, { recursive: true, force: true })
+      try {
+        await shop.close()
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Tests of `npm start -- --workers 2`: real processes on one port, on each database. */
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -46,6 +46,8 @@ const who = {
   },
 }
 const PRICE = 5_000n
+/** How long calls are counted, as docs/operations.md says. */
+const WINDOW_MS = 10_000
 
 /** Answers after a second with the process that answers. */
 const SLOW = `import { definePlugin } from 'tollgate/plugin'
@@ -178,21 +180,31 @@ for (const [name, open] of Object.entries(DATABASES))
     })
 
     it('hold a caller to one limit', async () => {
-      const headers = { 'x-forwarded-for': '198.51.100.1' }
-      const admitted = new Map<string, number>()
-      let left = 1_200
-      const client = async (): Promise<void> => {
-        while (left-- > 0) {
-          const { status, word } = await ask(`${url}/v1/who`, { headers })
-          if (status === 200) admitted.set(word, (admitted.get(word) ?? 0) + 1)
-          else expect(status).to.equal(429)
-        }
-      }
-      await Promise.all(Array.from({ length: 8 }, client))
-      expect(admitted.size).to.equal(2)
-      const total = [...admitted.values()].reduce((sum, calls) => sum + calls, 0)
       // Beyond the limit is what one of them admits before it has heard of the other. Alone, each would admit 600.
-      expect(total).to.be.within(600, 900)
+      const MOST = 900
+      let admitted: Map<string, number>
+      let total: number
+      let began: number
+      let caller = 0
+      do {
+        admitted = new Map()
+        began = performance.now()
+        caller += 1
+        const headers = { 'x-forwarded-for': `198.51.100.${caller}` }
+        let left = 1_200
+        const client = async (): Promise<void> => {
+          while (left-- > 0) {
+            const { status, word } = await ask(`${url}/v1/who`, { headers })
+            if (status === 200) admitted.set(word, (admitted.get(word) ?? 0) + 1)
+            else expect(status).to.equal(429)
+          }
+        }
+        await Promise.all(Array.from({ length: 8 }, client))
+        total = [...admitted.values()].reduce((sum, calls) => sum + calls, 0)
+        // On a busy machine the calls may take longer than the window: then the count begins anew.
+      } while (total > MOST && performance.now() - began >= WINDOW_MS)
+      expect(admitted.size).to.equal(2)
+      expect(total).to.be.within(600, MOST)
     })
 
     it('pause an operation together that fails in one of them', async () => {
@@ -391,6 +403,46 @@ describe('a worker that dies while the one before it finishes its calls', functi
       await running.stop()
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+})
+
+describe('a worker that the system cannot start', function () {
+  this.timeout(120_000)
+  const { execPath } = process
+
+  it('is started later, and the other one goes on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/v1/who`
+    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
+    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+    writeFileSync(join(folder, 'plugins/who/index.ts'), HELD(folder))
+    // A program that is gone fails to start as one for which there are no processes or files left.
+    const program = join(folder, 'node')
+    copyFileSync(execPath, program)
+    process.execPath = program
+    const settings = { ...environmentIn(folder, port), SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
+    const starting = startGateway(/is open at/, settings, undefined, ['--workers', '2'])
+    process.execPath = execPath
+    const running = await starting
+    const answering = async (): Promise<ReadonlySet<string>> =>
+      new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+    try {
+      const before = [...(await answering())]
+      expect(before).to.have.length(2)
+      renameSync(program, `${program}-away`)
+      process.kill(Number(before[0]), 'SIGKILL')
+      await until(() => (running.output().match(/a worker could not be started/g)?.length ?? 0) >= 2)
+      expect(running.output()).to.contain('ENOENT')
+      expect([...(await answering())]).to.deep.equal([before[1]])
+      renameSync(`${program}-away`, program)
+      await until(async () => (await answering()).size === 2)
+    } finally {
+      await running.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+    expect(await running.ended).to.equal(0)
   })
 })
 

@@ -10,6 +10,7 @@ import { openLiveGateway } from '../dynamic/live-gateway.ts'
 
 /** Requests in ten seconds, as docs/operations.md says. */
 const LIMIT = 600
+const WINDOW_MS = 10_000
 
 interface LogLine {
   readonly level: number
@@ -38,6 +39,19 @@ describe('a proxy', () => {
     return answer.statusCode ?? 0
   }
 
+  /** Runs a test of a new gateway, again if it fails after more than one window: a busy machine may be too slow for it. */
+  async function withinWindow(environment: Readonly<Record<string, string>>, test: () => Promise<void>): Promise<void> {
+    await open(environment)
+    const began = performance.now()
+    try {
+      await test()
+    } catch (error) {
+      if (performance.now() - began < WINDOW_MS) throw error
+      await shop.close()
+      await withinWindow(environment, test)
+    }
+  }
+
   /** How often each status was answered to calls with these headers. They are sent at once: the window is ten seconds. */
   async function statuses(calls: number, headers: (call: number) => Record<string, string>) {
     const all = await Promise.all(Array.from({ length: calls }, (_, at) => call(headers(at))))
@@ -49,28 +63,28 @@ describe('a proxy', () => {
   const address = (at: number): string => `198.51.${Math.floor(at / 250)}.${1 + (at % 250)}`
 
   for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
-    it(`that is not named cannot choose its address with ${header}, not even a private one or this machine`, async () => {
-      await open()
-      expect(await statuses(800, (at) => ({ [header]: address(at) }))).to.deep.equal({ 402: LIMIT, 429: 200 })
-      // Whoever calls from this machine itself is not limited.
-      expect(await call({})).to.equal(402)
-    })
+    it(`that is not named cannot choose its address with ${header}, not even a private one or this machine`, () =>
+      withinWindow({}, async () => {
+        expect(await statuses(800, (at) => ({ [header]: address(at) }))).to.deep.equal({ 402: LIMIT, 429: 200 })
+        // Whoever calls from this machine itself is not limited.
+        expect(await call({})).to.equal(402)
+      }))
 
-  it('that is named has each of its callers counted, whatever they wrote into the header themselves', async () => {
-    await open({ TRUSTED_PROXIES: '127.0.0.1 198.18.0.0/15' })
-    const proxied = (caller: string) => (at: number) => ({
-      'x-forwarded-for': `${address(at)}, ${caller}, 198.18.7.${at % 250}`,
-    })
-    expect(await statuses(LIMIT, proxied('203.0.113.7'))).to.deep.equal({ 402: LIMIT })
-    expect(await statuses(5, proxied('203.0.113.7:4711'))).to.deep.equal({ 429: 5 })
-    expect(await statuses(5, proxied('203.0.113.8'))).to.deep.equal({ 402: 5 })
-    expect(lines).to.deep.equal([])
-  })
+  it('that is named has each of its callers counted, whatever they wrote into the header themselves', () =>
+    withinWindow({ TRUSTED_PROXIES: '127.0.0.1 198.18.0.0/15' }, async () => {
+      const proxied = (caller: string) => (at: number) => ({
+        'x-forwarded-for': `${address(at)}, ${caller}, 198.18.7.${at % 250}`,
+      })
+      expect(await statuses(LIMIT, proxied('203.0.113.7'))).to.deep.equal({ 402: LIMIT })
+      expect(await statuses(5, proxied('203.0.113.7:4711'))).to.deep.equal({ 429: 5 })
+      expect(await statuses(5, proxied('203.0.113.8'))).to.deep.equal({ 402: 5 })
+      expect(lines).to.deep.equal([])
+    }))
 
-  it('that is named and does not say who calls is limited itself, though it runs on this machine', async () => {
-    await open({ TRUSTED_PROXIES: '127.0.0.1' })
-    expect(await statuses(LIMIT + 5, () => ({}))).to.deep.equal({ 402: LIMIT, 429: 5 })
-  })
+  it('that is named and does not say who calls is limited itself, though it runs on this machine', () =>
+    withinWindow({ TRUSTED_PROXIES: '127.0.0.1' }, async () => {
+      expect(await statuses(LIMIT + 5, () => ({}))).to.deep.equal({ 402: LIMIT, 429: 5 })
+    }))
 
   it('that is not named opens no stored answer to those who share its address', async () => {
     await open()

@@ -87,8 +87,11 @@ export async function openGateway(
     },
     now,
     async close() {
-      await gateway.close()
-      rmSync(dataDir, { recursive: true, force: true })
+      try {
+        await gateway.close()
+      } finally {
+        rmSync(dataDir, { recursive: true, force: true })
+      }
     },
   }
 }

@@ -298,7 +298,9 @@ describe('an answer that says that nothing happened', () => {
 
 describe('the documents of an operation that is sold only while its data are fresh', () => {
   let shop: LiveGateway
-  before(async () => {
+  before(async function () {
+    // The first start of our own catalog computes its history, for as long as a busy machine takes.
+    this.timeout(180_000)
     shop = await openLiveGateway({ own: true, catalog: { 'feed.json': feed }, plugins: ['feed'] })
   })
   after(() => shop.close())

@@ -55,4 +55,33 @@ describe('the gate of an operation that is sold only while its data are fresh', 
         await until(() => gate.notice().status === 'stale')
       }
     })
+
+  describe('whose report takes longer than a report is used for', () => {
+    const realNow = performance.now
+    let passed = 0
+    before(() => {
+      performance.now = () => realNow.call(performance) + passed
+    })
+    after(() => {
+      performance.now = realNow
+    })
+
+    it('asks for one report at a time, and again only when the last one is a second old', async () => {
+      const asked: ((report: Freshness) => void)[] = []
+      const gate = gateOf(() => new Promise((resolve) => asked.push(resolve)))
+      const calls = [missingOf(gate)]
+      passed += 1_500
+      calls.push(missingOf(gate))
+      expect(asked, 'while the first one is made').to.have.length(1)
+      asked[0]?.(GOOD)
+      expect(await Promise.all(calls)).to.deep.equal(['it is fresh', 'it is fresh'])
+      const next = missingOf(gate)
+      expect(asked, 'once that is over a second old').to.have.length(2)
+      asked[1]?.(GOOD)
+      await next
+      passed += 500
+      await missingOf(gate)
+      expect(asked, 'within the next second').to.have.length(2)
+    })
+  })
 })

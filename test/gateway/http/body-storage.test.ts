@@ -228,6 +228,35 @@ describe('the storage of request bodies', () => {
     waiting.release()
     running.release()
     expect(await bytes).to.equal('validation_failed')
+    expect(await refusal(waiting.bytes()), 'afterwards').to.equal('validation_failed')
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('gives the place of a body that is released while it waits to the next one, at once', async () => {
+    const storage = open({ heldBytes: 1_000_000 })
+    const [running, large, small] = await Promise.all([
+      send(storage, randomBytes(600_000)),
+      send(storage, randomBytes(900_000)),
+      send(storage, randomBytes(200_000)),
+    ])
+    await running.bytes()
+    const [refused, waiting] = [refusal(large.bytes()), small.bytes()]
+    large.release()
+    expect(await refused).to.equal('validation_failed')
+    expect((await waiting).length).to.equal(200_000)
+    running.release()
+    small.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('gives no bytes of a body that is released while it is read from disk', async () => {
+    const storage = open({ arrivingBytes: 0 })
+    const arrived = await send(storage, randomBytes(2_000_000))
+    const bytes = refusal(arrived.bytes())
+    await until(() => arrived.isHeld)
+    arrived.release()
+    expect(await bytes).to.equal('validation_failed')
+    await until(() => storage.used.disk === 0)
     expect(storage.used).to.deep.equal(NOTHING)
   })
 
@@ -250,6 +279,27 @@ describe('the storage of request bodies', () => {
     steady.end()
     const arrived = await arriving
     arrived.release()
+    expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  it('does not count the time against a body for which the disk makes it wait', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 2_000_000, graceMs: 200 })
+    const bodies = Array.from({ length: 4 }, () => randomBytes(500_000))
+    // Each has to wait for the pieces of the others, for half a second at a time.
+    const arrived = await Promise.all(bodies.map((body) => send(storage, body)))
+    for (const [at, body] of arrived.entries()) {
+      expect((await body.bytes()).equals(bodies[at] as Buffer)).to.equal(true)
+      body.release()
+    }
+    await until(() => storage.used.disk === 0)
+  })
+
+  it('cuts off a body that stops arriving after the disk has made it wait', async () => {
+    const storage = open({ arrivingBytes: 0, diskBytesPerSecond: 500_000, graceMs: 200 })
+    const stalled = newRequest()
+    stalled.write(randomBytes(400_000))
+    expect(await refusal(storage.receive(stalled, LIMIT))).to.equal('body_too_slow')
+    await until(() => storage.used.disk === 0)
     expect(storage.used).to.deep.equal(NOTHING)
   })
 

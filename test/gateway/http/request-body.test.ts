@@ -4,8 +4,10 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { LARGE_BODY_BYTES } from '../../../gateway/catalog/large-body.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
+import { BodyStorage } from '../../../gateway/http/body-storage.ts'
 import { readBody } from '../../../gateway/http/request-body.ts'
 import type { Upload } from '../../../gateway/plugin/plugin.ts'
+import { until } from '../../support/until.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -54,6 +56,24 @@ describe('the reader of request bodies', () => {
       expect(handed.at(-1)?.equals(large)).to.equal(true)
       expect(handed.at(-1)?.buffer).to.be.instanceOf(SharedArrayBuffer)
     }
+  })
+
+  it('lets a body be freed as soon as it has arrived, so that one whose caller has left does not wait for memory', async () => {
+    const storage = new BodyStorage({ heldBytes: 150_000 })
+    const releases: (() => void)[] = []
+    const readHeld = (length: number): Promise<unknown> =>
+      readBody(
+        incoming({}, Buffer.alloc(length, 'x'), 65_536),
+        { bodyMedia: ['text/csv'], maxBytes: 1_000_000 },
+        { storage, whenArrived: (release) => releases.push(release) },
+      )
+    await readHeld(100_000)
+    const left = codeOf(readHeld(120_000))
+    await until(() => releases.length === 2)
+    releases[1]?.()
+    expect(await left).to.equal('validation_failed')
+    releases[0]?.()
+    expect(storage.used.held).to.equal(0)
   })
 
   it('finds every part of a multipart body, however it is split into chunks', async () => {

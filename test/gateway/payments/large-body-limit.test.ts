@@ -51,9 +51,9 @@ for (const name of ['a primary', 'Redis'] as const)
     })
 
     it('leaves out what was paid, whichever process sold it', async () => {
-      expect(await admitted(limits, '0xpaying', 20)).to.equal(20)
-      await limits[0]?.paid('0xpaying')
-      await limits[1]?.paid('0xpaying')
+      const sold = await Promise.all(limits.map((limit) => limit.admit('0xpaying')))
+      expect(await admitted(limits, '0xpaying', 18)).to.equal(18)
+      for (const body of sold) await body.paid()
       expect(await admitted(limits, '0xpaying', 6)).to.equal(2)
     })
   })
@@ -63,4 +63,26 @@ describe('the limit of large bodies of a process whose peers cannot be reached',
     const limit = createLargeBodyLimit({ addCalls: () => Promise.reject(new Error('gone')) })
     expect(await admitted([limit], '0xone', 30)).to.equal(20)
   })
+})
+
+describe('the limit of large bodies of a process', () => {
+  const realNow = Date.now
+  let passed = 0
+  before(() => {
+    Date.now = () => realNow() + passed
+  })
+  after(() => {
+    Date.now = realNow
+  })
+
+  for (const peers of [null, new PeersInMemory(() => Date.now())])
+    it(`admits no more bodies in a minute because one of the minute before was paid, ${peers ? 'with' : 'without'} others`, async () => {
+      const limit = createLargeBodyLimit(peers)
+      const bodies = [await limit.admit('0xslow'), await limit.admit('0xslow')]
+      passed += 61_000
+      await bodies[0]?.paid()
+      expect(await admitted([limit], '0xslow', 10)).to.equal(10)
+      await bodies[1]?.paid()
+      expect(await admitted([limit], '0xslow', 30)).to.equal(10)
+    })
 })

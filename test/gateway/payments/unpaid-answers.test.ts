@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Hex } from '../../../gateway/config/networks.ts'
-import { keepAnswer, MAX_KEPT } from '../../../gateway/payments/kept-answers.ts'
+import { keepAnswer, MAX_KEPT } from '../../../gateway/payments/unpaid-answers.ts'
 import { answerOf, paymentIn } from '../../contracts/journal-payments.ts'
 import { JOURNALS } from '../../contracts/journals.ts'
 

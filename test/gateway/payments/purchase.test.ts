@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
+import { type Journal, JournalError } from '../../../gateway/payments/journal/journal.ts'
+import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
+import {
+  createPurchase,
+  type Purchase,
+  type PurchaseParts,
+  SettlementError,
+} from '../../../gateway/payments/purchase.ts'
+import { paymentIn, STEPS } from '../../contracts/journal-payments.ts'
+
+describe('a purchase that ends without a sale', () => {
+  const failure = new ServiceError('product_failed')
+  let journal: Journal
+  let key: string
+  /** With what the work on the payment ended, and whether the amount stays held on the payer's balance. */
+  let finished: unknown[]
+  let hasLeft: boolean
+
+  beforeEach(async () => {
+    journal = await openJournal({ file: ':memory:' })
+    key = await paymentIn(journal, 'reserved')
+    finished = []
+    hasLeft = false
+  })
+  afterEach(() => journal.close())
+
+  async function purchase(change: Partial<Journal> = {}): Promise<Purchase> {
+    return createPurchase({
+      journal: { ...journal, ...change },
+      log: createLog('silent'),
+      record: await journal.find(key),
+      payment: { envelope: { version: 2 } },
+      requirements: { network: NETWORKS['base-sepolia'] },
+      isPlan: false,
+      work: { holdBalance() {}, finish: (...how: unknown[]) => finished.push(...how) },
+      connection: {
+        get hasLeft() {
+          return hasLeft
+        },
+      },
+    } as unknown as PurchaseParts)
+  }
+  const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => null,
+      (error: unknown) => error,
+    )
+  const stateOf = async (): Promise<string | undefined> => (await journal.find(key))?.state
+
+  it('releases the payment, and tells those who wait for the same one why', async () => {
+    expect(await errorOf((await purchase()).release(failure))).to.equal(null)
+    expect(await stateOf()).to.equal('released')
+    expect(finished).to.deep.equal([{ error: failure }, { keepHold: false }])
+  })
+
+  it('says that the outcome is unknown, and keeps the amount held, if another process has taken the payment over', async () => {
+    const taken = await purchase()
+    // The write of the answer failed here after it was stored, and the other process sent the payment.
+    await STEPS.submittedWithAnswer(journal, key, 1)
+    const error = await errorOf(taken.release(failure))
+    expect(error).to.be.instanceOf(SettlementError).and.to.include({ code: 'settlement_pending', cause: failure })
+    expect(finished).to.deep.equal([{ error }, { keepHold: true }])
+    expect(await stateOf()).to.equal('submitted')
+  })
+
+  it('leaves those who wait to try for themselves if its caller has left', async () => {
+    hasLeft = true
+    await (await purchase()).release(failure)
+    expect(finished).to.deep.equal([null, { keepHold: false }])
+  })
+
+  it('leaves the payment to recovery if the journal cannot be written', async () => {
+    const released = async (): Promise<boolean> => {
+      throw new JournalError('the disk is full', true, undefined)
+    }
+    expect(await errorOf((await purchase({ released })).release(failure))).to.equal(null)
+    expect(finished).to.deep.equal([{ error: failure }, { keepHold: false }])
+    expect(await stateOf()).to.equal('reserved')
+  })
+})
