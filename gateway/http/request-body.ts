@@ -110,7 +110,7 @@ export function announcedBytes({ headers }: Pick<IncomingMessage, 'headers'>): n
 /** Returns the operation's media type that matches the body. A body without content-type is read as the first one. */
 function acceptedMedia({ headers }: IncomingMessage, accepted: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity')
+  if (encoding.toLowerCase() !== 'identity')
     throw unsupported(`The content-encoding ${encoding} is not supported; send the body uncompressed.`, accepted)
   const [named = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
   const media = named.trim()

@@ -1,7 +1,8 @@
 /**
  * Answers the JSON-RPC messages of one POST, as MCP's streamable HTTP without sessions prescribes. The rules, their order
  * and their texts are those of the SDK's stateless server, which would need a server object, a validator and a converted
- * request for every POST. The SDK's schemas, which are compiled once, still decide what a message is.
+ * request for every POST. The SDK's schemas, which are compiled once, still decide what a message is. ADR 50 lists where the
+ * answers differ.
  */
 import type { IncomingMessage } from 'node:http'
 import { MAX_BATCH_SIZE } from '@modelcontextprotocol/sdk/server/requestBody.js'
@@ -16,6 +17,7 @@ import {
   type RequestId,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
+import { acceptsMediaType } from './accept.ts'
 
 /** An HTTP status with its JSON body, or null for no body. */
 export interface PostAnswer {
@@ -48,8 +50,7 @@ export async function answerPost<Context>(
   methods: Methods<Context>,
   context: Context,
 ): Promise<PostAnswer> {
-  const { accept } = headers
-  if (!accept?.includes('application/json') || !accept.includes('text/event-stream'))
+  if (!acceptsAnswers(headers.accept))
     return refuse(
       406,
       TRANSPORT_ERROR,
@@ -80,6 +81,11 @@ export async function answerPost<Context>(
   const answer = (request: JSONRPCRequest): Promise<string> => answerRequest(request, methods, context)
   return { status: 200, body: requests.length === 1 ? await answer(only) : await answerBatch(requests, answer) }
 }
+
+/** MCP demands both types, although answers are always JSON. The SDK's clients send the first string. */
+const acceptsAnswers = (accept = ''): boolean =>
+  accept === 'application/json, text/event-stream' ||
+  (acceptsMediaType(accept, 'application/json') && acceptsMediaType(accept, 'text/event-stream'))
 
 function parseMessages(parts: readonly unknown[]): JSONRPCMessage[] | null {
   const messages: JSONRPCMessage[] = []

@@ -12,7 +12,6 @@ import {
   InitializeRequestSchema,
   LATEST_PROTOCOL_VERSION,
   ListToolsRequestSchema,
-  McpError,
   PingRequestSchema,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
@@ -43,6 +42,7 @@ import {
   visitOf,
 } from '../http/request.ts'
 import { announcedBytes } from '../http/request-body.ts'
+import { InvalidParams, parseRequest } from './invalid-params.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
@@ -258,7 +258,7 @@ function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<stri
     [
       'initialize',
       (request) => {
-        const { protocolVersion } = InitializeRequestSchema.parse(request).params
+        const { protocolVersion } = parseRequest(InitializeRequestSchema, request).params
         const isSupported = SUPPORTED_PROTOCOL_VERSIONS.includes(protocolVersion)
         return JSON.stringify(initializeResult(catalog, isSupported ? protocolVersion : LATEST_PROTOCOL_VERSION))
       },
@@ -266,23 +266,23 @@ function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<stri
     [
       'ping',
       (request) => {
-        PingRequestSchema.parse(request)
+        parseRequest(PingRequestSchema, request)
         return '{}'
       },
     ],
     [
       'tools/list',
       (request) => {
-        ListToolsRequestSchema.parse(request)
+        parseRequest(ListToolsRequestSchema, request)
         return list
       },
     ],
     [
       'tools/call',
       (request, exchange) => {
-        const { params } = CallToolRequestSchema.parse(request)
+        const { params } = parseRequest(CallToolRequestSchema, request)
         const tool = tools.get(params.name)
-        if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool ${params.name}. tools/list has all tools.`)
+        if (!tool) throw new InvalidParams(`Unknown tool: ${params.name}. tools/list names the tools.`)
         return callTool(endpoint, edition, tool, params, exchange)
       },
     ],
@@ -310,7 +310,7 @@ async function callTool(
   { request, response, caller, size, large }: Exchange,
 ): Promise<string> {
   const bound = edition.bound.get(tool.operation.id)
-  if (!bound) throw new McpError(ErrorCode.InvalidParams, `The tool ${params.name} is not available.`)
+  if (!bound) throw new InvalidParams(`The tool ${params.name} is not available.`)
   const id = randomUUID()
   const input = tool.split(params.arguments ?? {})
   const payments = paymentsOf(params, request)

@@ -233,7 +233,7 @@ function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Desc
     case 'maxLength':
       return ['string_too_long', `Must have at most ${limit} ${plural('character')}.`, { max_length: limit }]
     case 'pattern':
-      return ['string_pattern_mismatch', `Must match ${params['pattern']}.`, { pattern: params['pattern'] }]
+      return ['string_pattern_mismatch', wrongForm(error), { pattern: params['pattern'] }]
     case 'format':
       return FORMATS[params['format'] as string] ?? ['format', `Must be a valid ${params['format']}.`]
     case 'minItems':
@@ -256,6 +256,14 @@ function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Desc
   }
 }
 
+/** A description tells a caller more than a pattern does. Programs find the pattern in the context. */
+function wrongForm({ params, parentSchema }: ErrorObject): string {
+  const { pattern } = params
+  const description: unknown = parentSchema?.['description']
+  if (typeof description !== 'string') return `Must match ${pattern}.`
+  return `Has the wrong form. ${description} It must match ${pattern}.`
+}
+
 function wrongType(type: string | readonly string[], data: unknown): Description {
   const types = [type].flat().flatMap((one) => TYPES[one] ?? [])
   const names = [type].flat().map((one) => TYPES[one]?.[2] ?? one)
@@ -271,7 +279,11 @@ function choiceOf(choice: ErrorObject, errors: readonly ErrorObject[]): string {
   const branches = errors.filter(
     (error, place) => !isChoice(error) && error.instancePath === choice.instancePath && isBranch(error, place, last),
   )
-  const expected = branches.map((branch) => descriptionOf(branch, [])[1].replace(/^Must be |\.$/g, ''))
+  const expected = branches.map((branch) =>
+    branch.keyword === 'pattern'
+      ? `text that matches ${branch.params['pattern']}`
+      : descriptionOf(branch, [])[1].replace(/^Must be |\.$/g, ''),
+  )
   return expected.length === 0
     ? 'Matches none of the allowed forms.'
     : `Must be ${[...new Set(expected)].join(', or ')}.`

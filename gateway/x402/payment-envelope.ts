@@ -27,6 +27,8 @@ export interface PaymentEnvelope {
 
 /** A payment has about 1,000 characters, one of a contract wallet a few thousand. */
 const MAX_CHARACTERS = 16_384
+/** Node joins headers of one name with commas. */
+const SEVERAL = /^[A-Za-z0-9+/]+={0,2}(, *[A-Za-z0-9+/]+={0,2})+$/
 
 /**
  * Reads the envelope of a payment of x402 v1 or v2 (spec: transports/http).
@@ -39,7 +41,7 @@ export function decodeEnvelope(
   presented: string | object,
   supported: readonly { readonly scheme: string; readonly network: Network }[],
 ): PaymentEnvelope {
-  const envelope = fieldsOf(typeof presented === 'string' ? decodeBase64(presented) : bounded(presented), 'the payment')
+  const envelope = fieldsOf(typeof presented === 'string' ? decodeBase64(presented) : bounded(presented), 'The payment')
   const version = envelope['x402Version']
   if (version !== 1 && version !== 2) throw invalid('x402Version must be the number 1 or 2.', 'invalid_x402_version')
   const accepted = version === 2 ? fieldsOf(envelope['accepted'], 'accepted') : null
@@ -78,6 +80,7 @@ export function invalid(message: string, reason = 'invalid_payload'): ServiceErr
 
 function decodeBase64(text: string): unknown {
   if (text.length > MAX_CHARACTERS) throw tooLong()
+  if (SEVERAL.test(text)) throw invalid('There are several payments here, separated by commas. Send one payment.')
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text))
     throw invalid('The payment must be base64 (standard alphabet) of a JSON object.')
   try {

@@ -177,7 +177,8 @@ export class MarketRegime {
     const at = seconds(asOf)
     const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
     const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
-    if (from >= until) throw new InvalidInput('must be before end', ['query', 'start'])
+    if (from >= until)
+      throw new InvalidInput(`must be before end, which is ${formatSeconds(until)}`, ['query', 'start'])
     const range = { from, to: until, asOf: at, limit }
     if (input.query.origin !== undefined || input.query.provenance) return this.#fullHistory(ask, range, input.query)
     const { stored, remembered } = await this.#open(ask)

@@ -1,4 +1,5 @@
 /** Examines a service from outside, as an indexer and as a buyer without money. It pays nothing and changes nothing. */
+import { checkAnchors } from './anchors.ts'
 import { checkRoute } from './challenge.ts'
 import { checkContract, checkTools } from './contract.ts'
 import {
@@ -65,12 +66,10 @@ export async function diagnose(
   checkAgreement(documents, live, place, findings)
   const tools = await checkTools(asked, listed, findings)
 
-  const links = [
-    ...new Set([
-      ...linksIn(documents.get('/llms.txt')?.text ?? '', /\]\((https?:[^)\s]+)\)/g),
-      ...linksIn(documents.get('/sitemap.xml')?.text ?? '', /<loc>([^<]+)<\/loc>/g),
-    ]),
-  ].filter((link) => link.startsWith(`${baseUrl}/`))
+  const inText = linksIn(documents.get('/llms.txt')?.text ?? '', /\]\((https?:[^)\s]+)\)/g)
+  const inSitemap = linksIn(documents.get('/sitemap.xml')?.text ?? '', /<loc>([^<]+)<\/loc>/g)
+  const targets = [...new Set([...inText, ...inSitemap])].filter((link) => link.startsWith(`${baseUrl}/`))
+  const links = [...new Set(targets.map((link) => link.replace(/#.*$/, '')))]
   await client.forEach(links, async (link) => {
     const { status, headers } = await client.request(link)
     if (status >= 500 && headers.has('retry-after'))
@@ -83,6 +82,7 @@ export async function diagnose(
     else if (status !== 200 && status !== 402)
       findings.at(link)('link', `Is linked, but answers ${status}.`, 'Fix the link or its target.')
   })
+  await checkAnchors(targets, client, findings)
   // The service has seen enough of us by now to know whether our address is hidden from it.
   checkWarnings(fieldsOf((await client.request('/health')).json), findings)
   if (operatorToken !== null) await checkAlarms(client, operatorToken, findings)
@@ -109,5 +109,5 @@ function notASeller(asked: string, documents: Documents): Finding | null {
 }
 
 function linksIn(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map((match) => (match[1] as string).replace(/#.*$/, '').replaceAll('&amp;', '&'))
+  return [...text.matchAll(pattern)].map((match) => (match[1] as string).replaceAll('&amp;', '&'))
 }

@@ -9,7 +9,7 @@ interface RecordedAnswer extends ContractAnswer {
   readonly requests: readonly string[]
 }
 
-/** Recorded from the stateless server of @modelcontextprotocol/sdk 1.32.2, which answered these requests before. */
+/** Recorded from the stateless server of @modelcontextprotocol/sdk 1.32.2, except where ADR 50 says that ours differ. */
 const RECORDED = JSON.parse(
   readFileSync(join(import.meta.dirname, 'recorded-answers.json'), 'utf8'),
 ) as readonly RecordedAnswer[]

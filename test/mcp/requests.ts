@@ -300,6 +300,11 @@ const ACCEPTS = [
   'application/json',
   'text/event-stream',
   'APPLICATION/JSON, TEXT/EVENT-STREAM',
+  'application/*',
+  'application/*, text/*;q=0.5',
+  'Application/*, text/event-stream',
+  'application/json;q=0, */*',
+  'text/html, */*;q=0.8',
   'text/event-stream;q=0.5,application/json;q=0.1',
   ['application/json', 'text/event-stream'],
 ]

@@ -102,6 +102,28 @@ describe('the MCP endpoint over HTTP', () => {
     expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
   })
 
+  it('refuses wrong params with -32602 and the name of the field', async () => {
+    const refusals = [
+      ['initialize', undefined, 'params must be an object.'],
+      ['initialize', { ...INITIALIZE.params, protocolVersion: 7 }, 'params.protocolVersion must be a string.'],
+      ['tools/list', { cursor: 1 }, 'params.cursor must be a string.'],
+      ['tools/call', undefined, 'params must be an object.'],
+      ['tools/call', { arguments: {} }, 'params.name must be a string.'],
+      ['tools/call', { name: 'get_sample', arguments: null }, 'params.arguments must be an object.'],
+      ['tools/call', { name: 'get_sample', arguments: [] }, 'params.arguments must be an object.'],
+      [
+        'initialize',
+        { ...INITIALIZE.params, capabilities: { experimental: { 'a/b': 7 } } },
+        'params.capabilities.experimental["a/b"] must be as the MCP schema says.',
+      ],
+    ] as const
+    for (const [method, params, message] of refusals) {
+      const { body } = await post().send({ jsonrpc: '2.0', id: 1, method, params }).expect(200)
+      const error = { code: ErrorCode.InvalidParams, message: `Invalid params: ${message}` }
+      expect(body, `${method} ${JSON.stringify(params)}`).to.deep.equal({ jsonrpc: '2.0', id: 1, error })
+    }
+  })
+
   it('tells the product when the caller disconnects', async () => {
     const leaving = new AbortController()
     const answer = fetch(`${gateway.url}/mcp`, {

@@ -224,6 +224,13 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     'a robots.txt that keeps crawlers out',
     on('/robots.txt', (answer) => (answer.body = 'User-agent: *\nDisallow: /v1\n')),
   ),
+  plant('anchor', '/guide#mcp', 'a link to a part of a page that is not there', (answer, request) => {
+    on('/llms.txt', replaced('/openapi.json#mcp', '/guide#mcp'))(answer, request)
+    on('/guide', (page) => {
+      Object.assign(page, { status: 200, body: '<h1 id="start">Guide</h1><p data-id="mcp">' })
+      page.headers['content-type'] = 'text/html; charset=utf-8'
+    })(answer, request)
+  }),
   plant(
     'link',
     '/v1/prices/history',

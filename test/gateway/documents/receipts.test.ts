@@ -59,6 +59,16 @@ describe('signed receipts', () => {
   const keys = async () =>
     createLocalJWKSet((await json(await ask(at('/.well-known/jwks.json')))) as unknown as JSONWebKeySet)
 
+  it('are refused with the place where a receipt is found if they are not a JWS', async () => {
+    const answer = await ask(at('/v1/receipts/verify'), { method: 'POST', body: { receipt: 'a receipt' } })
+    expect(answer.status).to.equal(422)
+    const { detail } = (await json(answer)) as unknown as { detail: readonly { msg: string; ctx: object }[] }
+    expect(detail[0]?.msg).to.match(
+      /^Has the wrong form\. A signed receipt .*info\.receipt\.signature of the PAYMENT-RESPONSE header, decoded from base64/,
+    )
+    expect(detail[0]?.ctx).to.have.property('pattern')
+  })
+
   it('state payer, amount, transaction, request and response, and verify offline with the published keys', async () => {
     const paid = await buy(at('/v1/echo/hello?times=2'), shop.wallet)
     const jws = signedOf(paid)

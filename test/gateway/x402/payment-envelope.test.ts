@@ -81,9 +81,19 @@ describe('a presented payment', () => {
     for (const text of ['', '   ', 'garbage!', '{"x402Version":1}', base64([1]), base64(null), base64('x'), 'AAAA'])
       expect(refusalOf(text)).to.include({ code: 'payment_invalid', reason: 'invalid_payload' })
     expect(refusalOf(btoa('not a payment')).message).to.equal('The payment is base64, but it does not contain JSON.')
+    expect(refusalOf(base64([1])).message).to.equal('The payment must be a JSON object.')
     const urlSafe = Buffer.from(JSON.stringify({ ...payments[1], note: '???>>>' })).toString('base64url')
     expect(urlSafe).to.match(/[-_]/)
     expect(refusalOf(urlSafe).reason).to.equal('invalid_payload')
+  })
+
+  it('is refused if its header came twice, which Node joins with a comma', () => {
+    const message = 'There are several payments here, separated by commas. Send one payment.'
+    expect(refusalOf(`${base64(payments[1])}, ${base64(payments[1])}`)).to.include({
+      reason: 'invalid_payload',
+      message,
+    })
+    expect(refusalOf(JSON.stringify(payments[1])).message).to.match(/^The payment must be base64/)
   })
 
   it('is refused with the x402 reason for its error', () => {
@@ -135,7 +145,7 @@ describe('a presented payment', () => {
   })
 
   it('is decoded or refused with one of our messages, whatever the input is', () => {
-    const ours = /^[A-Z0-9x][^\n]*\.$|^(payload|accepted|x402Version|the payment)[^\n]*\.$/
+    const ours = /^[A-Z0-9x][^\n]*\.$|^(payload|accepted|x402Version)[^\n]*\.$/
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.jsonValue().map(base64), fc.object()), (presented) => {
         expect(refusalOf(presented).message).to.match(ours)

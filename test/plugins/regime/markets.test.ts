@@ -123,6 +123,12 @@ describe('the regime of several collected markets', function () {
     expect(await refusal('getRegimeHistory', { symbol: 'SHIB-USD' })).to.be.instanceOf(NotFound)
   })
 
+  it('refuses a window that starts in the future, and says which end it took', async () => {
+    const error = await refusal('getRegimeHistory', { symbol: 'BTC-USD', start: '2099-01-01' })
+    const end = new Date(kit.clock.now() + 1000).toISOString().replace(/\.\d+Z$/, 'Z')
+    expect(String(error)).to.contain(`query.start: must be before end, which is ${end}`)
+  })
+
   it('says what it holds of each market', async () => {
     await pass(60)
     const { symbols } = await host.call('getRegimeCoverage')

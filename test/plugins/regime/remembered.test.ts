@@ -172,7 +172,7 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
   const limit = query.limit!
   const until = query.end === undefined ? at + 1 : requireEpochSeconds(query.end, 'end')
   const from = query.start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(query.start, 'start')
-  if (from >= until) throw new InvalidInput('must be before end', ['query', 'start'])
+  if (from >= until) throw new InvalidInput(`must be before end, which is ${formatSeconds(until)}`, ['query', 'start'])
   const missing = await stored.missing()
   const columns = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
   const found = await stored.between(columns, { from, to: until, asOf: at, limit: limit + 1 })
