@@ -32,13 +32,24 @@ export function writeCursor({ asOf, key }: Place, query: object): string {
   return Buffer.from(JSON.stringify([hashOf(query), asOf, ...key])).toString('base64url')
 }
 
-/** Reads a cursor that a caller sent. Throws InvalidInput if it is malformed or belongs to another query. */
+/** Whether every database can compare it: PostgreSQL refuses the character NUL. */
+function isKeyPart(part: unknown): part is string | number {
+  return typeof part === 'string' ? !part.includes('\0') : Number.isFinite(part)
+}
+
+/** The latest time that a Date can hold, in epoch seconds. */
+const LATEST = 8.64e12
+
+/**
+ * Reads a cursor that a caller sent. Throws InvalidInput if it is malformed or belongs to another query. Callers can write
+ * cursors of their own: the asOf is a time from 1970 on, but compare it with that of the call, and check that the key has
+ * the parts and the types of the sort.
+ */
 export function readCursor(text: string, query: object): Place {
   try {
     const [hash, asOf, ...key] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[]
-    const isPart = (part: unknown) => typeof part === 'string' || typeof part === 'number'
-    const isKey = key.length > 0 && key.every(isPart)
-    if (hash === hashOf(query) && typeof asOf === 'number' && isKey) return { asOf, key }
+    const isTime = typeof asOf === 'number' && asOf >= 0 && asOf <= LATEST
+    if (hash === hashOf(query) && isTime && key.length > 0 && key.every(isKeyPart)) return { asOf, key }
   } catch {
     // Malformed cursors are refused below, like those of another query.
   }

@@ -36,7 +36,7 @@ async function find(db: Database, query: DirectoryQuery, now: number): Promise<F
   const rows = fitting().select('id', 'known_at', 'record', db.raw(`${column} as key`))
   if (place) {
     const [key, id] = place.key
-    if (typeof id !== 'string' || !(place.asOf >= 0) || !isKeyOf(query.sort, key))
+    if (typeof id !== 'string' || !isKeyOf(query.sort, key))
       throw new InvalidInput('is not a cursor of this query', ['query', 'cursor'])
     const beyond = direction === 'asc' ? '>' : '<'
     void rows.whereRaw(`(${column} ${beyond} ? or (${column} = ? and id > ?))`, [key!, key!, id])

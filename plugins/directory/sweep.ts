@@ -26,7 +26,7 @@ export interface Sweep {
 
 /**
  * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reaches the end removes what it did not find.
- * Throws SourceError.
+ * Throws SourceError, also for a source with more than 2,000 pages.
  */
 export async function sweep(
   store: DirectoryStore,
@@ -91,6 +91,7 @@ async function* pagesOf(
       cursor = page.nextCursor
     }
   }
+  throw new SourceError(`more than ${MOST_PAGES} pages`)
 }
 
 async function fetchJson(

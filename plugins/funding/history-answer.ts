@@ -1,5 +1,5 @@
 /** Builds the answer of the settled history: what was paid, beside the rates that are expected next. */
-import { InvalidInput, NotFound, NotHeld, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
+import { InvalidInput, NotFound, NotHeld, type Place, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingHistory, FundingHistoryQuery, FundingSettlement } from '../../schemas/types.d.ts'
 import { epochSeconds, formatSeconds } from '../lib/time/timestamps.ts'
@@ -46,7 +46,7 @@ export async function answerFundingHistory(
   const contracts = (await settled.contracts(symbols)).filter(
     ({ venue }) => venues.length === 0 || venues.includes(venue),
   )
-  const after = place === null ? null : (place.key as [number, string, string])
+  const after = place === null ? null : settlementKey(place.key)
   const range = { symbols, venues, from: start, to: end, after, limit: query.limit + 1 }
   const found = await settled.read(range)
   if (found.length === 0 && after === null) throw nothingHeld(contracts, symbols, start, asOf)
@@ -72,6 +72,13 @@ export async function answerFundingHistory(
     })),
     expected: place === null ? await expectedRates(current, symbols, venues, asOf) : [],
   }
+}
+
+/** The key of a settlement in a cursor, which the buyer may have written. Throws InvalidInput for any other. */
+function settlementKey([time, venue, instrument, ...rest]: Place['key']): [number, string, string] {
+  if (Number.isSafeInteger(time) && typeof venue === 'string' && typeof instrument === 'string' && rest.length === 0)
+    return [time as number, venue, instrument]
+  throw new InvalidInput('is not a cursor of this query', ['query', 'cursor'])
 }
 
 function momentOf(value: string | number | undefined, name: string): number | null {

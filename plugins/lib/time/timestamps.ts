@@ -207,8 +207,9 @@ function clockTime(
   const nanoseconds = nanosecondsOf(fraction ?? '')
   const isEndOfDay = h === 24 && min === 0 && s === 0 && nanoseconds === 0
   if ((h > 23 && !isEndOfDay) || min > 59 || s > 59) return null
-  const midnight = Date.UTC(Number(year), Number(month) - 1, d)
-  const date = new Date(midnight)
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  const date = new Date(0)
+  const midnight = date.setUTCFullYear(Number(year), Number(month) - 1, d)
   if (date.getUTCDate() !== d || date.getUTCMonth() !== Number(month) - 1) return null
   const offsetSeconds = zone === undefined ? null : offsetOf(zone)
   if (Number.isNaN(offsetSeconds)) return null

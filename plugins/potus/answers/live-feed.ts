@@ -142,7 +142,7 @@ function liveReply(
   const after: Pick<PotusLive, 'next_since_seq' | 'state'> = { next_since_seq: next ?? state.last_seq, state }
   const opening = `${JSON.stringify(before).slice(0, -1)},"items":`
   const ending = `,${JSON.stringify(after).slice(1)}`
-  return Reply.json([Buffer.from(opening), text, Buffer.from(ending)])
+  return Reply.json([Buffer.from(opening), text, Buffer.from(ending)], { empty: count === 0 })
 }
 
 async function newestEvents(

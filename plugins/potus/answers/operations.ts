@@ -190,20 +190,22 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
   )
   const scan = { asOf, order, from: range.from, to: range.to, after } as const
   const page = await readPage(reader, context, filter, scan, limit, call.signal)
-  if (
-    page.events.length === 0 &&
-    after === null &&
-    filter.isOpen &&
-    filter.term === undefined &&
-    filter.source === undefined
-  )
+  // A page that ended early is no empty answer: its cursor goes on where it stopped.
+  const isEmpty = page.events.length === 0 && page.next === null
+  if (isEmpty && after === null && !(await holdsEvents(reader, range, asOf)))
     throw await nothingHeld(reader, range, asOf)
-  return {
+  const answer = {
     ...envelope(parts, call),
     count: page.events.length,
     items: page.events.map((event) => eventRecord(event, context)),
     next_cursor: page.next === null ? null : writeCursor(order, page.next, hash),
   }
+  return new Reply(answer, { empty: isEmpty })
+}
+
+/** Whether anything is held of a range, whatever the filters of the query. */
+async function holdsEvents(reader: EventReader, { from, to }: TimeRange, asOf: number): Promise<boolean> {
+  return (await reader.scan({ asOf, order: 'asc', from, to, after: null, limit: 1 })).length > 0
 }
 
 /** Why a range of the archive holds nothing: it begins with the first event and ends a day ago. */
@@ -271,7 +273,7 @@ function sourceHealth(
 function healthReply(parts: FeedParts, call: QueryCall<PotusFeedsQuery>, { count, text }: RowsText): Reply<PotusFeeds> {
   const head: PotusFeeds = { ...envelope(parts, call), count, feeds: [] }
   // The rows are JSON already and belong between the last two brackets of the head.
-  return Reply.json([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS])
+  return Reply.json([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS], { empty: count === 0 })
 }
 
 const END_OF_ROWS = Buffer.from(']}')

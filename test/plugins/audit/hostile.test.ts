@@ -106,6 +106,11 @@ describe('a hostile ledger', () => {
     })
   })
 
+  it('loses the row of a year of the first century, which stands for a missing time', async () => {
+    const report = await auditOf(file(GOOD, row({ 3: '0001-01-01' })))
+    expect(report.fills.by_code).to.deep.equal({ unparseable_time: 1 })
+  })
+
   it('loses only the rows whose price or side cannot be read', async () => {
     const report = await auditOf(file(row({ 4: 'n/a' }), row({ 4: 'abc' }), row({ 1: 'sideways' }), GOOD))
     expect(report.fills.by_code).to.deep.equal({ missing_value: 3 })

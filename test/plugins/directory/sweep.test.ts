@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { DirectoryStore } from '../../../plugins/directory/directory-store.ts'
+import { SourceError } from '../../../plugins/directory/listing.ts'
+import { sweep as readSource } from '../../../plugins/directory/sweep.ts'
 import { listingItem, NOON, openOnlineDirectory, PAYEE, type OnlineDirectory } from './online-directory.ts'
 
 describe('a sweep of the listings', () => {
@@ -79,6 +82,29 @@ describe('a sweep of the listings', () => {
     directory.faults.clear()
     await sweep()
     expect((await directory.find()).total).to.equal(200)
+  })
+
+  it('fails and removes nothing if a source has more pages than it reads', async () => {
+    directory.sources.bazaar.push(...items(3))
+    await directory.run('sweep')
+    let served = 0
+    const endless = async (): Promise<Response> =>
+      new Response(JSON.stringify({ items: [{ resource: `no address ${(served += 1)}` }], pagination: { total: 1e6 } }))
+    const read = readSource(new DirectoryStore(directory.db), endless, {
+      source: { id: 'bazaar', kind: 'bazaar', enabled: true, url: 'https://bazaar.example.com/' },
+      rank: 0,
+      pauseMs: 0,
+      signal: new AbortController().signal,
+      now: () => NOON + 3600,
+      visit: () => expect.fail('a bazaar links to no files'),
+    })
+    const error = await read.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    expect((await directory.find({}, NOON + 7200)).total).to.equal(3)
+    expect(error).to.be.instanceOf(SourceError)
+    expect(served).to.equal(2000)
   })
 
   it('ends if a source repeats one page forever', async () => {

@@ -1,5 +1,10 @@
 /** Settled funding rates: fetched once for the past, then one by one, and served beside the rates expected next. */
 import { expect } from 'chai'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { answerFundingHistory } from '../../../plugins/funding/history-answer.ts'
+import { migrations } from '../../../plugins/funding/rate-store.ts'
+import { createSettlementSource, storeSettlements } from '../../../plugins/funding/settlement-store.ts'
+import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { PERPETUAL_VENUES } from '../../venues/funding/funding-market.ts'
 import { failure } from './online-funding.ts'
 import { type KitFunding, openKitFunding } from './kit-funding.ts'
@@ -148,3 +153,41 @@ describe('settled funding rates', function () {
     expect(contracts[0]!.error).to.be.a('string')
   })
 })
+
+for (const [name, open] of Object.entries(DATABASES))
+  describe(`settled funding rates in ${name}`, () => {
+    let store: TestDatabase
+    before(async function () {
+      const opened = await open()
+      if (!opened) this.skip()
+      store = opened
+      await migrate(store.db, 'funding', migrations)
+      const contract = { venue: 'gate', instrument: 'BTC_USDT', symbol: 'BTC' } as const
+      const rows = [1, 2, 3].map((hours) => ({ ...contract, time: hours * 3600, rate: '0.0001' }))
+      await storeSettlements(store.db, rows, { ...contract, held_from: 0, reached: DAY, updated_at: DAY, error: null })
+    })
+    after(() => store?.drop())
+
+    it('refuse a cursor with a time or a key that the buyer made up', async () => {
+      const parts = {
+        settled: createSettlementSource(store.db),
+        current: { at: async () => [] },
+        dataMode: 'online',
+      } as const
+      const page = (query: object) =>
+        answerFundingHistory(parts, { symbol: 'BTC', start: 0, limit: 1, ...query }, new Date(DAY * 1000))
+      const cursor = (await page({})).next_cursor!
+      expect((await page({ cursor })).settlements).to.have.length(1)
+      const [hash, asOf, ...key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+      for (const forged of [
+        [hash, -1e15, ...key],
+        [hash, asOf, 3600],
+        [hash, asOf, 'x', 'gate', 'BTC_USDT'],
+        [hash, asOf, 1.5, 'gate', 'BTC_USDT'],
+        [hash, asOf, 3600, 'gate', 'BTC\0USDT'],
+      ]) {
+        const text = Buffer.from(JSON.stringify(forged)).toString('base64url')
+        expect(await failure(page({ cursor: text })), JSON.stringify(forged)).to.include({ code: 'validation_failed' })
+      }
+    })
+  })

@@ -71,12 +71,15 @@ describe('a query of funding rates', () => {
 
   it('is refused if its cursor is broken, forged or from another query', async () => {
     const { next_cursor } = await rates({ limit: 5 })
-    const forged = Buffer.from('["x",1,2]').toString('base64url')
+    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const forged = encode(['x', 1, 2])
+    const [hash] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as [string]
     for (const query of [
       { limit: 5, sort: 'apr', cursor: next_cursor },
       { limit: 5, symbol: 'BTC', cursor: next_cursor },
       { limit: 5, cursor: 'no' },
       { limit: 5, cursor: forged },
+      { limit: 5, cursor: encode([hash, -1e15, 'BTC', 'gate', 'BTC_USDT']) },
     ])
       expect(await failure(rates(query))).to.include({ code: 'validation_failed' })
   })

@@ -128,6 +128,14 @@ describe('the parser of timestamps', () => {
     expect(epochSeconds('2200-01-02', FILE_RULES)).to.equal(null)
   })
 
+  it('does not move a year of the first century into the twentieth', () => {
+    for (const text of ['0001-01-01', '0001-01-01T00:00:00Z', '01 Jan 0099 00:00:00 GMT', '0000-02-29'])
+      expect(readTimestamp(text, FILE_RULES), text).to.equal(null)
+    expect(epochSeconds('0099-12-31', { ...FILE_RULES, earliest: -Infinity })).to.equal(
+      Date.parse('0099-12-31T00:00:00Z') / 1000,
+    )
+  })
+
   it('reads the same instant from seconds, milliseconds, microseconds, nanoseconds and RFC 3339', () => {
     fc.assert(
       fc.property(instants, fc.integer({ min: 0, max: 999_999_999 }), (seconds, nanoseconds) => {

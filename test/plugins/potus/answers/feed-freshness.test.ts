@@ -75,6 +75,8 @@ describe('the freshness of the feed', () => {
     const early = await ask({ to: START - 20 * DAY })
     expect(early).to.include({ code: 'not_held' })
     expect(early.message).to.match(/holds events from 2026-04-21/)
+    for (const filter of [{ q: 'nowhere' }, { kinds: 'social' }, { source: 'wh.news' }, { topics: 'trade' }])
+      expect(await ask({ to: START - 20 * DAY, ...filter }), JSON.stringify(filter)).to.include({ code: 'not_held' })
     expect(await feed.ask('getPotusArchive', { query: { q: 'nowhere' } })).to.include({ count: 0 })
   })
 })

@@ -54,6 +54,13 @@ const QUERIES: Readonly<Record<string, { readonly invalid: readonly string[]; re
   feeds: { invalid: ['status=fine', 'token=1'], valid: 'status=disabled' },
 }
 
+/** As shipped, an empty answer of these is sold. Here it is not, so that a refusal shows that it is marked. */
+function sellNothingEmpty(name: string, document: Readonly<Record<string, unknown>>): void {
+  if (name !== 'potus.json') return
+  const operations = document['operations'] as Record<string, Record<string, unknown>>
+  for (const id of ['getPotusLive', 'getPotusFeeds']) operations[id]!['sell_empty'] = false
+}
+
 for (const database of ['SQLite', 'PostgreSQL'] as const)
   describe(`the feed on ${database}`, () => {
     let schema: Schema | null = null
@@ -66,7 +73,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
           this.skip()
         }
       }
-      gateway = await openFeedGateway(feedCatalog(), {}, schema ? { DATABASE_URL: schema.url } : {})
+      gateway = await openFeedGateway(feedCatalog(sellNothingEmpty), {}, schema ? { DATABASE_URL: schema.url } : {})
     })
     after(async () => {
       await gateway?.close()
@@ -95,6 +102,25 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
         expect(await json(response)).to.include({ schema: 'potus/1', data_mode: 'sample' })
         expect(saleCount()).to.equal(before + 1)
       })
+
+    it('does not sell an answer without a match, and a subscriber gets it empty', async () => {
+      const before = saleCount()
+      for (const query of [
+        'archive?q=nosuchword',
+        'live?since_seq=999999999',
+        'feeds?status=failing',
+        'entities?q=nosuchname',
+      ]) {
+        const url = `${gateway.url}/v1/potus/${query}`
+        const response = await send(url, await payment(url, gateway.wallet))
+        expect([response.status, (await json(response))['code']], query).to.deep.equal([404, 'empty_not_sold'])
+      }
+      expect(saleCount()).to.equal(before)
+      const token = await gateway.token('live/24h')
+      const archive = `${gateway.url}/v1/potus/archive?q=nosuchword`
+      const empty = await ask(archive, { headers: { 'x-service-token': token } })
+      expect(await json(empty)).to.include({ count: 0, next_cursor: null })
+    })
 
     it('shows free statistics that are a day old, like the index', async () => {
       const { products } = await json(await ask(`${gateway.url}/v1/stats`))
