@@ -100,7 +100,7 @@ describe('a presented payment', () => {
   })
 
   it('is refused if its signature is longer than any wallet needs, because we pay for its bytes', () => {
-    const signed = (bytes: number): string =>
+    const signed = (bytes: number): Json =>
       change(1, (payment) => ((payment['payload'] as Json)['signature'] = `0x${'ab'.repeat(bytes)}`))
     expect(decodePayment(signed(4_096), [method]).proof).to.have.length(2 + 2 * 4_096)
     const { reason, message } = refusalOf(signed(4_097))
