@@ -126,7 +126,10 @@ export type Outcome =
        * The intent was recorded and the payment could not be sent. Only valid if no other process has claimed it since.
        */
       readonly unsent?: true
-      /** Wei that our transaction cost, which is in a block and failed. The same payment must not be sent again. */
+      /**
+       * Wei that our transaction cost, or this payment's part of a batch, which is in a block and failed. The same payment must
+       * not be sent again.
+       */
       readonly burnt?: bigint
     }
   | { readonly state: 'pending'; readonly transaction: Hex | null }

@@ -11,7 +11,7 @@ import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/pa
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
 import { oweForeignSettlement, oweReplacedSettlement } from './foreign-settlement.ts'
-import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
+import type { Journal, JournalEvent, Look, PaymentRecord } from './journal/journal.ts'
 import { repaidDetail } from './journal/ledger-sql.ts'
 import { NOTHING_OWED } from './journal/shared-sql.ts'
 
@@ -139,6 +139,10 @@ async function lookAt(
   const { key } = payment
   try {
     if (payment.state === 'reversed') return await lookAtReversed(context, payment)
+    if (payment.state === 'owed') {
+      const begun = await finishBegun(context, payment)
+      if (begun) return begun
+    }
     if (finality === 'missing') return await lookAtMissing(context, payment)
     missingSince.delete(key)
     return finality === 'final' ? { key, at: null, result: 'final' } : later(context, payment)
@@ -191,6 +195,21 @@ async function oweReplaced(
   return later(context, payment, transaction)
 }
 
+/**
+ * Finishes what a process that has stopped began to record of a debt: that its payment was taken back, whether or not it is
+ * mined again by now, or that it was repaid before a reorganisation. Null: nothing, or nothing more than that.
+ */
+async function finishBegun(context: Context, payment: PaymentRecord): Promise<Looked | null> {
+  const { journal } = context
+  const events = await journal.events(payment.key)
+  // If it is mined again, the next look owes it again.
+  if (isTakenBack(events)) return reverseDebt(context, payment, 'the process that recorded it stopped')
+  const reversal = events.findLastIndex(({ state }) => state === 'reversed')
+  const wasRepaid = events[reversal]?.detail?.startsWith(REPAID_BEFORE) === true
+  if (wasRepaid && !events.slice(reversal).some(isRepayment)) await journal.repaid(payment.key, REPAID_ONCE)
+  return null
+}
+
 async function reverse(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
   const { journal, missingSince, onReversed, now, log } = context
   const { key, attempt, amount, payer, operation, transaction } = payment
@@ -213,7 +232,7 @@ async function reverseDebt(context: Context, payment: PaymentRecord, reason: str
   const { journal, now, log } = context
   const { key, attempt, amount, payer, transaction } = payment
   // A process may have stopped after this step: then it was not repaid to anybody.
-  const wasOpen = (await journal.repaid(key, TAKEN_BACK)) || (await wasTakenBack(journal, key))
+  const wasOpen = (await journal.repaid(key, TAKEN_BACK)) || isTakenBack(await journal.events(key))
   const note = `${wasOpen ? NOTHING_OWED : REPAID_BEFORE}a reorganisation removed it: ${reason}`
   if (!(await journal.reversed(key, attempt, note))) return later(context, payment)
   log.error(
@@ -228,13 +247,18 @@ async function reverseDebt(context: Context, payment: PaymentRecord, reason: str
 const TAKEN_BACK = 'a reorganisation took the payment back'
 
 /** Whether the last word on a debt is that its payment was taken back, and not that an operator repaid it. */
-async function wasTakenBack(journal: Pick<Journal, 'events'>, key: PaymentKey): Promise<boolean> {
-  const last = (await journal.events(key)).findLast(({ state }) => state === 'owed')
-  return last?.detail === repaidDetail(TAKEN_BACK)
+function isTakenBack(events: readonly JournalEvent[]): boolean {
+  return events.findLast(({ state }) => state === 'owed')?.detail === repaidDetail(TAKEN_BACK)
+}
+
+function isRepayment({ state, detail }: JournalEvent): boolean {
+  return state === 'owed' && detail?.startsWith(repaidDetail('')) === true
 }
 
 /** Begins the reason of a reversed payment whose debt had been repaid. */
 const REPAID_BEFORE = 'the debt was repaid: '
+/** What the journal says of a repayment that a reorganisation had made one too many. */
+const REPAID_ONCE = 'before a reorganisation took the payment back for a time'
 
 /** A reversed payment that is in a block again, and buys nothing: it is owed to its buyer, unless that was repaid before. */
 async function oweAgain(context: Context, payment: PaymentRecord, transaction: Hex, sender?: Hex): Promise<Looked> {
@@ -242,7 +266,7 @@ async function oweAgain(context: Context, payment: PaymentRecord, transaction: H
   const { key } = payment
   const wasRepaid = payment.reason?.startsWith(REPAID_BEFORE) === true
   if ((await oweForeignSettlement(journal, payment, transaction, sender)) && wasRepaid)
-    await journal.repaid(key, 'before a reorganisation took the payment back for a time')
+    await journal.repaid(key, REPAID_ONCE)
   log.warn({ payment: key, transaction, wasRepaid }, 'a reversed payment that bought nothing was mined again')
   return { key, at: now().getTime() + SHORTEST_MS, result: 'restored' }
 }

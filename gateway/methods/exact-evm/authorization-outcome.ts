@@ -6,7 +6,7 @@
 import type { Outcome } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import { type Agreement, askTwoNodes, needsAgreement } from './nodes/agreement.ts'
-import { quantity, type Rpc } from './nodes/rpc.ts'
+import { quantity, type Rpc, RpcError } from './nodes/rpc.ts'
 import { type Authorization, stateData, TOPICS, word } from './eip3009.ts'
 
 /** An authorization that may have been sent. Nothing before `fromBlock` can be our settlement of it. */
@@ -113,10 +113,22 @@ async function readFrom(rpc: Rpc, network: Network, sent: SentAuthorization, dep
     return BigInt(await rpc.call<Hex>('eth_call', call, quantity(block))) !== 0n
   }
   if (await isUsedAt(height)) {
-    const wasUsedBefore = fromBlock > 0 && (await isUsedAt(fromBlock - 1).catch(() => false))
-    const outcome = wasUsedBefore
-      ? refused('invalid_transaction_state', 'The authorization had been used before.')
-      : pending
+    const wasUsedBefore = async (): Promise<boolean> => {
+      try {
+        return await isUsedAt(fromBlock - 1)
+      } catch (error) {
+        if (!(error instanceof RpcError) || error.fault !== 'refused') return false
+        // After a long stop, many nodes no longer have the state of that block. They keep logs for longer.
+        const earlier = await findEarlierLog(rpc, network, sent, fromBlock)
+        return earlier !== undefined && depthOf(earlier, height) >= depth
+      }
+    }
+    // Of a payment that was sent at an unknown height, an earlier use may be our own settlement.
+    const mayHaveBeen = sent.fromBlock !== null && fromBlock > 0
+    const outcome =
+      mayHaveBeen && (await wasUsedBefore())
+        ? refused('invalid_transaction_state', 'The authorization had been used before.')
+        : pending
     return { outcome, block: null }
   }
   if (BigInt(head.timestamp) < validBefore + REORGANISATION_SECONDS) return { outcome: pending, block: null }
@@ -130,18 +142,45 @@ async function readFrom(rpc: Rpc, network: Network, sent: SentAuthorization, dep
 /** Finds the log of the authorization's use or cancellation between `fromBlock` and `height`. */
 async function findLog(
   rpc: Rpc,
-  { asset }: Network,
-  { from: payer, nonce }: SentAuthorization,
+  network: Network,
+  sent: SentAuthorization,
   fromBlock: number,
   height: number,
 ): Promise<Log | undefined> {
-  const topics = [[TOPICS.used, TOPICS.canceled], `0x${word(payer)}`, nonce]
   for (let from = fromBlock; from <= height; from += BLOCKS_PER_REQUEST) {
-    const range = { fromBlock: quantity(from), toBlock: quantity(Math.min(from + BLOCKS_PER_REQUEST - 1, height)) }
-    const [log] = await rpc.call<Log[]>('eth_getLogs', { address: asset, topics, ...range })
+    const log = await logWithin(rpc, network, sent, from, Math.min(from + BLOCKS_PER_REQUEST - 1, height))
     if (log) return log
   }
   return undefined
+}
+
+/** Finds it before `fromBlock`, the newest blocks first: payments are sent soon after they were found unused. */
+async function findEarlierLog(
+  rpc: Rpc,
+  network: Network,
+  sent: SentAuthorization,
+  fromBlock: number,
+): Promise<Log | undefined> {
+  const first = Math.max(0, fromBlock - LOOK_BACK_BLOCKS)
+  for (let end = fromBlock - 1; end >= first; end -= BLOCKS_PER_REQUEST) {
+    const log = await logWithin(rpc, network, sent, Math.max(first, end - BLOCKS_PER_REQUEST + 1), end)
+    if (log) return log
+  }
+  return undefined
+}
+
+/** Finds it in a range of blocks that a node answers for. */
+async function logWithin(
+  rpc: Rpc,
+  { asset }: Network,
+  { from: payer, nonce }: SentAuthorization,
+  fromBlock: number,
+  toBlock: number,
+): Promise<Log | undefined> {
+  const topics = [[TOPICS.used, TOPICS.canceled], `0x${word(payer)}`, nonce]
+  const range = { fromBlock: quantity(fromBlock), toBlock: quantity(toBlock) }
+  const [log] = await rpc.call<Log[]>('eth_getLogs', { address: asset, topics, ...range })
+  return log
 }
 
 async function outcomeOfLog(

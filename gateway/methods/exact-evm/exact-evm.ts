@@ -85,9 +85,21 @@ function uint256(fields: Fields, name: string): bigint {
   return number
 }
 
+/**
+ * We pay for the bytes that a settlement writes to the chain, whatever they are. An owner takes 65 bytes, a passkey several
+ * hundred, and so does the deployment of a wallet.
+ */
+const MAX_SIGNATURE_BYTES = 4_096
+
 /** A key signs with 65 bytes, a contract wallet with more. */
 function signatureOf({ signature }: Fields): Hex {
   if (typeof signature !== 'string' || signature.length % 2 !== 0 || !/^0x[0-9a-f]+$/i.test(signature))
     throw invalid('payload.signature must be 0x and whole bytes in hexadecimal.', 'invalid_exact_evm_payload_signature')
+  const bytes = signature.length / 2 - 1
+  if (bytes > MAX_SIGNATURE_BYTES)
+    throw invalid(
+      `payload.signature has ${bytes} bytes; at most ${MAX_SIGNATURE_BYTES} are accepted.`,
+      'invalid_exact_evm_payload_signature',
+    )
   return signature.toLowerCase() as Hex
 }

@@ -36,16 +36,27 @@ export function createSimulate(rpc: Rpc, wallets: ContractWallets, gasAccount: G
     try {
       const call = { ...(gasAccount && (await senderFields(gasAccount))), to, data, gas: quantity(gas) }
       const returned = await rpc.call<Hex>('eth_call', call, 'latest')
-      const paid = parts ? aggregateResults(returned).at(-1) : null
-      return paid && !paid.success ? refusalOf(revertText(paid.returnData) ?? '') : null
+      if (!parts) return null
+      if (returned === '0x') return NO_MULTICALL
+      const paid = aggregateResults(returned).at(-1)
+      return paid && !paid.success ? refusalUnlessEarly(revertText(paid.returnData) ?? '') : null
     } catch (error) {
       const revert = revertOf(error)
       if (revert === null) throw error
-      // The newest block is some seconds old: a validAfter that has passed by the clock may still be ahead of it.
-      if (/not yet valid/i.test(revert)) return null
-      return refusalOf(revert)
+      return refusalUnlessEarly(revert)
     }
   }
+}
+
+/** The newest block is some seconds old: a validAfter that has passed by the clock may still be ahead of it. */
+function refusalUnlessEarly(revert: string): Refusal | null {
+  return /not yet valid/i.test(revert) ? null : refusalOf(revert)
+}
+
+const NO_MULTICALL: Refusal = {
+  reason: 'eip6492_factory_not_allowed',
+  message:
+    'The paying wallet is not deployed yet, and this network has no Multicall3, through which wallets are deployed. Deploy it first.',
 }
 
 async function senderFields({ address, fees }: GasAccount): Promise<Readonly<Record<string, Hex>>> {

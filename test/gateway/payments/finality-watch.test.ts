@@ -23,6 +23,10 @@ describe('the watch of settled payments', () => {
   let sent: number
   /** Whether the process stops before it records a reversal. */
   let isStopping = false
+  /** Whether the process stops before it records that a debt was repaid. */
+  let isStoppingAtRepaid = false
+  /** Whether the process stops before it records a debt. */
+  let isStoppingAtOwed = false
   const taken = new Set<string>()
 
   before(async () => {
@@ -42,8 +46,12 @@ describe('the watch of settled payments', () => {
     taken.clear()
     const reversed: Journal['reversed'] = (...move) =>
       isStopping ? Promise.reject(new Error('the process has stopped')) : journal.reversed(...move)
+    const repaid: Journal['repaid'] = (...move) =>
+      isStoppingAtRepaid ? Promise.reject(new Error('the process has stopped')) : journal.repaid(...move)
+    const owed: Journal['owed'] = (...move) =>
+      isStoppingAtOwed ? Promise.reject(new Error('the process has stopped')) : journal.owed(...move)
     watch = createFinalityWatch({
-      journal: { ...journal, reversed },
+      journal: { ...journal, reversed, repaid, owed },
       settler: {
         async finality(payments) {
           asked += payments.length
@@ -206,6 +214,70 @@ describe('the watch of settled payments', () => {
     status = { state: 'settled', transaction: TRANSACTION }
     await later(10_000)
     expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
+  })
+
+  it('owes a payment whose reversal was half recorded and that is mined again before the next look', async () => {
+    const { journal } = opened
+    for (const found of ['shallow', 'final'] as const) {
+      const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+      finality = 'missing'
+      status = REFUSED
+      isStopping = true
+      await later(1_000)
+      isStopping = false
+      finality = found
+      status = { state: 'settled', transaction: TRANSACTION }
+      for (let looks = 0; looks < 3; looks++) await later(10_000)
+      expect((await recordOf(key)).state, found).to.equal('owed')
+      expect(
+        (await journal.debts()).map((debt) => debt.key),
+        found,
+      ).to.include(key)
+    }
+  })
+
+  it('owes nothing for a repaid payment that was mined again, also if a process stopped before it recorded that', async () => {
+    const { journal } = opened
+    for (const found of ['shallow', 'final'] as const) {
+      const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+      await journal.repaid(key, 'sent back')
+      finality = 'missing'
+      status = REFUSED
+      await later(1_000)
+      status = { state: 'settled', transaction: TRANSACTION }
+      isStoppingAtRepaid = true
+      await later(10_000)
+      isStoppingAtRepaid = false
+      expect((await recordOf(key)).state, 'after all writes but the last').to.equal('owed')
+      finality = found
+      await later(10_000)
+      expect(
+        (await journal.debts()).map((debt) => debt.key),
+        found,
+      ).to.not.include(key)
+      const repayments = (await journal.events(key)).filter(({ detail }) => detail?.startsWith('repaid: '))
+      await later(10_000)
+      expect(repayments, found).to.have.length(2)
+    }
+  })
+
+  it('owes nothing for it either if recovery recorded the debt in its place', async () => {
+    const { journal } = opened
+    const key = await paymentIn(journal, 'owed', reservationOf({ expiresAt: expiry() }))
+    await journal.repaid(key, 'sent back')
+    finality = 'missing'
+    status = REFUSED
+    await later(1_000)
+    status = { state: 'settled', transaction: TRANSACTION }
+    isStoppingAtOwed = true
+    await later(10_000)
+    isStoppingAtOwed = false
+    const { state, reason, attempt } = await recordOf(key)
+    expect(state, 'after the first of three writes').to.equal('settled')
+    await journal.owed(key, attempt, reason as string)
+    finality = 'final'
+    await later(10_000)
+    expect((await journal.debts()).map((debt) => debt.key)).to.not.include(key)
   })
 
   it('goes on watching a payment that is owed until it is final', async () => {

@@ -109,6 +109,15 @@ describe('a presented payment', () => {
     expect(refusalOf(unsigned).reason).to.equal('invalid_exact_evm_payload_signature')
   })
 
+  it('is refused if its signature is longer than any wallet needs, because we pay for its bytes', () => {
+    const signed = (bytes: number): Json =>
+      change(1, (payment) => ((payment['payload'] as Json)['signature'] = `0x${'ab'.repeat(bytes)}`))
+    expect(decodePayment(signed(4_096), [method]).proof).to.have.length(2 + 2 * 4_096)
+    const { reason, message } = refusalOf(signed(4_097))
+    expect(reason).to.equal('invalid_exact_evm_payload_signature')
+    expect(message).to.equal('payload.signature has 4097 bytes; at most 4096 are accepted.')
+  })
+
   it('accepts numbers only as decimal text', () => {
     const wrong = [5000, '0x1388', '5e3', '-1', '+1', ' 1', '01', '', '1.0', '١', null, {}, ['1'], `1${'0'.repeat(78)}`]
     for (const field of ['value', 'validAfter', 'validBefore'])

@@ -18,7 +18,7 @@ export interface OutgoingPayment {
 
 /** What became of an outgoing payment. Null: its intent was not recorded, so it was not sent. */
 export type SentResult =
-  | { readonly tx: PendingTransaction; readonly accepted: boolean; readonly isShared: boolean }
+  | { readonly tx: PendingTransaction; readonly accepted: boolean; readonly payments: number }
   /** It was recorded and could not be sent. */
   | { readonly unsent: RpcError }
   | null
@@ -89,7 +89,7 @@ async function sendRecorded(
       const { to, data, gas } = combined(toSend)
       await sender.amend(tx, to, data, gas)
     }
-    return { tx, accepted: await sender.send(tx), isShared: toSend.length > 1 }
+    return { tx, accepted: await sender.send(tx), payments: toSend.length }
   } catch (error) {
     if (error instanceof RpcError) return { unsent: error }
     throw error

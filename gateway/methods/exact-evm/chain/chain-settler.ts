@@ -242,8 +242,8 @@ async function settle(
     const message = 'The payment could not be sent.'
     return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
   }
-  const { tx, accepted, isShared } = result
-  const sent = { transfer, fromBlock: tx.fromBlock, minBlocks, isShared }
+  const { tx, accepted, payments } = result
+  const sent = { transfer, fromBlock: tx.fromBlock, minBlocks, isShared: payments > 1, payments }
   // In strict mode nothing counts before the chain shows whose transaction moved the money.
   if (wait === 'submitted' && accepted && !isStrict) {
     const later = finalOutcome(context, sent, tx)
@@ -319,7 +319,8 @@ async function outcomeOfIntent(
   const { fromBlock, minBlocks = 1 } = intent
   if (intent.kind !== 'chain') return readOutcome({ ...transfer, fromBlock, minBlocks })
   const { transaction, batch } = intent
-  const sent = { transfer, fromBlock, minBlocks, isShared: batch !== undefined && maySend }
+  const isShared = batch !== undefined && maySend
+  const sent = { transfer, fromBlock, minBlocks, isShared, payments: batch ?? 1 }
   const outcome = await outcomeOfTransaction(outcomeParts(context), sent, transaction)
   if (outcome.state === 'pending' && outcome.transaction === null && maySend) await resend(context, sent, intent)
   if (outcome.state !== 'pending') return outcome

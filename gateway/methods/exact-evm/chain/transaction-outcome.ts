@@ -28,6 +28,8 @@ export interface SentPayment {
   readonly minBlocks: number
   /** Whether it shares its transaction with other payments, which may have made it fail. */
   readonly isShared: boolean
+  /** How many payments its transaction settles. Each of them bears an equal part of what it cost. */
+  readonly payments: number
 }
 
 export interface OutcomeParts {
@@ -65,7 +67,7 @@ async function outcomeOfReceipt(
   if (hasTransfer(receipt, network, transfer)) return settledOutcome(receipt, isShallow)
   if (isShallow) return { state: 'pending', transaction }
   const outcome = await outcomeOfLogs(parts, sent)
-  const burnt = costOf(receipt)
+  const burnt = costOf(receipt) / BigInt(sent.payments)
   if (outcome.state !== 'pending') return outcome.state === 'refused' ? { ...outcome, burnt } : outcome
   const refusal = await simulate(transfer)
   if (refusal?.reason === 'invalid_transaction_state') return { state: 'pending', transaction }
@@ -73,7 +75,7 @@ async function outcomeOfReceipt(
     // The token would accept it, so another payment of the batch made it fail.
     const tx = await sendAlone(sent)
     if (tx === null) return { state: 'pending', transaction }
-    return awaitOutcome(parts, { ...sent, isShared: false }, tx, 'confirmed')
+    return awaitOutcome(parts, { ...sent, isShared: false, payments: 1 }, tx, 'confirmed')
   }
   const unexplained = { reason: 'invalid_transaction_state', message: 'The transaction failed on the chain.' }
   return { state: 'refused', ...(refusal ?? unexplained), transaction, burnt }

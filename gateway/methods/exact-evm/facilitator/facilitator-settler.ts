@@ -64,6 +64,11 @@ const REPEAT_WAIT_MS = 3_000
  * Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending.
  */
 const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|eip6492_)(?!.*transaction)/
+/**
+ * Failure reasons of an authorization that is used already. Its transfer may be in a block that our node has not seen, so
+ * the payment is refused only once the chain shows that something else used it, or once it has expired.
+ */
+const IS_USED = /(nonce|authorization)_(already_)?(re)?used/
 
 /** What the functions of this file share. */
 interface Context {
@@ -247,20 +252,21 @@ async function askAgain(
 
 /**
  * Waits for the chain to show what a facilitator did. Only a failure that proves nothing was broadcast refuses.
- * @param mayBeSent another request may have broadcast the payment: then a failure only says that nothing is left to do
+ * @param isUnclear another request may have broadcast the payment: then a failure only says that nothing is left to do
  */
 async function outcomeOfAnswer(
   context: Context,
   answer: SettleAnswer,
   sent: SentAuthorization,
   wait: Wait,
-  mayBeSent = false,
+  isUnclear = false,
 ): Promise<Outcome> {
   if (answer.kind === 'unsent')
     return { state: 'refused', reason: 'unexpected_settle_error', message: NOT_TAKEN, unsent: true }
   const isTooShallow = (outcome: Outcome): boolean =>
     outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
   const transaction = 'transaction' in answer ? answer.transaction : null
+  const mayBeSent = isUnclear || (answer.kind === 'failure' && IS_USED.test(answer.reason))
   const deadline = performance.now() + context.confirmMs + secondsToDepth(0, sent.minBlocks ?? 1) * 1000
   for (;;) {
     const outcome = await readOrPending(context, sent)

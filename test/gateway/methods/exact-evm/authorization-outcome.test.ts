@@ -6,7 +6,7 @@ import {
   type Log,
   type TransactionReceipt,
 } from '../../../../gateway/methods/exact-evm/authorization-outcome.ts'
-import type { Rpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { type Rpc, RpcError } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../../../gateway/methods/exact-evm/eip3009.ts'
 
 const network = NETWORKS['base-sepolia']
@@ -122,6 +122,50 @@ describe('the outcome of an authorization', () => {
       state: 'refused',
       reason: 'invalid_transaction_state',
     })
+  })
+
+  describe('on a node that does not keep the state of old blocks', () => {
+    const pruned = (block: number): boolean => {
+      if (block < 60_000) throw new RpcError('refused', 'missing trie node')
+      return true
+    }
+    const facts = { height: 60_000, time: 5_000, state: pruned }
+
+    it('is a use before anything was sent, if the log says so', async () => {
+      const { rpc, ranges } = nodeOf({
+        ...facts,
+        logs: (from, to) => (from <= 30_000 && to >= 30_000 ? [used()] : []),
+      })
+      const reader = createOutcomeReader(rpc, network)
+      expect(await reader({ ...sent, fromBlock: 50_000 })).to.include({
+        state: 'refused',
+        reason: 'invalid_transaction_state',
+      })
+      const earlier = ranges.filter(([, to]) => to < 50_000)
+      expect(earlier[0], 'the newest blocks first').to.deep.equal([48_000, 49_999])
+      expect(earlier.at(-1)).to.deep.equal([30_000, 31_999])
+    })
+
+    it('is pending if no log shows the use, which may be our own', async () => {
+      const { rpc, ranges } = nodeOf(facts)
+      expect(await createOutcomeReader(rpc, network)({ ...sent, fromBlock: 50_000 })).to.include({ state: 'pending' })
+      expect(Math.min(...ranges.map(([from]) => from)), 'one day back').to.equal(50_000 - 43_200)
+    })
+
+    it('is pending if the state before could not be read for another reason', async () => {
+      const unreachable = (block: number): boolean => {
+        if (block < 60_000) throw new RpcError('unknown', 'no answer')
+        return true
+      }
+      const { rpc, ranges } = nodeOf({ ...facts, state: unreachable, logs: (_, to) => (to < 50_000 ? [used()] : []) })
+      expect(await createOutcomeReader(rpc, network)({ ...sent, fromBlock: 50_000 })).to.include({ state: 'pending' })
+      expect(ranges.every(([from]) => from >= 50_000)).to.equal(true)
+    })
+  })
+
+  it('is pending if the height before sending is unknown and the authorization was used earlier than one day ago', async () => {
+    const { rpc } = nodeOf({ height: 100_000, time: 5_000, state: since(10) })
+    expect(await createOutcomeReader(rpc, network)({ ...sent, fromBlock: null })).to.include({ state: 'pending' })
   })
 
   it('is searched for one day back if the height before sending is unknown', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
@@ -249,14 +250,62 @@ describe('the facilitator settler', () => {
     })
 
     it('refuses a payment that the facilitator refused and the chain does not show', async () => {
-      const refusing = answering({
-        success: false,
-        errorReason: 'invalid_exact_evm_nonce_already_used',
-        transaction: '',
-      })
-      first.script(onSettle(refusing))
+      first.script(onSettle(answering({ success: false, errorReason: 'insufficient_funds', transaction: '' })))
       const outcome = await settle(open(), await pay())
-      expect(outcome).to.include({ state: 'refused', reason: 'invalid_exact_evm_nonce_already_used' })
+      expect(outcome).to.include({ state: 'refused', reason: 'insufficient_funds' })
+    })
+
+    describe('and says that the nonce is used, which our node does not show', () => {
+      const NONCE_USED = { success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' }
+      beforeEach(() => {
+        for (const proxy of [first, second]) proxy.script(onSettle(answering(NONCE_USED)))
+      })
+
+      it('keeps the payment pending until the node shows the transfer', async () => {
+        const payload = await pay()
+        const settler = open()
+        const outcome = await settle(settler, payload)
+        expect(outcome).to.include({ state: 'pending' })
+        const row = submittedRecord(payload, requirements, outcome.intent as Intent)
+        expect(await settler.status(row)).to.include({ state: 'pending' })
+        first.script(() => 'pass')
+        await settle(open([first.url]), payload)
+        expect(await settler.status(row)).to.include({ state: 'settled' })
+        expect(await received()).to.equal(PRICE)
+      })
+
+      it('refuses the payment once it has expired unused', async () => {
+        const payload = await pay()
+        const settler = open()
+        const { intent } = await settle(settler, payload)
+        const snapshot = await chain.rpc.call('evm_snapshot')
+        try {
+          await chain.rpc.call('evm_setNextBlockTimestamp', Number(payload.expiresAt) + 60)
+          await chain.rpc.call('evm_mine')
+          const row = submittedRecord(payload, requirements, intent as Intent)
+          expect(await settler.status(row, { maySend: false })).to.include({ state: 'refused' })
+        } finally {
+          await chain.rpc.call('evm_revert', snapshot)
+        }
+      })
+
+      it('reports the payment as settled if the node shows the transfer a moment later', async () => {
+        const payload = await pay()
+        await chain.rpc.call('evm_setAutomine', false)
+        try {
+          const settling = settle(open([first.url]), payload)
+          await until(() => settleRequests(first) === 1)
+          second.script(() => 'pass')
+          const other = settle(open([second.url]), payload)
+          await until(() => settleRequests(second) === 1)
+          await delay(200)
+          await chain.rpc.call('evm_mine')
+          expect(await settling).to.include({ state: 'settled' })
+          await other
+        } finally {
+          await chain.rpc.call('evm_setAutomine', true)
+        }
+      })
     })
 
     for (const [name, openJournals] of Object.entries(JOURNALS).filter(([each]) => each !== 'memory'))
