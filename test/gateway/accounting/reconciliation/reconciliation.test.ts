@@ -193,6 +193,18 @@ describe('reconciliation with the chain', () => {
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
   })
 
+  it('alerts what an unreadable transfer turns out to be', async () => {
+    await transfer(await fixture.newPayload())
+    const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
+    fixture.proxy.script((_path, body) =>
+      body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
+    )
+    await compare()
+    fixture.proxy.script(() => 'pass')
+    for (let times = 0; times < 2; times++) expect((await compare()).buckets).to.include({ unknown: 1, unreadable: 0 })
+    expect(events()).to.deep.equal(['reconciliation.unknown', 'reconciliation.unreadable'])
+  })
+
   it('reports an unreadable chain once, and skips no block afterwards', async () => {
     const payload = await fixture.newPayload()
     await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
