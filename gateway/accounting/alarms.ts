@@ -117,6 +117,9 @@ const FOREIGN_MS = 86_400_000
 /** What a check found: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
 
+/** An alarm, and what looks for its cause. */
+type Condition = readonly [name: AlarmName, find: () => Awaitable<Finding>]
+
 /** How settlements ended within one stretch of time. Keeping each outcome would take megabytes under load. */
 interface Outcomes {
   /** Milliseconds since the epoch. */
@@ -159,42 +162,74 @@ export function createAlarms(parts: AlarmParts): Alarms {
     return outcomes
   }
 
-  /** Checks what needs no database first: on a full disk, nothing else can be read or counted. */
-  async function checkStorage(): Promise<void> {
-    await update('journal.unwritable', unwritableJournal(journal.health()))
-    if (disk) await update('disk.low', await lowDisk(disk))
+  /**
+   * Updates alarms one after the other. A condition that cannot be checked leaves its alarm as it is, and keeps none of
+   * the others from being checked. Throws the first error in the end.
+   */
+  async function updateAll(conditions: readonly Condition[]): Promise<void> {
+    const errors: unknown[] = []
+    for (const [name, find] of conditions)
+      try {
+        await update(name, await find())
+      } catch (error) {
+        errors.push(error)
+      }
     report()
+    if (errors.length > 0) throw errors[0]
   }
+
+  /** Checks what needs no database first: on a full disk, nothing else can be read or counted. */
+  const checkStorage = (): Promise<void> =>
+    updateAll([
+      ['journal.unwritable', () => unwritableJournal(journal.health())],
+      ['disk.low', () => (disk ? lowDisk(disk) : null)],
+    ])
 
   function report(): void {
     onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
   }
 
-  async function check(holdsLease: boolean): Promise<readonly Alarm[]> {
-    await update('settling.failing', failingSettlements(recentOutcomes()))
-    await update('settling.impossible', impossibleSettlement(settlerHealth()))
-    await update('gas.low', gas ? lowGas(gas) : null)
-    await update('gas.above_price', gas?.belowCost() ?? null)
-    await gas?.spending.record(gas.accounts())
-    await update('gas.burnt', gas && holdsLease ? await burntGas(gas, now()) : null)
-    await update('products.down', downProducts(products()))
-    await update('data.stale', staleData(await freshness()))
-    await update('payments.stale', holdsLease ? await stalePayments(journal, now()) : null)
-    await update('payments.reversed', holdsLease ? await reversedPayments(journal, now()) : null)
-    await update('payments.foreign', holdsLease ? await paymentsOfOthers(foreignPayments, now()) : null)
-    await update('ledger.owed', holdsLease ? await owedPayments(journal) : null)
-    report()
+  /** @param holdsLease null if nobody knows: alarms that depend on it stay as they are */
+  async function check(holdsLease: boolean | null): Promise<readonly Alarm[]> {
+    const own: readonly Condition[] = [
+      ['settling.failing', () => failingSettlements(recentOutcomes())],
+      ['settling.impossible', () => impossibleSettlement(settlerHealth())],
+      ['gas.low', () => (gas ? lowGas(gas) : null)],
+      ['gas.above_price', () => gas?.belowCost() ?? null],
+      ['products.down', () => downProducts(products())],
+      ['data.stale', async () => staleData(await freshness())],
+    ]
+    const ofHolder = (find: () => Awaitable<Finding>) => () => (holdsLease ? find() : null)
+    const shared: readonly Condition[] = [
+      [
+        'gas.burnt',
+        async () => {
+          await gas?.spending.record(gas.accounts())
+          return gas && holdsLease ? burntGas(gas, now()) : null
+        },
+      ],
+      ['payments.stale', ofHolder(() => stalePayments(journal, now()))],
+      ['payments.reversed', ofHolder(() => reversedPayments(journal, now()))],
+      ['payments.foreign', ofHolder(() => paymentsOfOthers(foreignPayments, now()))],
+      ['ledger.owed', ofHolder(() => owedPayments(journal))],
+    ]
+    await updateAll(holdsLease === null ? own : [...own, ...shared])
     return [...raised.values()]
   }
 
-  const checkNow = (holdsLease: boolean): Promise<readonly Alarm[]> =>
+  const checkNow = (holdsLease: boolean | null): Promise<readonly Alarm[]> =>
     (underWay ??= check(holdsLease).finally(() => {
       underWay = null
     }))
 
+  const logFailure = (error: unknown): void => log.error({ err: error }, 'the alarms could not be checked')
+
   async function tick(): Promise<void> {
-    await checkStorage()
-    const holdsLease = await kept.hold()
+    await checkStorage().catch(logFailure)
+    const holdsLease = await kept.hold().catch((error: unknown) => {
+      logFailure(error)
+      return null
+    })
     if (!isStopped) await checkNow(holdsLease)
   }
 
@@ -207,13 +242,12 @@ export function createAlarms(parts: AlarmParts): Alarms {
       latest[outcome === 'settled' ? 'settled' : 'failed'] += 1
     },
     async run() {
-      await checkStorage()
+      await checkStorage().catch(logFailure)
       return checkNow(true)
     },
     raised: () => [...raised.values()],
     start(everySeconds) {
-      const start = (): void =>
-        void tick().catch((error: unknown) => log.error({ err: error }, 'the alarms could not be checked'))
+      const start = (): void => void tick().catch(logFailure)
       timer = setInterval(start, everySeconds * 1000).unref()
       start()
     },
@@ -250,6 +284,8 @@ function impossibleSettlement({ ready, reason = 'unknown reason' }: ReturnType<A
 
 function lowGas({ accounts, lowSettlements }: GasParts): Finding {
   const low = accounts().flatMap(({ network, address, balance, settlementCost }) => {
+    // On a chain without fees, any balance pays for every settlement.
+    if (settlementCost.wei === 0n) return []
     const left = balance / settlementCost.wei
     return left < BigInt(lowSettlements) ? [{ network: network.name, address, left }] : []
   })

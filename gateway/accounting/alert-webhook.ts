@@ -13,7 +13,7 @@ export interface Alert {
 export type SendAlert = (alert: Alert) => Promise<boolean>
 
 export interface AlertParts {
-  /** Receives the alert as a JSON POST; null: alerts only go to the log. */
+  /** Receives the alert as a JSON POST, its user name and password as Basic authorization; null: alerts only go to the log. */
   readonly url: string | null
   /** The public address of this service, named in the webhook's body. */
   readonly service: string
@@ -25,13 +25,14 @@ const TIMEOUT_MS = 10_000
 
 /** Creates the sender. The webhook's body is `{ service, event, message, at, details }`; amounts are decimal strings. */
 export function createAlertSender({ url, service, log, now }: AlertParts): SendAlert {
+  const webhook = url === null ? null : withoutCredentials(new URL(url))
   return async ({ event, message, details }) => {
     log.warn({ event, ...details }, message)
-    if (url === null) return true
+    if (webhook === null) return true
     try {
-      const response = await fetch(url, {
+      const response = await fetch(webhook.address, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...webhook.headers },
         body: JSON.stringify({ service, event, message, at: now().toISOString(), details }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
@@ -42,5 +43,24 @@ export function createAlertSender({ url, service, log, now }: AlertParts): SendA
       log.error({ event, err: error }, 'the alert webhook could not be reached')
     }
     return false
+  }
+}
+
+/** fetch refuses an address with credentials, and its error, which is logged, shows them. */
+function withoutCredentials(url: URL): { readonly address: URL; readonly headers: Readonly<Record<string, string>> } {
+  const { username, password } = url
+  if (username === '' && password === '') return { address: url, headers: {} }
+  const credentials = Buffer.from([username, password].map(unescaped).join(':')).toString('base64')
+  const address = new URL(url)
+  address.username = address.password = ''
+  return { address, headers: { authorization: `Basic ${credentials}` } }
+}
+
+/** A percent sign that escapes nothing stands for itself. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

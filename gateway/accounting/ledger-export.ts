@@ -17,6 +17,8 @@ export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
 /** Prices are listed in US dollars and charged as the same number of USDC, so the rate is always 1. */
 const RATE = { usd_rate: '1', usd_rate_source: 'list price in USD, asked as USDC' } as const
 const BATCH_SIZE = 500
+/** Cells that a spreadsheet would evaluate as a formula. The pattern of Papa itself passes cells of several lines. */
+const FORMULAE = /^[=+\-@\t\r\n]/
 
 /** One entry as a flat record, the same in CSV and JSON. Amounts are positive; `kind` gives the direction. */
 function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
@@ -79,8 +81,11 @@ export function exportMonth(ledger: Ledger, month: Month, format: Format): Async
 async function* csv(ledger: Ledger, month: Month): AsyncGenerator<string, void, undefined> {
   yield `${COLUMNS.join(',')}\r\n`
   for await (const entries of batches(ledger.month(month))) {
-    // Escapes cells that a spreadsheet would evaluate as a formula.
-    const text = Papa.unparse(entries.map(entryToJson), { columns: [...COLUMNS], header: false, escapeFormulae: true })
+    const text = Papa.unparse(entries.map(entryToJson), {
+      columns: [...COLUMNS],
+      header: false,
+      escapeFormulae: FORMULAE,
+    })
     yield `${text}\r\n`
   }
 }

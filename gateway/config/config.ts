@@ -262,6 +262,8 @@ function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]):
 function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
   const issues: string[] = []
   const describe = (name: string): string => schema.properties[name]?.description ?? ''
+  if (config.alertWebhookUrl !== null && !URL.canParse(config.alertWebhookUrl))
+    issues.push(`ALERT_WEBHOOK_URL is not an address. ${describe('ALERT_WEBHOOK_URL')}`)
   if (!isSafeAddress(config.baseUrl))
     issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))
@@ -290,6 +292,7 @@ function isRange(text: string): boolean {
 }
 
 function isSafeAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false
   const { protocol, hostname } = new URL(address)
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }

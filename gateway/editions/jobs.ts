@@ -1,6 +1,6 @@
 /**
- * Runs the jobs of a product at their intervals. Runs of one job never overlap, in any process. A failure is logged and
- * counted, never thrown.
+ * Runs the jobs of a product at their intervals. Runs of one job never overlap, in any process: a run whose process has
+ * lost the lease, because it was suspended, is aborted. A failure is logged and counted, never thrown.
  */
 import { setMaxListeners } from 'node:events'
 import type { Ask, Job, Logger } from '../plugin/plugin.ts'
@@ -75,6 +75,8 @@ class JobRunner implements Jobs {
   readonly #waiting = new Set<JobTimer>()
   /** By job. They are renewed between runs too, so that a job stays in one process. */
   readonly #leases: ReadonlyMap<string, KeptLease>
+  /** By job: aborts the run that is under way. */
+  readonly #losing = new Map<string, AbortController>()
   #isStarted = false
 
   constructor(parts: JobParts) {
@@ -87,7 +89,10 @@ class JobRunner implements Jobs {
     const onError = (job: string) => (error: unknown) =>
       log.warn({ err: error, job }, 'the lease of a job could not be renewed')
     const leases = lease
-      ? jobs.map(({ name }) => [name, keepLease(lease, `${product}/${name}`, onError(name))] as const)
+      ? jobs.map(({ name }) => {
+          const onLost = (): void => this.#losing.get(name)?.abort()
+          return [name, keepLease(lease, `${product}/${name}`, onError(name), onLost)] as const
+        })
       : []
     this.#leases = new Map(leases)
   }
@@ -132,23 +137,30 @@ class JobRunner implements Jobs {
     const { signal } = this.#stopping
     const count = this.#counts.get(job.name) as { runs: number; failures: number }
     const began = this.#timers.now()
+    const losing = new AbortController()
     let isOurs = true
     try {
       isOurs = (await this.#leases.get(job.name)?.hold()) ?? true
       if (isOurs)
         try {
-          await job.run({ signal, ask: askNow(job.name, signal) })
+          const ending = this.#leases.size === 0 ? signal : AbortSignal.any([signal, losing.signal])
+          setMaxListeners(0, ending)
+          this.#losing.set(job.name, losing)
+          await job.run({ signal: ending, ask: askNow(job.name, ending) })
         } finally {
+          this.#losing.delete(job.name)
           count.runs += 1
         }
     } catch (error) {
-      if (!signal.aborted) {
+      if (losing.signal.aborted)
+        log.warn({ err: error, job: job.name }, 'a run of a job was aborted: another process has its lease')
+      else if (!signal.aborted) {
         count.failures += 1
         log.error({ err: error, job: job.name }, 'a job failed; it runs again after its interval')
       }
     }
     // The job of a process that has died moves here long before its next run would be due.
-    const everySeconds = isOurs ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
+    const everySeconds = isOurs && !losing.signal.aborted ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
     if (!signal.aborted) this.#schedule(job, Math.max(0, everySeconds * 1000 - (this.#timers.now() - began)))
   }
 

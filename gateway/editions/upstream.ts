@@ -9,6 +9,8 @@ import { isFile } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
 const JSON_MEDIA = 'application/json'
+/** Half of a character. JSON can write it, but no address can. */
+const LONE_SURROGATE = /\p{Surrogate}/u
 
 /** An operation and its upstream. Secrets in `headers` are filled in. */
 interface Route {
@@ -100,6 +102,7 @@ function address(template: string, { params, query }: Call['input']): URL {
   for (const name of paramsOf(template)) {
     const value = String(params[name])
     if (/^\.{0,2}$/.test(value)) throw new InvalidInput('Must not be empty, "." or "..".', ['path', name])
+    if (LONE_SURROGATE.test(value)) throw new InvalidInput('Must be text that has a UTF-8 form.', ['path', name])
     filled = filled.replaceAll(`{${name}}`, () => encodeURIComponent(value))
   }
   const url = new URL(filled)

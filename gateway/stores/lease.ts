@@ -31,9 +31,18 @@ export interface KeptLease {
   stop(): Promise<void>
 }
 
-/** Keeps the lease `name`. `onError` gets the errors of renewals; each is followed by another try. */
-export function keepLease(lease: Pick<Lease, 'hold'>, name: string, onError: (error: unknown) => void): KeptLease {
+/**
+ * Keeps the lease `name`. `onError` gets the errors of renewals; each is followed by another try. `onLost` is called when
+ * another process has taken the lease: this one was suspended, or could not renew it in time.
+ */
+export function keepLease(
+  lease: Pick<Lease, 'hold'>,
+  name: string,
+  onError: (error: unknown) => void,
+  onLost: () => void = () => {},
+): KeptLease {
   const underWay = new Set<Promise<boolean>>()
+  let isOurs = false
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
   async function hold(): Promise<boolean> {
@@ -41,7 +50,10 @@ export function keepLease(lease: Pick<Lease, 'hold'>, name: string, onError: (er
     const held = lease.hold(name, LEASE_SECONDS)
     underWay.add(held)
     try {
-      return (await held) && !isStopped
+      const wasOurs = isOurs
+      isOurs = await held
+      if (wasOurs && !isOurs) onLost()
+      return isOurs && !isStopped
     } finally {
       underWay.delete(held)
     }

@@ -40,6 +40,8 @@ export interface ComparisonParts extends SharedParts {
   readonly lookBack: number | null
   /** How long a payment recorded as settled may be ahead of the blocks read. */
   readonly graceSeconds: number
+  /** How many settled payments one run judges at most. Default: 50,000. */
+  readonly maxJudged?: number
 }
 
 /** The wallet that is paid on one network, and where to read its chain. */
@@ -343,9 +345,8 @@ async function recheck(parts: ComparisonParts): Promise<void> {
  * is not read far enough yet.
  */
 async function judgeSettled(parts: ComparisonParts, { block, time, judged }: ReadBlocks): Promise<number> {
-  const { journal, findings, network, payTo, graceSeconds, now } = parts
-  const states = ['settled', 'owed'] as const
-  const settled = await journal.list({ states, settledSince: judged, withoutAnswers: true, limit: MAX_JUDGED_PER_RUN })
+  const { findings, network, payTo, graceSeconds, now } = parts
+  const { settled, before } = await settledSince(parts, judged)
   const here = settled.filter((payment) => payment.network === network.caip2 && isSameText(payment.payTo, payTo))
   const transferred = await findings.transferred(here.map(({ key }) => key))
   const verdicts = here
@@ -360,12 +361,44 @@ async function judgeSettled(parts: ComparisonParts, { block, time, judged }: Rea
     }))
   const waiting = verdicts.filter(({ bucket }) => bucket === 'pending').map(({ payment }) => payment.settledAt ?? 0)
   const missing = verdicts.filter(({ bucket }) => bucket === 'missing')
-  const judgedTo = Math.max(judged, Math.min(now().getTime() - OVERLAP_MS, ...waiting))
+  const judgedTo = Math.max(judged, Math.min(before, now().getTime() - OVERLAP_MS, ...waiting))
   await findings.put(
     missing.map(({ payment, note }) => missingRow(parts, payment, note)),
     { id: cursorId(parts), block: block + 1, judged: judgedTo },
   )
   return waiting.length
+}
+
+interface Settled {
+  readonly settled: readonly PaymentRecord[]
+  /** Payments that settled from this time on (ms) are left to the next runs. */
+  readonly before: number
+}
+
+/**
+ * Returns the payments that settled since a time (ms): all of them, or the earliest if one run cannot judge as many. The
+ * journal lists those recorded last first, so the end of a shorter stretch of time is searched for by bisection.
+ */
+async function settledSince(
+  { journal, maxJudged = MAX_JUDGED_PER_RUN }: ComparisonParts,
+  from: number,
+): Promise<Settled> {
+  const states = ['settled', 'owed'] as const
+  const filter = { states, settledSince: from, withoutAnswers: true, limit: maxJudged }
+  const all = await journal.list(filter)
+  if (all.length < maxJudged) return { settled: all, before: Number.POSITIVE_INFINITY }
+  let tooMany = all.reduce((latest, { settledAt }) => Math.max(latest, settledAt ?? 0), from) + 1
+  let found: Settled = { settled: [], before: from }
+  while (found.settled.length < maxJudged / 2) {
+    const before = Math.floor((found.before + tooMany) / 2)
+    // So many in one millisecond cannot be told apart.
+    if (before === found.before)
+      return { settled: await journal.list({ ...filter, settledBefore: tooMany }), before: tooMany }
+    const settled = await journal.list({ ...filter, settledBefore: before })
+    if (settled.length < maxJudged) found = { settled, before }
+    else tooMany = before
+  }
+  return found
 }
 
 function missingRow({ network, own, now }: ComparisonParts, payment: PaymentRecord, reason: string): Row {

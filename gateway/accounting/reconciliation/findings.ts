@@ -98,6 +98,10 @@ const STEPS: readonly Step[] = [
 ]
 
 const ROWS_PER_INSERT = 50
+/** What a row takes over when it is written again. */
+const MERGED = ['bucket', 'note', 'block', 'amount', 'payment', 'own', 'sender', 'is_foreign'] as const
+/** A row that was only unreadable has not been alerted for what it turns out to be. */
+const STILL_ALERTED = `case when ${TABLE}.bucket = 'unreadable' and excluded.bucket <> 'unreadable' then 0 else ${TABLE}.alerted end`
 const KEYS_PER_QUERY = 500
 
 /** Opens the tables of reconciliation and migrates them. */
@@ -114,6 +118,8 @@ export async function openFindings(db: Knex) {
      */
     async put(rows: readonly Row[], cursor?: Cursor, instead?: ReadRange): Promise<void> {
       await db.transaction(async (transaction) => {
+        const excluded = (column: string): Knex.Raw => transaction.raw('excluded.??', [column])
+        const stillAlerted = transaction.raw(STILL_ALERTED)
         if (instead) {
           const { network, from, to } = instead
           const ids = new Set(rows.map(({ id }) => id))
@@ -127,7 +133,7 @@ export async function openFindings(db: Knex) {
           await transaction<StoredRow>(TABLE)
             .insert(rows.slice(at, at + ROWS_PER_INSERT).map(toStored))
             .onConflict('id')
-            .merge(['bucket', 'note', 'block', 'amount', 'payment', 'own', 'sender', 'is_foreign'])
+            .merge({ ...Object.fromEntries(MERGED.map((column) => [column, excluded(column)])), alerted: stillAlerted })
         if (cursor) await transaction<Cursor>(CURSORS).insert(cursor).onConflict('id').merge()
       })
     },

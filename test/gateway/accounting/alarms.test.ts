@@ -33,6 +33,7 @@ describe('the alarms', () => {
   /** Bytes on the disk, and whether the journal can be written. */
   let free: number
   let writable: boolean
+  let diskFault: Error | null
   let alarms: ReturnType<typeof createAlarms>
 
   beforeEach(async () => {
@@ -43,13 +44,13 @@ describe('the alarms', () => {
     db = openDatabase({ file: ':memory:' })
     ;[accepted, ready] = [true, true]
     journal = await openJournal({ file: ':memory:', now: () => at })
-    ;[free, writable] = [10_000_000_000, true]
+    ;[free, writable, diskFault] = [10_000_000_000, true, null]
     alarms = createAlarms({
       journal: {
         ...journal,
         health: () => (writable ? { ready: true } : { ready: false, reason: 'the disk is full' }),
       },
-      disk: { free: async () => free, low: 500_000_000, folder: '/srv/data' },
+      disk: { free: async () => (diskFault ? Promise.reject(diskFault) : free), low: 500_000_000, folder: '/srv/data' },
       gas: {
         accounts: () => accounts,
         spending: await openGasSpending(db, () => new Date(at)),
@@ -134,6 +135,13 @@ describe('the alarms', () => {
     expect(about()).to.deep.equal([`base/0x${'1a'.repeat(20)}`])
     accounts = [account({})]
     expect(await alarms.run()).to.deep.equal([])
+  })
+
+  it('need no gas on a chain without fees', async () => {
+    const free = { gas: 86_000n, gasPrice: 0n, l1Fee: 0n, wei: 0n }
+    accounts = [account({ balance: 0n, settlementCost: free })]
+    down = ['late']
+    expect((await alarms.run()).map(({ name }) => name)).to.deep.equal(['products.down'])
   })
 
   it('report what the gas of an hour cost, for all processes and after a restart, until it is less than the limit', async () => {
@@ -244,6 +252,18 @@ describe('the alarms', () => {
       events().filter((event) => event === 'settling.impossible'),
       'alerted again',
     ).to.have.length(2)
+  })
+
+  it('are raised though the cause of another one cannot be looked for, which leaves that one as it is', async () => {
+    down = ['late']
+    free = 0
+    await alarms.run()
+    ;[ready, down] = [false, []]
+    diskFault = new Error('the disk is gone')
+    await db.destroy()
+    accounts = [account({ spent: 1n })]
+    expect(await alarms.run().catch((error: unknown) => String(error))).to.match(/closed/)
+    expect(alarms.raised().map(({ name }) => name)).to.have.members(['disk.low', 'settling.impossible'])
   })
 
   it('send the alert again if the webhook did not accept it', async () => {

@@ -136,6 +136,16 @@ for (const [name, create] of Object.entries(JOURNALS))
       expect(line).to.contain("'=1+1").and.to.contain("'@SUM(A1)").and.to.contain("'-2+3")
     })
 
+    it('writes no cell of several lines that a spreadsheet would evaluate as a formula', async () => {
+      const note = '=HYPERLINK("https://evil.example","paid")\nback'
+      await sell(9, 5n, { route: note, operation: '\n=1+1' })
+      const rows = Papa.parse<Record<string, string>>(await text('csv', monthOf('2027-01')), { header: true }).data
+      expect(rows.find(({ transaction }) => transaction === hash(9))).to.include({
+        route: `'${note}`,
+        operation: "'\n=1+1",
+      })
+    })
+
     it('reads entries page by page, each entry once', async () => {
       const window = { from: 0, before: NOVEMBER.before, limit: 2 }
       const allEntries = await journal.ledgerEntries({ ...window, limit: 100 })

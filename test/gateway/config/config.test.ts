@@ -47,6 +47,18 @@ describe('the configuration', () => {
     expect(readConfig({ REPLAY_SHIFT: '-3600' }).replayShift.seconds).to.equal(-3600)
   })
 
+  it('reports addresses that cannot be called, without the secret of a webhook', () => {
+    const found = issues({
+      BASE_URL: 'https://shop.example:99999',
+      ALERT_WEBHOOK_URL: 'https://hooks.example:99999/s3cret',
+    })
+    expect(found).to.have.length(2)
+    expect(found.join('\n'))
+      .to.match(/BASE_URL is https/)
+      .and.match(/ALERT_WEBHOOK_URL is not an address/)
+    expect(found.join('\n')).not.to.contain('s3cret')
+  })
+
   it('lists everything that production needs and does not have', () => {
     const found = issues({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
     expect(found)

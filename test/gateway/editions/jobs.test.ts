@@ -1,5 +1,8 @@
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
+import { createJobs } from '../../../gateway/editions/jobs.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
+import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { job } from '../../fixtures/plugins/counter/index.ts'
 import { gold, openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 import { until } from '../../support/until.ts'
@@ -96,6 +99,37 @@ describe('a job', () => {
     await until(() => job.runs.at(-1)?.price === 2)
     await next.stop()
     expect(job.runs.at(-1)?.price).to.equal(2)
+  })
+
+  it('is aborted if its process has lost the lease, and is no failure', async function () {
+    this.timeout(15_000)
+    const answers = [true]
+    let ended: string | null = null
+    const jobs = createJobs({
+      product: 'counter',
+      jobs: [
+        {
+          name: 'count',
+          everySeconds: 60,
+          async run({ signal }) {
+            await new Promise((resolve) => signal.addEventListener('abort', resolve))
+            ended = 'aborted'
+            signal.throwIfAborted()
+          },
+        },
+      ],
+      askNow: () => null as unknown as Ask,
+      lease: { hold: async () => answers.shift() ?? false },
+      log: createLog('silent'),
+    })
+    jobs.start()
+    try {
+      await until(() => ended !== null)
+      await severalIntervals()
+      expect(jobs.counts()).to.deep.equal({ count: { runs: 1, failures: 0 } })
+    } finally {
+      await jobs.stop()
+    }
   })
 
   it('runs only in the process that holds its lease', async () => {

@@ -93,6 +93,12 @@ describe('an upstream product', () => {
     expect(await failure('..')).to.include({ code: 'validation_failed' })
   })
 
+  it('is not paused because callers send text that no address can hold', async () => {
+    respond = (_, response) => response.end('{"basis": 1}')
+    for (let times = 0; times < 5; times++) expect(await failure('\ud800')).to.include({ code: 'validation_failed' })
+    expect(edition.status()).to.deep.equal([{ product: 'basis', status: 'ok' }])
+  })
+
   const answers: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
     ['does not answer in JSON', (response) => response.end('<html>'), 'product_failed'],
     ['sends an answer that breaks the schema', (response) => response.end('{}'), 'product_failed'],

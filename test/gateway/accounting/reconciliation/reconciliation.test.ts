@@ -34,6 +34,8 @@ describe('reconciliation with the chain', () => {
   let alerts: SentAlert[]
   let offset: number
   let compare: ReturnType<typeof createComparison>
+  /** The same, with few payments per run. */
+  let compareFew: ReturnType<typeof createComparison>
   const own = '0x00000000000000000000000000000000000000c1'
   const now = (): Date => new Date(Date.now() + offset)
 
@@ -60,6 +62,7 @@ describe('reconciliation with the chain', () => {
     const alert = createAlertSender({ url, service: 'test', log, now })
     const parts = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
     compare = createComparison({ ...parts, depth: 0, lookBack: null, graceSeconds: 60 })
+    compareFew = createComparison({ ...parts, depth: 0, lookBack: null, graceSeconds: 60, maxJudged: 3 })
   })
   afterEach(async () => {
     await journal.close()
@@ -161,6 +164,23 @@ describe('reconciliation with the chain', () => {
     expect(BUCKETS.reduce((sum, bucket) => sum + third.buckets[bucket], 0)).to.equal(7)
   })
 
+  it('judges every settled payment, however many settle between two runs', async () => {
+    const lost: string[] = []
+    for (let nth = 0; nth < 5; nth++) {
+      const payload = await fixture.newPayload()
+      await recordPayment(payload, 'settled')
+      lost.push(payload.key)
+    }
+    await fixture.chain.advance(120)
+    // Longer apart than payments are judged again.
+    for (let times = 0; times < 5; times++) {
+      offset += 3_600_000
+      await fixture.chain.advance(3_600)
+      await compareFew()
+    }
+    expect((await newest('missing')).map(({ id }) => id)).to.have.members(lost)
+  })
+
   it('records a debt if a payment arrives on the chain after it was released', async () => {
     const payload = await fixture.newPayload()
     const key = payload.key
@@ -191,6 +211,18 @@ describe('reconciliation with the chain', () => {
     expect(events()).to.deep.equal(['reconciliation.unreadable'])
     fixture.proxy.script(() => 'pass')
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
+  })
+
+  it('alerts what an unreadable transfer turns out to be', async () => {
+    await transfer(await fixture.newPayload())
+    const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
+    fixture.proxy.script((_path, body) =>
+      body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
+    )
+    await compare()
+    fixture.proxy.script(() => 'pass')
+    for (let times = 0; times < 2; times++) expect((await compare()).buckets).to.include({ unknown: 1, unreadable: 0 })
+    expect(events()).to.deep.equal(['reconciliation.unknown', 'reconciliation.unreadable'])
   })
 
   it('reports an unreadable chain once, and skips no block afterwards', async () => {
