@@ -88,9 +88,10 @@ describe('settled funding rates', function () {
 
   it('are asked for when one may have come, not every minute, and held up to the present all the time', async () => {
     await load()
-    const minute = async (): Promise<void> => {
+    // The rates themselves, whose polls cost most, are not what this looks at.
+    const minute = async (n: number): Promise<void> => {
       service.kit.clock.advance(60)
-      await service.run('poll')
+      if (n % 10 === 0) await service.run('poll')
       await service.run('settlements')
     }
     const asked = (venue: string): number =>
@@ -99,7 +100,7 @@ describe('settled funding rates', function () {
     const before = { gate: asked('gate'), dydx: asked('dydx') }
     const incomplete: string[] = []
     for (let n = 0; n < 240; n += 1) {
-      await minute()
+      await minute(n)
       if (n % 10 > 0) continue
       const { contracts } = await service.history({ symbol: 'BTC', venue: 'gate,dydx', start: seconds() - DAY })
       for (const { venue, complete } of contracts) if (!complete) incomplete.push(`${venue} ${n}`)
