@@ -44,11 +44,12 @@ export function startSigner(environment: Environment, onFailed: (message: string
   let delay = FIRST_DELAY_MS
   const start = (): void => {
     if (isStopped) return
-    child = fork(process.argv[1] as string, ['--as', 'signer'])
+    const signer = fork(process.argv[1] as string, ['--as', 'signer'])
+    child = signer
     const task: SignerTask = { environment, socket }
     // Without a channel the process could not be started: `error` follows.
-    if (child.connected) child.send(task, () => {})
-    child.on('message', (report: SignerReport) => {
+    if (signer.connected) signer.send(task, () => {})
+    signer.on('message', (report: SignerReport) => {
       if ('ready' in report) return
       isStopped = true
       if (!report.isConfig) onFailed(report.failed)
@@ -58,8 +59,11 @@ export function startSigner(environment: Environment, onFailed: (message: string
       setTimeout(start, delay).unref()
       delay = Math.min(2 * delay, MAX_DELAY_MS)
     }
-    // A process that the system could not start has no exit.
-    child.once('exit', startAgain).once('error', startAgain)
+    signer.once('exit', startAgain)
+    // A process that the system could not start has no exit. Any other error leaves the signer running.
+    signer.on('error', () => {
+      if (signer.pid === undefined) startAgain()
+    })
   }
   start()
   return {
