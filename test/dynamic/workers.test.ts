@@ -327,17 +327,27 @@ for (const [name, open] of Object.entries(DATABASES))
     })
   })
 
+/** Makes the folder of a gateway that sells one product at `url`, whose plugin may look for files in the folder. */
+async function makeFolder(plugin: (folder: string) => string) {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+  const port = await freePort()
+  for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
+  writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
+  writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+  writeFileSync(join(folder, 'plugins/who/index.ts'), plugin(folder))
+  return { folder, port, url: `http://127.0.0.1:${port}/v1/who` }
+}
+
+/** Calls eight times at once. Returns the processes that answered. */
+async function askEight(url: string): Promise<ReadonlySet<string>> {
+  return new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+}
+
 describe('two workers whose primary is killed', function () {
   this.timeout(60_000)
 
   it('finish their calls and end', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}/v1/who`
-    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
-    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
-    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
-    writeFileSync(join(folder, 'plugins/who/index.ts'), SLOW)
+    const { folder, port, url } = await makeFolder(() => SLOW)
     const settings = { ...environmentIn(folder, port), SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
     const running = await startGateway(/is open at/, settings, undefined, ['--workers', '2'])
     try {
@@ -363,21 +373,14 @@ describe('a worker that dies while the one before it finishes its calls', functi
   this.timeout(120_000)
 
   it('is started again', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}/v1/who`
-    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
-    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
-    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
-    writeFileSync(join(folder, 'plugins/who/index.ts'), HELD(folder))
+    const { folder, port, url } = await makeFolder(HELD)
     for (const file of ['slow', 'held']) writeFileSync(join(folder, file), '')
     const keys = { SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}`, LOG_LEVEL: 'info' }
     const running = await startGateway(/is open at/, { ...environmentIn(folder, port), ...keys }, undefined, [
       '--workers',
       '2',
     ])
-    const answering = async (): Promise<ReadonlySet<string>> =>
-      new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+    const answering = () => askEight(url)
     try {
       const held = Promise.all(Array.from({ length: 8 }, () => ask(url)))
       await until(() => (running.output().match(/a call has begun/g)?.length ?? 0) === 8)
@@ -411,13 +414,7 @@ describe('a worker that the system cannot start', function () {
   const { execPath } = process
 
   it('is started later, and the other one goes on', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}/v1/who`
-    for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
-    writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
-    writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
-    writeFileSync(join(folder, 'plugins/who/index.ts'), HELD(folder))
+    const { folder, port, url } = await makeFolder(HELD)
     // A program that is gone fails to start as one for which there are no processes or files left.
     const program = join(folder, 'node')
     copyFileSync(execPath, program)
@@ -426,8 +423,7 @@ describe('a worker that the system cannot start', function () {
     const starting = startGateway(/is open at/, settings, undefined, ['--workers', '2'])
     process.execPath = execPath
     const running = await starting
-    const answering = async (): Promise<ReadonlySet<string>> =>
-      new Set((await Promise.all(Array.from({ length: 8 }, () => ask(url)))).map(({ word }) => word))
+    const answering = () => askEight(url)
     try {
       const before = [...(await answering())]
       expect(before).to.have.length(2)
