@@ -28,11 +28,18 @@ const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
 const LAST_FORMULA_START = 64
 const FORMULA = /^[=@]|^[+-](?!\s*(?:[A-Z]{0,3}\p{Sc}\s*)?[\d.,]|inf|nan|-*$)/iu
 
+/** Whether a text begins with a digit, as most cells do. Tells them apart sooner than a regular expression. */
+const startsWithDigit = (text: string): boolean => {
+  const code = text.charCodeAt(0)
+  return code >= 48 && code <= 57
+}
+
 /** Whether a cell is empty or holds a word for a missing value. */
-export const isMissing = (text: string): boolean => text === '' || MISSING.test(text)
+export const isMissing = (text: string): boolean => text === '' || (!startsWithDigit(text) && MISSING.test(text))
 
 /** Whether a cell is missing or NaN. pandas writes the exit of an open trade as NaN. */
-export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
+export const isUnset = (text: string): boolean =>
+  text === '' || (!startsWithDigit(text) && (MISSING.test(text) || /^nan$/i.test(text)))
 
 /** Removes currency, unit and spaces from a number: "($1 234)" becomes "-1234". */
 function stripUnits(text: string): string {
@@ -56,13 +63,13 @@ const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !G
  * file is probably not what the buyer wanted to send.
  */
 export function readNumber(text: string, place: CellPlace, decimal: CellFormat['decimal'] = 'point'): number {
-  const isGrouped = (number: string): boolean => decimal === 'comma' && GROUPED_BY_POINTS.test(number)
-  if (PLAIN.test(text) && !isGrouped(text)) return requireFinite(Number(text), text, place)
+  const hasPoints = decimal === 'comma'
+  if (PLAIN.test(text) && !(hasPoints && GROUPED_BY_POINTS.test(text))) return requireFinite(Number(text), text, place)
   if (isMissing(text)) return Number.NaN
   if (NOT_FINITE.test(text)) return requireFinite(Number.NaN, text, place)
   refuseFormula(text, place)
   const bare = stripUnits(text)
-  if (isGrouped(bare) || (decimal !== 'point' && DECIMAL_COMMA.test(bare)))
+  if ((hasPoints && GROUPED_BY_POINTS.test(bare)) || (decimal !== 'point' && DECIMAL_COMMA.test(bare)))
     return requireFinite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
   if (PLAIN.test(bare)) return requireFinite(Number(bare), text, place)
   if (decimal !== 'comma' && GROUPED.test(bare)) return requireFinite(Number(bare.replaceAll(',', '')), text, place)

@@ -90,7 +90,8 @@ class CsvRows {
     const wrong = errors.find(({ type }) => type === 'Quotes')?.row
     this.#idle = data.length === 0 ? this.#idle + 1 : 0
     if (this.#idle > MAX_IDLE) throw this.#unclosed()
-    for (const [index, cells] of data.entries()) {
+    for (let index = 0; index < data.length; index += 1) {
+      const cells = data[index]!
       if (index === wrong) throw this.#unclosed()
       if (this.#width === null) this.#addHeader(cells)
       else this.#addRow(cells, this.#width)
@@ -113,7 +114,8 @@ class CsvRows {
   #addRow(cells: string[], width: number): void {
     const { count } = this
     if (count === this.#limits.maxRows) throw tooManyRows(this.#limits)
-    for (const [index, cell] of cells.entries()) {
+    for (let index = 0; index < cells.length; index += 1) {
+      const cell = cells[index]!
       if (cell.length > MAX_CELL) {
         const msg = `Row ${count}, cell ${index + 1} is longer than ${MAX_CELL} characters.`
         throw this.#error(msg, 'cell_too_long', count)

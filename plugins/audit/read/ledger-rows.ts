@@ -54,7 +54,10 @@ export class LedgerBuilder {
   readonly name = (field: Field): string => this.header.names[this.header.columns[field] ?? -1] ?? field
 
   /** The text of a cell, '' if there is no such column. */
-  readonly text = (cells: readonly string[], field: Field): string => cells[this.header.columns[field] ?? -1] ?? ''
+  readonly text = (cells: readonly string[], field: Field): string => {
+    const column = this.header.columns[field]
+    return column === undefined ? '' : (cells[column] ?? '')
+  }
 
   /** Excludes a row from the statistics and adds a finding. A row with several defects is counted once. */
   readonly exclude = (row: number, { code, field }: { readonly code: Code; readonly field?: string }): void => {
@@ -129,7 +132,7 @@ export class LedgerBuilder {
   }
 
   #place(row: number, field: Field): CellPlace {
-    return { file: 'file', row, column: this.name(field) }
+    return new Place(this, row, field)
   }
 
   /** The text of a time. The day and the time of day may have columns of their own. */
@@ -137,6 +140,24 @@ export class LedgerBuilder {
     const cell = this.text(cells, field)
     const clock = field === 'time' ? this.text(cells, 'clock') : ''
     return /^\d\d?:\d\d/.test(clock) ? `${cell} ${clock}` : clock || cell
+  }
+}
+
+/** Where a cell is. Its column is looked up only for an error. */
+class Place implements CellPlace {
+  readonly file = 'file'
+  readonly row: number
+  readonly #builder: LedgerBuilder
+  readonly #field: Field
+
+  constructor(builder: LedgerBuilder, row: number, field: Field) {
+    this.row = row
+    this.#builder = builder
+    this.#field = field
+  }
+
+  get column(): string {
+    return this.#builder.name(this.#field)
   }
 }
 

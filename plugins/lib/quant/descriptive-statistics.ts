@@ -52,12 +52,24 @@ export function moments(values: ArrayLike<number>): Moments {
  */
 export function autocorrelation(values: ArrayLike<number>, lags: number): number[] {
   const { count, mean, variance } = moments(values)
-  return Array.from({ length: lags }, (_, index) => {
-    if (!(variance > 0)) return 0
-    let sum = 0
-    for (let i = index + 1; i < count; i += 1) sum += (values[i]! - mean) * (values[i - index - 1]! - mean)
-    return sum / count / variance
-  })
+  const correlations = Array.from({ length: lags }, () => 0)
+  if (!(variance > 0)) return correlations
+  // Four lags at once, because the additions of one sum wait for each other. Zeros come before the first value.
+  const deviations = new Float64Array(count + 3)
+  for (let i = 0; i < count; i += 1) deviations[i + 3] = values[i]! - mean
+  for (let lag = 1; lag <= lags; lag += 4) {
+    let [one, two, three, four] = [0, 0, 0, 0]
+    for (let i = lag + 3; i < count + 3; i += 1) {
+      const deviation = deviations[i]!
+      one += deviation * deviations[i - lag]!
+      two += deviation * deviations[i - lag - 1]!
+      three += deviation * deviations[i - lag - 2]!
+      four += deviation * deviations[i - lag - 3]!
+    }
+    for (const [index, sum] of [one, two, three, four].slice(0, lags - lag + 1).entries())
+      correlations[lag - 1 + index] = sum / count / variance
+  }
+  return correlations
 }
 
 /**

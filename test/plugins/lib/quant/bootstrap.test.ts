@@ -34,6 +34,36 @@ describe('the stationary bootstrap', () => {
     expect(width(50)).to.be.above(3 * width(1))
   })
 
+  it('draws blocks whose lengths are geometric, by inversion of each uniform number', () => {
+    /** The definition: adds the observations of each block. */
+    function drawn(values: Float64Array, meanBlock: number, draws: number): Float64Array {
+      const count = values.length
+      const random = seededRandom(1)
+      const means = Float64Array.from({ length: draws }, () => {
+        let sum = 0
+        for (let left = count; left > 0;) {
+          const start = Math.floor(random() * count)
+          const length = Math.min(left, 1 + Math.floor(Math.log(1 - random()) / Math.log(1 - 1 / meanBlock)))
+          for (let at = start; at < start + length; at += 1) sum += values[at % count]!
+          left -= length
+        }
+        return sum / count
+      })
+      return means.sort()
+    }
+    for (const [count, meanBlock] of [
+      [10, 1.5],
+      [500, 8],
+      [5000, 40],
+      [20_000, 3000],
+    ] as const) {
+      const values = sample(count)
+      const { mean } = stationaryBootstrap(values, { meanBlock, draws: 300 })
+      const expected = drawn(values, meanBlock, 300)
+      for (const [at, one] of mean.entries()) expect(one, `${count}, ${meanBlock}`).to.be.closeTo(expected[at]!, 1e-12)
+    }
+  })
+
   it('draws single observations with a mean block length of one', () => {
     const { mean } = stationaryBootstrap([0, 1], { meanBlock: 1, draws: 500 })
     expect(new Set(mean)).to.deep.equal(new Set([0, 0.5, 1]))

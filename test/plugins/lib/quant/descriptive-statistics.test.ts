@@ -40,6 +40,24 @@ describe('autocorrelation', () => {
     expect(second).to.be.closeTo(-0.1, 1e-15)
   })
 
+  it('has as many lags as asked for, each as the definition says', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 40 }),
+        fc.nat(13),
+        (values, lags) => {
+          const { count, mean, variance } = moments(values)
+          const expected = Array.from({ length: lags }, (_, index) => {
+            let sum = 0
+            for (let i = index + 1; i < count; i += 1) sum += (values[i]! - mean) * (values[i - index - 1]! - mean)
+            return variance > 0 ? sum / count / variance : 0
+          })
+          expect(autocorrelation(values, lags).map((one) => one + 0)).to.deep.equal(expected.map((one) => one + 0))
+        },
+      ),
+    )
+  })
+
   it('is 0 for a constant series', () => {
     expect(autocorrelation([2, 2, 2], 1)).to.deep.equal([0])
   })
