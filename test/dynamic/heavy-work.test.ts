@@ -119,21 +119,20 @@ describe('heavy work', function () {
   })
 })
 
-/** Two operations that compute for as many milliseconds as the body says, in a worker thread. */
+/** Two operations that occupy a worker thread for as many milliseconds as the body says. */
 const BUSY = `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({
   name: 'busy',
   setup: ({ work }) => {
-    const compute = async (call) => ({ turns: await work(new URL('./compute.ts', import.meta.url), call.input.body.ms, { call }) })
+    const compute = async (call) => ({ ended: await work(new URL('./compute.ts', import.meta.url), call.input.body.ms, { call }) })
     return { handlers: { computeFree: compute, computePaid: compute } }
   },
 })
 `
+/** Occupies its thread without a core, which another process may need. No two results are alike. */
 const COMPUTE = `export default function compute(ms) {
-  const end = performance.now() + ms
-  let turns = 0
-  while (performance.now() < end) turns += 1
-  return turns
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+  return performance.timeOrigin + performance.now()
 }
 `
 
