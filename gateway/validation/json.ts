@@ -86,7 +86,7 @@ export function parseJson(source: string): { readonly value: unknown; readonly i
       const message = `Is nested deeper than ${MAX_FILE_DEPTH} levels. Write it flatter.`
       return { value: undefined, issues: [{ pointer: '', rule: 'depth', message }] }
     }
-    return { value, issues: duplicateKeys(text) }
+    return { value, issues: keysWritten(text) === keysKept(value) ? [] : duplicateKeys(text) }
   } catch (error) {
     const found = findSyntaxError(text)
     const message = found ? `${placeOf(text, found.offset)}: ${found.message}.` : `${(error as Error).message}.`
@@ -97,6 +97,37 @@ export function parseJson(source: string): { readonly value: unknown; readonly i
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1))
+}
+
+/** Counts the keys in the text of a valid JSON value: every string that a colon follows. */
+function keysWritten(text: string): number {
+  let keys = 0
+  for (let start = text.indexOf('"'); start !== -1;) {
+    let end = text.indexOf('"', start + 1)
+    while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+    let next = end + 1
+    while (SPACES.includes(text.charAt(next)) && next < text.length) next += 1
+    if (text.charAt(next) === ':') keys += 1
+    start = text.indexOf('"', next)
+  }
+  return keys
+}
+
+const SPACES = ' \t\r\n'
+
+/** True if an odd number of backslashes comes before the character. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charAt(first - 1) === '\\') first -= 1
+  return (at - first) % 2 === 1
+}
+
+/** Counts the keys of all objects in a value. JSON.parse keeps one of those that were written twice. */
+function keysKept(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let keys = Array.isArray(value) ? 0 : Object.keys(value).length
+  for (const each of Object.values(value)) keys += keysKept(each)
+  return keys
 }
 
 function duplicateKeys(text: string): JsonIssue[] {

@@ -60,6 +60,22 @@ describe('the JSON reader', () => {
     ])
     expect(issues[0]?.message).to.equal('Line 2, column 3: the object has the key "a" twice. Keep one.')
   })
+
+  it('reports duplicate keys whatever keys and values are made of, and no others', () => {
+    const text = fc.string({ unit: fc.constantFrom('"', '\\', ':', ' ', '{', 'a', '\n'), maxLength: 4 })
+    const space = fc.constantFrom('', ' ', '\n\t')
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(text, fc.oneof(text, fc.array(text), fc.object())), { maxLength: 6 }),
+        space,
+        (pairs, gap) => {
+          const members = pairs.map(([key, value]) => `${JSON.stringify(key)}${gap}:${gap}${JSON.stringify(value)}`)
+          const { issues } = parseJson(`[{${members.join(`,${gap}`)}}]`)
+          expect(issues).to.have.length(pairs.length - new Set(pairs.map(([key]) => key)).size)
+        },
+      ),
+    )
+  })
 })
 
 describe('the catalog folder', () => {
