@@ -121,7 +121,7 @@ async function run(command: readonly string[], options: { folder?: string } = {}
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended:\n${printed}`)
     return (await wordOf(started)) !== null
-  })
+  }, 50)
   return started
 }
 
@@ -178,7 +178,7 @@ describe('the end of a gateway', function () {
       } catch {
         // It has ended.
       }
-    await until(async () => (await areAlive(pids)).length === 0)
+    await until(async () => (await areAlive(pids)).length === 0, 50)
     // Only now: two of them may share a folder.
     for (const { folder } of all) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   })
