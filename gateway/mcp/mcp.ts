@@ -1,9 +1,7 @@
 /** MCP over streamable HTTP: a stateless adapter to the same `serve` that answers HTTP. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { MAX_BATCH_SIZE } from '@modelcontextprotocol/sdk/server/requestBody.js'
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import {
   type CallToolRequest,
   CallToolRequestSchema,
@@ -15,7 +13,6 @@ import {
   PingRequestSchema,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
@@ -44,6 +41,7 @@ import {
 import { announcedBytes } from '../http/request-body.ts'
 import { InvalidParams, parseRequest } from './invalid-params.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
+import type { NotificationStream } from './notification-stream.ts'
 import { toolResult } from './tool-results.ts'
 import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
@@ -77,8 +75,8 @@ interface Endpoint extends McpParts {
   /** BASE_URL. */
   readonly own: URL
   readonly prepared: WeakMap<Edition, PreparedEdition>
-  /** One server per open notification stream. */
-  readonly subscribers: Set<Server>
+  /** The open notification streams. */
+  readonly subscribers: Set<NotificationStream>
 }
 
 /** What the endpoint needs of an edition, made once. */
@@ -106,8 +104,6 @@ const MAX_STREAMS = 1000
 const META_PAYMENT = 'x402/payment'
 const META_SIGN_IN = `x402/${SIGN_IN_WITH_X}`
 const CAPABILITIES = { tools: { listChanged: true } }
-/** The SDK's servers would each create one, though notifications are never validated. */
-const VALIDATOR = new AjvJsonSchemaValidator()
 
 /** Creates the MCP endpoint. Each request is served by the edition that is current when it arrives. */
 export function createMcp(parts: McpParts): McpHandler {
@@ -123,15 +119,15 @@ export function createMcp(parts: McpParts): McpHandler {
     },
     close() {
       stopListening()
-      for (const server of endpoint.subscribers) void server.close()
+      for (const stream of endpoint.subscribers) void stream.close()
       endpoint.subscribers.clear()
     },
   }
 }
 
 function notifySubscribers({ subscribers, log }: Endpoint): void {
-  for (const server of subscribers)
-    server.sendToolListChanged().catch((error: unknown) => log.debug({ err: error }, 'a notification was not sent'))
+  for (const stream of subscribers)
+    stream.sendToolListChanged().catch((error: unknown) => log.debug({ err: error }, 'a notification was not sent'))
 }
 
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -229,16 +225,16 @@ async function openNotificationStream(
 ): Promise<void> {
   limits.free(visitOf(response).from, headerToken(request.headers))
   if (subscribers.size >= MAX_STREAMS) throw new RateLimited('Too many open notification streams.', 60)
-  const options = { capabilities: CAPABILITIES, jsonSchemaValidator: VALIDATOR }
-  const server = new Server(serverInfo(editions.current.catalog), options)
-  const transport = new StreamableHTTPServerTransport()
+  const { createNotificationStream } = await import('./notification-stream.ts')
+  const stream = await createNotificationStream(serverInfo(editions.current.catalog), CAPABILITIES)
+  // The client may have left meanwhile.
+  if (response.closed) return stream.close()
   response.once('close', () => {
-    subscribers.delete(server)
-    void server.close()
+    subscribers.delete(stream)
+    void stream.close()
   })
-  await server.connect(transport)
-  subscribers.add(server)
-  await transport.handleRequest(request, response)
+  subscribers.add(stream)
+  await stream.answer(request, response)
 }
 
 function preparedOf(endpoint: Endpoint, edition: Edition): PreparedEdition {
