@@ -61,8 +61,7 @@ export function formatTable({ caption, columns, rows }: Table) {
   const shaped = columns.map((name, index) => {
     const numbers = rows.map((row) => row[index]).filter((cell) => typeof cell === 'number')
     const decimals = Math.max(0, ...numbers.map(decimalsOf))
-    const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
-    return { name, isNumber: numbers.length > 0, numbers: new Intl.NumberFormat('en-US', shape) }
+    return { name, isNumber: numbers.length > 0, numbers: withDecimals(decimals) }
   })
   return {
     caption,
@@ -71,6 +70,16 @@ export function formatTable({ caption, columns, rows }: Table) {
       row.map((cell, index) => (typeof cell === 'number' ? shaped[index]?.numbers.format(cell) : (cell ?? '–'))),
     ),
   }
+}
+
+const formats = new Map<number, Intl.NumberFormat>()
+
+/** Formats numbers with as many decimals. To create a format takes longer than to write a table with it. */
+function withDecimals(decimals: number): Intl.NumberFormat {
+  const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
+  const format = formats.get(decimals) ?? new Intl.NumberFormat('en-US', shape)
+  formats.set(decimals, format)
+  return format
 }
 
 function decimalsOf(value: number): number {
