@@ -2,6 +2,7 @@
  * Forecasts the log volatility of the next hour by least squares on the last 180 days, with the distribution of the
  * residuals. Until there is enough history, it uses coefficients measured on data of 2017.
  */
+import { sortedByBuckets } from '../lib/quant/bucket-sort.ts'
 import { addRow, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { FEATURES, MEASURED, writeTimeFeatures } from './volatility-features.ts'
@@ -59,7 +60,7 @@ export function fitRows(rows: Rows, fewest: number): Fit | null {
   const size = Math.min(rows.count, rows.capacity)
   const x = new Float64Array(FEATURES)
   const load = (slot: number): void => {
-    x.set(rows.features.subarray(slot * MEASURED, (slot + 1) * MEASURED))
+    for (let i = 0; i < MEASURED; i += 1) x[i] = rows.features[slot * MEASURED + i]!
     writeTimeFeatures(rows.minutes[slot]!, x)
   }
   const equations = createNormalEquations(FEATURES)
@@ -78,8 +79,8 @@ export function fitRows(rows: Rows, fewest: number): Fit | null {
     errors[n] = rows.outcomes[slot]! - predict(coefficients, x)
     n += 1
   }
-  errors.sort()
-  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => quantileSorted(errors, i / (QUANTILES - 1)))
+  const sorted = sortedByBuckets(errors)
+  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => quantileSorted(sorted, i / (QUANTILES - 1)))
   return { coefficients, residuals }
 }
 
