@@ -52,8 +52,9 @@ const WORK_SECONDS = 600
 
 /**
  * A run that is far behind classifies twice. The first pass goes to the present and stores only the last two days, so that
- * the current regime is sold within seconds. The second goes over the same bars again, from the first that is sold, and stores
- * what lies between. Both give the same snapshots, since a snapshot depends on the state and the bars before it alone.
+ * the current regime is sold within seconds. The second goes over the same bars again, from the first that is sold, and
+ * stores what lies between. Both give the same snapshots, since a snapshot depends on the state and the bars before it
+ * alone.
  *
  * Snapshots are stored from `since` on, epoch seconds; earlier bars only warm up the model.
  */

@@ -43,17 +43,15 @@ describe('least squares', () => {
 
   it('adds the products of one observation after the other, for any number of regressors and in any parts', () => {
     const number = fc.double({ min: -1e6, max: 1e6, noNaN: true })
-    const table = fc
-      .tuple(fc.integer({ min: 1, max: 14 }), fc.integer({ min: 0, max: 30 }))
-      .chain(([size, rows]) =>
-        fc.tuple(
-          fc.array(fc.array(number, { minLength: rows, maxLength: rows }), {
-            minLength: size + 1,
-            maxLength: size + 1,
-          }),
-          fc.integer({ min: 0, max: rows }),
-        ),
-      )
+    const table = fc.tuple(fc.integer({ min: 1, max: 14 }), fc.integer({ min: 0, max: 30 })).chain(([size, rows]) =>
+      fc.tuple(
+        fc.array(fc.array(number, { minLength: rows, maxLength: rows }), {
+          minLength: size + 1,
+          maxLength: size + 1,
+        }),
+        fc.integer({ min: 0, max: rows }),
+      ),
+    )
     fc.assert(
       fc.property(table, ([values, cut]) => {
         const columns = values.map((column) => Float64Array.from(column))
