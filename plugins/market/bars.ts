@@ -48,43 +48,46 @@ export interface ColumnsBuilder {
   end(): Columns
 }
 
+/** The columns of numbers: time, open, high, low, close, volume. */
+const NUMBERS = 6
+
 /** Collects bars into columns. */
 export function createColumns(capacity = 1024): ColumnsBuilder {
   let size = 0
-  let numbers = new Float64Array(capacity * 6)
-  let states = new Uint8Array(capacity)
+  let room = capacity
+  // One column after the other, each with the same room.
+  let numbers = new Float64Array(room * NUMBERS)
+  let states = new Uint8Array(room)
+  const column = (k: number): Float64Array => numbers.subarray(k * room, k * room + size)
+  function grow(): void {
+    const grown = new Float64Array(2 * room * NUMBERS)
+    for (let k = 0; k < NUMBERS; k += 1) grown.set(column(k), 2 * k * room)
+    const grownStates = new Uint8Array(2 * room)
+    grownStates.set(states)
+    ;[numbers, states, room] = [grown, grownStates, 2 * room]
+  }
   return {
     add(time, open, high, low, close, volume, state) {
-      if (size === states.length) {
-        const [oldNumbers, oldStates] = [numbers, states]
-        numbers = new Float64Array(numbers.length * 2)
-        states = new Uint8Array(states.length * 2)
-        numbers.set(oldNumbers)
-        states.set(oldStates)
-      }
-      const at = size * 6
-      numbers[at] = time
-      numbers[at + 1] = open
-      numbers[at + 2] = high
-      numbers[at + 3] = low
-      numbers[at + 4] = close
-      numbers[at + 5] = volume
+      if (size === room) grow()
+      numbers[size] = time
+      numbers[room + size] = open
+      numbers[2 * room + size] = high
+      numbers[3 * room + size] = low
+      numbers[4 * room + size] = close
+      numbers[5 * room + size] = volume
       states[size] = state
       size += 1
     },
-    end() {
-      const column = (k: number): Float64Array => Float64Array.from({ length: size }, (_, i) => numbers[i * 6 + k]!)
-      return {
-        count: size,
-        time: column(0),
-        open: column(1),
-        high: column(2),
-        low: column(3),
-        close: column(4),
-        volume: column(5),
-        state: states.slice(0, size),
-      }
-    },
+    end: () => ({
+      count: size,
+      time: column(0).slice(),
+      open: column(1).slice(),
+      high: column(2).slice(),
+      low: column(3).slice(),
+      close: column(4).slice(),
+      volume: column(5).slice(),
+      state: states.slice(0, size),
+    }),
   }
 }
 

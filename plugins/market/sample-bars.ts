@@ -59,9 +59,20 @@ interface Walk {
   monthly: number
 }
 
-/** A uniform number in (0, 1): a 32-bit hash of symbol, minute and draw. Finaliser of MurmurHash3 (Appleby, public domain). */
-function uniformAt(seed: number, minute: number, draw: number): number {
-  let h = seed ^ Math.imul(minute, 0x9e3779b1) ^ Math.imul(draw, 0x85ebca77)
+/** The numbers of each draw of a minute, for the hash. A normal number takes a draw and the one after it. */
+const DRAWS = Int32Array.from({ length: 32 }, (_, draw) => Math.imul(draw, 0x85ebca77))
+
+/** What all draws of a minute share. */
+function minuteHash(seed: number, minute: number): number {
+  return seed ^ Math.imul(minute, 0x9e3779b1)
+}
+
+/**
+ * A uniform number in (0, 1): a 32-bit hash of symbol, minute and draw, given `minuteHash` of the first two. Finaliser of
+ * MurmurHash3 (Appleby, public domain).
+ */
+function uniformAt(seed: number, shared: number, draw: number): number {
+  let h = shared ^ DRAWS[draw]!
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   h = Math.imul(h ^ (h >>> 16) ^ seed, 0x85ebca6b)
@@ -70,9 +81,9 @@ function uniformAt(seed: number, minute: number, draw: number): number {
 }
 
 /** A standard normal number by the method of Box and Muller, from the draws `draw` and `draw + 1`. */
-function normalAt(seed: number, minute: number, draw: number): number {
+function normalAt(seed: number, shared: number, draw: number): number {
   return (
-    Math.sqrt(-2 * Math.log(uniformAt(seed, minute, draw))) * Math.cos(2 * Math.PI * uniformAt(seed, minute, draw + 1))
+    Math.sqrt(-2 * Math.log(uniformAt(seed, shared, draw))) * Math.cos(2 * Math.PI * uniformAt(seed, shared, draw + 1))
   )
 }
 
@@ -116,44 +127,49 @@ export function createSampleBars(symbol: SampleSymbol, walked?: Buffer): SampleB
     from: number,
     to: number,
   ): Walk => {
-    const walk = { ...midnights[day]! }
+    let { price, fast, daily, monthly } = midnights[day]!
     const start = SAMPLE_START + day * DAY
     const hours = always ? { from: start, to: start + DAY } : sessionOf(start)
+    const quiet = always ? quietness(start) : 0
+    // A bar opens where the one before it closed, but after a night.
+    let [pricedLog, priced] = [NaN, NaN]
     for (let i = 0; i < MINUTES_A_DAY; i += 1) {
       const time = start + i * 60
-      const minute = time / 60
+      const minute = minuteHash(seed, time / 60)
       if (i % 60 === 0) {
-        walk.daily = DAILY.keep * walk.daily + DAILY.noise * normalAt(seed, minute, 20)
-        walk.monthly = MONTHLY.keep * walk.monthly + MONTHLY.noise * normalAt(seed, minute, 22)
+        daily = DAILY.keep * daily + DAILY.noise * normalAt(seed, minute, 20)
+        monthly = MONTHLY.keep * monthly + MONTHLY.noise * normalAt(seed, minute, 22)
       }
       const news = uniformAt(seed, minute, 12) < NEWS ? 0.5 : 0
-      walk.fast = FAST.keep * walk.fast + FAST.noise * normalAt(seed, minute, 10)
-      walk.daily += news
+      fast = FAST.keep * fast + FAST.noise * normalAt(seed, minute, 10)
+      daily += news
       if (!hours || time < hours.from || time >= hours.to) continue
       const rough = ROUGH * normalAt(seed, minute, 2)
-      const heat = walk.fast + walk.daily + walk.monthly + (always ? seasonality(time) : 0)
+      const heat = fast + daily + monthly + (always ? TIME_OF_DAY[i]! - quiet : 0)
       const deviation = perMinute * Math.exp(heat + rough - LEVEL)
-      if (!always && time === hours.from) walk.price += deviation * OVERNIGHT * normalAt(seed, minute, 24)
-      const open = walk.price
+      if (!always && time === hours.from) price += deviation * OVERNIGHT * normalAt(seed, minute, 24)
+      const open = price
       const move = deviation * normalAt(seed, minute, 0) * (news > 0 ? 6 : 1)
-      walk.price += move - REVERSION * (walk.price - anchor)
+      price += move - REVERSION * (price - anchor)
       if (add === null || time < from || time >= to) continue
-      const close = walk.price
+      const close = price
       const high = (open + close + reach(close - open, deviation, uniformAt(seed, minute, 4))) / 2
       const low = (open + close - reach(close - open, deviation, uniformAt(seed, minute, 5))) / 2
       const busy = Math.exp(0.9 * (heat + rough) + 0.5 * normalAt(seed, minute, 6) - 0.9)
       const volume = ((symbol.turnover / (sessionMinutes / 365)) * busy) / Math.exp(close)
+      const opening = open === pricedLog ? priced : priceOf(open, symbol.tick)
+      ;[pricedLog, priced] = [close, priceOf(close, symbol.tick)]
       add(
         time,
-        priceOf(open, symbol.tick),
+        opening,
         priceOf(high, symbol.tick),
         priceOf(low, symbol.tick),
-        priceOf(close, symbol.tick),
+        priced,
         roundTo(volume, DECIMALS),
         CLOSED,
       )
     }
-    return walk
+    return { price, fast, daily, monthly }
   }
 
   /** Takes over the midnights of an earlier process. */
@@ -191,9 +207,14 @@ function isSame(one: Walk | undefined, other: Walk | undefined): boolean {
   return (['price', 'fast', 'daily', 'monthly'] as const).every((name) => one?.[name] === other?.[name])
 }
 
-/** Log volatility by time of day and weekday: high around 15:30 UTC, low at night and on weekends. */
-function seasonality(time: number): number {
-  const weekday = Math.floor(time / DAY) % 7
-  const day = 0.16 * Math.cos((2 * Math.PI * ((time % DAY) - 15.5 * 3600)) / DAY)
-  return day - (weekday === 2 || weekday === 3 ? 0.22 : 0)
+/** Log volatility by the minute of a day that trades around the clock: high around 15:30 UTC, low at night. */
+const TIME_OF_DAY = Float64Array.from(
+  { length: MINUTES_A_DAY },
+  (_, minute) => 0.16 * Math.cos((2 * Math.PI * (minute * 60 - 15.5 * 3600)) / DAY),
+)
+
+/** By how much log volatility is lower on the day that begins at a time: weekends are quiet. */
+function quietness(midnight: number): number {
+  const weekday = Math.floor(midnight / DAY) % 7
+  return weekday === 2 || weekday === 3 ? 0.22 : 0
 }

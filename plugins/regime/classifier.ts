@@ -52,8 +52,9 @@ const WORK_SECONDS = 600
 
 /**
  * A run that is far behind classifies twice. The first pass goes to the present and stores only the last two days, so that
- * the current regime is sold within seconds. The second goes over the same bars from the same state and stores what lies
- * between. Both give the same snapshots, since a snapshot depends on the state and the bars before it alone.
+ * the current regime is sold within seconds. The second goes over the same bars again, from the first that is sold, and
+ * stores what lies between. Both give the same snapshots, since a snapshot depends on the state and the bars before it
+ * alone.
  *
  * Snapshots are stored from `since` on, epoch seconds; earlier bars only warm up the model.
  */
@@ -110,15 +111,18 @@ export function createClassifier(
   async function catchUp(model: ModelState, to: number, ask: Ask, signal: AbortSignal): Promise<ModelState> {
     const from = closed(closedAt(model))
     const newest = Math.max(from, since, to - NEWEST_DAYS * DAY)
-    const state = serialize(model)
-    const now = epoch()
-    const stretch = { market, from, to, since: newest, provenance: provenance(now) }
-    const caughtUp = await inThread({ ...stretch, state }, ask, signal)
     const isFillNeeded = newest > Math.max(from, since)
+    const now = epoch()
+    const passed = { market, since: newest, provenance: provenance(now) }
+    // Bars that close before the first snapshot. Both passes go on from there.
+    const warm = isFillNeeded ? Math.max(from, since - market.interval) : from
+    const begun = serialize(model)
+    const state = warm > from ? (await inThread({ ...passed, from, to: warm, state: begun }, ask, signal)).state : begun
+    const caughtUp = await inThread({ ...passed, from: warm, to, state }, ask, signal)
     if (isFillNeeded) await snapshots.fillBefore(newest)
     await snapshots.add(caughtUp.snapshots)
     await endHold(caughtUp.closed, now)
-    if (isFillNeeded) fill = { state, from, to: newest }
+    if (isFillNeeded) fill = { state, from: warm, to: newest }
     else if (!Number.isNaN(caughtUp.closed)) await keep(caughtUp.closed, caughtUp.state)
     return deserialize(caughtUp.state) as ModelState
   }

@@ -312,7 +312,11 @@ export class MarketRegime {
       model: MODEL,
     }
     // A grader reads only what is newer than the last snapshot it has seen, so it must not begin before the past is filled in.
-    if (!kept || this.#isFilling() || (await kept.missing()) !== null) return extent
+    if (!kept || count === 0 || this.#isFilling() || (await kept.missing()) !== null) {
+      // What is known of an unfinished history is soon out of date.
+      this.#graded = null
+      return extent
+    }
     this.#figures = await this.#grade(kept)
     return { ...extent, ...this.#figures }
   }
@@ -336,8 +340,7 @@ export class MarketRegime {
   facts(): Promise<Facts> {
     const now = performance.now()
     if (!this.#graded || now - this.#graded.at >= FACTS_SECONDS * 1000)
-      // What is known of an unfinished history is soon out of date.
-      this.#graded = { at: this.#isFilling() ? -Infinity : now, grades: this.#grades() }
+      this.#graded = { at: now, grades: this.#grades() }
     return this.#graded.grades
   }
 

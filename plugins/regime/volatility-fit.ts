@@ -2,7 +2,8 @@
  * Forecasts the log volatility of the next hour by least squares on the last 180 days, with the distribution of the
  * residuals. Until there is enough history, it uses coefficients measured on data of 2017.
  */
-import { addRow, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
+import { sortedByBuckets } from '../lib/quant/bucket-sort.ts'
+import { addColumns, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { FEATURES, MEASURED, writeTimeFeatures } from './volatility-features.ts'
 
@@ -57,29 +58,36 @@ export function closeRow(rows: Rows, minute: number, outcome: number, within: nu
 /** Fits all rows with an outcome; null if there are fewer than `fewest`. */
 export function fitRows(rows: Rows, fewest: number): Fit | null {
   const size = Math.min(rows.count, rows.capacity)
+  const slots = new Int32Array(size)
+  let n = 0
+  for (let slot = 0; slot < size; slot += 1)
+    if (!Number.isNaN(rows.outcomes[slot]!)) {
+      slots[n] = slot
+      n += 1
+    }
+  if (n < fewest) return null
+  const columns = Array.from({ length: FEATURES }, () => new Float64Array(n))
+  const outcomes = new Float64Array(n)
   const x = new Float64Array(FEATURES)
-  const load = (slot: number): void => {
-    x.set(rows.features.subarray(slot * MEASURED, (slot + 1) * MEASURED))
+  for (let row = 0; row < n; row += 1) {
+    const slot = slots[row]!
+    outcomes[row] = rows.outcomes[slot]!
     writeTimeFeatures(rows.minutes[slot]!, x)
+    for (let i = 0; i < MEASURED; i += 1) columns[i]![row] = rows.features[slot * MEASURED + i]!
+    for (let i = MEASURED; i < FEATURES; i += 1) columns[i]![row] = x[i]!
   }
   const equations = createNormalEquations(FEATURES)
-  for (let slot = 0; slot < size; slot += 1) {
-    if (Number.isNaN(rows.outcomes[slot]!)) continue
-    load(slot)
-    addRow(equations, x, rows.outcomes[slot]!)
-  }
-  if (equations.rows < fewest) return null
+  addColumns(equations, columns, outcomes)
   const coefficients = solveNormalEquations(equations)
-  const errors = new Float64Array(equations.rows)
-  let n = 0
-  for (let slot = 0; slot < size; slot += 1) {
-    if (Number.isNaN(rows.outcomes[slot]!)) continue
-    load(slot)
-    errors[n] = rows.outcomes[slot]! - predict(coefficients, x)
-    n += 1
+  const forecasts = new Float64Array(n)
+  for (let i = 0; i < FEATURES; i += 1) {
+    const [column, coefficient] = [columns[i]!, coefficients[i]!]
+    for (let row = 0; row < n; row += 1) forecasts[row]! += coefficient * column[row]!
   }
-  errors.sort()
-  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => quantileSorted(errors, i / (QUANTILES - 1)))
+  const errors = new Float64Array(n)
+  for (let row = 0; row < n; row += 1) errors[row] = outcomes[row]! - forecasts[row]!
+  const sorted = sortedByBuckets(errors)
+  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => quantileSorted(sorted, i / (QUANTILES - 1)))
   return { coefficients, residuals }
 }
 

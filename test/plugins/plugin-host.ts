@@ -55,6 +55,9 @@ export interface PluginHost {
 /** The threads of all hosts of a process, as those of a gateway are of all products: a thread takes a second to start. */
 const workers = createWorkerPool()
 
+/** The keys of all hosts of a process. */
+const keys = openLocalKeys(null, null)
+
 /** Sets up the plugins in this order. Each of them may ask for every operation of all of them. */
 export async function openPluginHost(
   plugins: readonly HostedPlugin[],
@@ -62,7 +65,7 @@ export async function openPluginHost(
 ): Promise<PluginHost> {
   const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
   const stopping = new AbortController()
-  const { attestations } = await openLocalKeys(null, null)
+  const { attestations } = await keys
   const registrations: Registration[] = []
   const ask =
     (asOf: Date, signal: AbortSignal): Ask =>

@@ -76,6 +76,9 @@ export interface ScriptedMarket {
   book(venue: string, symbol: string, at: number, levels: number): Book
 }
 
+/** Bars that are kept of each venue and symbol: tests ask for the same days again and again. */
+const KEPT_BARS = 10_000
+
 /** The paths of each seed by symbol: half a year of minutes takes long to compute, so the markets of a process share them. */
 const pathsOfSeeds = new Map<string, Map<string, PricePath>>()
 
@@ -143,7 +146,15 @@ export function createMarket(seed = 'tollgate'): ScriptedMarket {
   return {
     bar,
     price,
-    barAt: (venue, symbol, time) => deviated(venue, symbol, bar(symbol, time)),
+    barAt(venue, symbol, time) {
+      const known = pathOf(symbol).barsAt(venue)
+      const asked = known.get(time)
+      if (asked) return asked
+      if (known.size >= KEPT_BARS) known.clear()
+      const made = deviated(venue, symbol, bar(symbol, time))
+      known.set(time, made)
+      return made
+    },
     forming(venue, symbol, now) {
       const time = Math.floor(now / 60_000) * 60
       const share = Math.max(0.01, (now % 60_000) / 60_000)
@@ -205,6 +216,7 @@ class PricePath {
   readonly hash: number
   readonly #symbol: string
   readonly #venues = new Map<string, number>()
+  readonly #bars = new Map<string, Map<number, Bar>>()
   readonly #random: () => number
   #prices = new Float64Array(65_536)
   #spreads = new Float32Array(65_536)
@@ -227,6 +239,13 @@ class PricePath {
     const hash = seedOf(`${venue}/${this.#symbol}`)
     this.#venues.set(venue, hash)
     return hash
+  }
+
+  /** The bars that a venue was asked for, by time. */
+  barsAt(venue: string): Map<number, Bar> {
+    const known = this.#bars.get(venue) ?? new Map<number, Bar>()
+    this.#bars.set(venue, known)
+    return known
   }
 
   /** The price at the start of a minute. Throws RangeError before the market opened. */

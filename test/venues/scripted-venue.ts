@@ -376,6 +376,23 @@ function send(
   const isAccepted = (headers['accept-encoding'] ?? '').includes('gzip')
   if (has('bad_gzip')) return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(bytes)
   if (has('gzip_unasked') || (isAccepted && bytes.length > 1024))
-    return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(gzipSync(bytes, { level: 1 }))
+    return void response.writeHead(status, { 'content-encoding': 'gzip' }).end(compressed(bytes))
   response.writeHead(status).end(bytes)
+}
+
+/** Compressed bodies by their bytes, in latin1: tests ask for the same days again and again. */
+const compressedBodies = new Map<string, Buffer>()
+const KEPT_BODIES = 100
+/** Shorter bodies, in bytes, are of the last minutes, which are asked for once. */
+const LEAST_KEPT = 8_000
+
+function compressed(bytes: Buffer): Buffer {
+  if (bytes.length < LEAST_KEPT) return gzipSync(bytes, { level: 1 })
+  const text = bytes.toString('latin1')
+  const known = compressedBodies.get(text)
+  if (known) return known
+  if (compressedBodies.size >= KEPT_BODIES) compressedBodies.clear()
+  const body = gzipSync(bytes, { level: 1 })
+  compressedBodies.set(text, body)
+  return body
 }

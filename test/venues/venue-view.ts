@@ -74,6 +74,7 @@ export function createView(market: ScriptedMarket, venue: string, clock: number,
         const bar = barOf(symbol, time)
         if (bar) found.push(bar)
       }
+      if (faults.length === 0) return found
       const closed = floorMinute(endOf(symbol)) - 60
       return found.map((bar) => {
         const isUnfinished = bar.time === closed && fault('unfinished', symbol) !== undefined

@@ -1,6 +1,6 @@
 /**
- * The normal equations of ordinary least squares. Rows are added one at a time and only X'X and X'y are stored, so a fit
- * with k regressors needs k² numbers for any number of rows.
+ * The normal equations of ordinary least squares. Only X'X and X'y are stored, so a fit with k regressors needs k² numbers
+ * for any number of rows, which may be added in parts.
  */
 export interface NormalEquations {
   readonly size: number
@@ -16,15 +16,40 @@ export function createNormalEquations(size: number): NormalEquations {
   return { size, rows: 0, products: new Float64Array(size * size), moments: new Float64Array(size) }
 }
 
-/** Adds one observation: its regressors (include the constant 1 for an intercept) and its outcome. */
-export function addRow(equations: NormalEquations, regressors: ArrayLike<number>, outcome: number): void {
+/**
+ * Adds observations: `columns` has the values of each regressor (include the constant 1 for an intercept). The sums are
+ * those of one observation after the other. Four run beside each other, because each waits for its own last addition.
+ */
+export function addColumns(equations: NormalEquations, columns: readonly Float64Array[], outcomes: Float64Array): void {
   const { size, products, moments } = equations
+  const rows = outcomes.length
   for (let i = 0; i < size; i += 1) {
-    const value = regressors[i]!
-    for (let j = 0; j <= i; j += 1) products[i * size + j]! += value * regressors[j]!
-    moments[i]! += value * outcome
+    const values = columns[i]!
+    // The products with every regressor up to this one, and with the outcome.
+    for (let j = 0; j <= i + 1; j += 4) {
+      const [a, b, c, d] = [0, 1, 2, 3].map((k) => (j + k <= i ? columns[j + k]! : outcomes)) as [
+        Float64Array,
+        Float64Array,
+        Float64Array,
+        Float64Array,
+      ]
+      const at = i * size + j
+      const start = (k: number): number => (j + k <= i ? products[at + k]! : moments[i]!)
+      let [p, q, r, s] = [start(0), start(1), start(2), start(3)]
+      for (let row = 0; row < rows; row += 1) {
+        const value = values[row]!
+        p += value * a[row]!
+        q += value * b[row]!
+        r += value * c[row]!
+        s += value * d[row]!
+      }
+      const sums = [p, q, r, s]
+      for (let k = 0; k < 4; k += 1)
+        if (j + k <= i) products[at + k] = sums[k]!
+        else if (j + k === i + 1) moments[i] = sums[k]!
+    }
   }
-  equations.rows += 1
+  equations.rows += rows
 }
 
 /**

@@ -45,7 +45,8 @@ export function closeAt(time: number): number {
   return Math.round(10_000 * (1 + 0.0004 * Math.sin(time / 60) + 0.01 * Math.sin(time / 40_000)) * 100) / 100
 }
 
-export async function openVenue(): Promise<FakeVenue> {
+/** @param now epoch seconds, by which a venue that is not told where to end knows its last minute */
+export async function openVenue(now: () => number = () => Infinity): Promise<FakeVenue> {
   const venue = {
     url: '',
     requests: [] as string[],
@@ -85,7 +86,8 @@ export async function openVenue(): Promise<FakeVenue> {
         .reverse()
     if (url.pathname.startsWith('/0/public')) {
       const since = Number(query('since')) + 60
-      const of = list(since, since + 720 * 60, (time, { open, high, low, close, volume }) => [
+      const end = Math.min(since + 720 * 60, Math.floor(now() / 60) * 60 + 60)
+      const of = list(since, end, (time, { open, high, low, close, volume }) => [
         time,
         ...[open, high, low, close, close, volume].map((value) => value && String(value)),
         3,

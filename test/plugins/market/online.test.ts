@@ -67,7 +67,7 @@ describe('the collector of market bars', () => {
     venue.requests.map((request) => new URL(request, 'http://v').searchParams.get('start')!.slice(0, 16))
 
   beforeEach(async () => {
-    const opened = await Promise.all(NAMES.map(openVenue))
+    const opened = await Promise.all(NAMES.map(() => openVenue(() => clock)))
     venues = Object.fromEntries(NAMES.map((name, i) => [name, opened[i]!])) as Record<Name, FakeVenue>
     live = NAMES
     clock = START + 20 * HOUR + 12

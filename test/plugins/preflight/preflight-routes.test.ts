@@ -11,6 +11,7 @@ import { canonicalize } from '../../../plugins/preflight/canonical-json.ts'
 import type { Preflight, PreflightSigner } from '../../../schemas/types.d.ts'
 import { proves } from '../../requirements.ts'
 import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { compiled } from '../../support/compiled.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -125,8 +126,8 @@ describe('POST /v1/trade/preflight', () => {
 
   it('gives answers that the ten-line script verifies', async () => {
     const run = promisify(execFile)
-    const script = (...more: string[]) =>
-      run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', gateway.url, ...more], { cwd: root })
+    const program = await compiled('scripts/verify-preflight.ts')
+    const script = (...more: string[]) => run(process.execPath, [program, gateway.url, ...more])
     const preflight = await buyPreflight(ORDER)
     const files = { good: preflight, forged: { ...preflight, recommended_notional_usd: 1e9 } }
     const [good, forged] = await Promise.all(

@@ -239,4 +239,16 @@ describe('the grades of the regime', () => {
     await host.stop()
     await db.destroy()
   })
+
+  it('are there once the history is, whoever asked for them before', async () => {
+    const [bars] = plugins
+    const settings = { symbol: 'BTC-USD', since: '2025-08-06T12:00:00Z' }
+    const hosted = [bars!, { plugin: regime, settings }]
+    const host = await openPluginHost(hosted, { now: () => new Date('2025-08-06T14:00:20Z') })
+    const facts = () => host.registrations[1]!.facts!()
+    expect(await facts()).to.include({ snapshots: 0 })
+    await host.run('classify')
+    expect(await facts()).to.have.property('accuracy')
+    await host.stop()
+  })
 })

@@ -45,7 +45,7 @@ const ohlc: VenueRoute = {
     const current = Math.floor(view.now / 60_000) * 60
     // Rows after `since`, but never more than the last 720.
     const since = Number(request.query.get('since') ?? 0)
-    const bars = view.bars(code, current - (MOST - 1) * 60, current + 60).filter(({ time }) => time > since)
+    const bars = view.bars(code, Math.max(current - (MOST - 1) * 60, since + 1), current + 60)
     const rows = bars.map(({ time, open, high, low, close, volume, trades }) => {
       const price = (value: number): string => value.toFixed(digits)
       const average = volume === 0 ? '0.0' : price((high + low + close) / 3)

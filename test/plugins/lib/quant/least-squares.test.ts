@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addRow, createNormalEquations, solveNormalEquations } from '../../../../plugins/lib/quant/least-squares.ts'
+import { addColumns, createNormalEquations, solveNormalEquations } from '../../../../plugins/lib/quant/least-squares.ts'
 
 function fit(rows: readonly (readonly number[])[], outcomes: readonly number[]): number[] {
   const equations = createNormalEquations(rows[0]!.length)
-  rows.forEach((row, i) => addRow(equations, row, outcomes[i]!))
+  const columns = rows[0]!.map((_, i) => Float64Array.from(rows, (row) => row[i]!))
+  addColumns(equations, columns, Float64Array.from(outcomes))
   return [...solveNormalEquations(equations)]
 }
 
@@ -37,6 +38,44 @@ describe('least squares', () => {
           for (const [i, value] of [a, b, c].entries()) expect(found[i]).to.be.closeTo(value, 1e-6)
         },
       ),
+    )
+  })
+
+  it('adds the products of one observation after the other, for any number of regressors and in any parts', () => {
+    const number = fc.double({ min: -1e6, max: 1e6, noNaN: true })
+    const table = fc.tuple(fc.integer({ min: 1, max: 14 }), fc.integer({ min: 0, max: 30 })).chain(([size, rows]) =>
+      fc.tuple(
+        fc.array(fc.array(number, { minLength: rows, maxLength: rows }), {
+          minLength: size + 1,
+          maxLength: size + 1,
+        }),
+        fc.integer({ min: 0, max: rows }),
+      ),
+    )
+    fc.assert(
+      fc.property(table, ([values, cut]) => {
+        const columns = values.map((column) => Float64Array.from(column))
+        const outcomes = columns.pop()!
+        const size = columns.length
+        const equations = createNormalEquations(size)
+        for (const part of [[0, cut] as const, [cut] as const])
+          addColumns(
+            equations,
+            columns.map((column) => column.slice(...part)),
+            outcomes.slice(...part),
+          )
+        const [products, moments] = [new Float64Array(size * size), new Float64Array(size)]
+        for (let row = 0; row < outcomes.length; row += 1)
+          for (let i = 0; i < size; i += 1) {
+            for (let j = 0; j <= i; j += 1) products[i * size + j]! += columns[i]![row]! * columns[j]![row]!
+            moments[i]! += columns[i]![row]! * outcomes[row]!
+          }
+        expect([equations.rows, equations.products, equations.moments]).to.deep.equal([
+          outcomes.length,
+          products,
+          moments,
+        ])
+      }),
     )
   })
 
