@@ -109,8 +109,8 @@ function publishedMinutes(source: BarSource, now: () => number): PublishedMinute
   return {
     async last(symbol) {
       const series = await seriesOf(symbol)
-      const last = series && (await source.extent(series, now()))?.last
-      if (!series || last === undefined) return null
+      const last = series ? await source.last(series, now()) : null
+      if (!series || last === null) return null
       const bars = await source.read(series, last, last + 60, now())
       return bars.count === 0 ? null : { close: bars.close[0]!, closed: last + 60 }
     },

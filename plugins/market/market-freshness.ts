@@ -31,7 +31,7 @@ export async function barFreshness(
     const { interval_seconds: interval } = entry
     const closed = Math.floor(asOf / interval) * interval
     const { count, time } = await source.read(entry, closed - COUNTED_SECONDS, closed, asOf)
-    const last = count > 0 ? time[count - 1]! : ((await source.extent(entry, asOf))?.last ?? null)
+    const last = count > 0 ? time[count - 1]! : await source.last(entry, asOf)
     coverage = Math.max(coverage, Math.min(1, count / Math.max(1, Math.floor(COUNTED_SECONDS / interval))))
     if (last !== null) newest = Math.max(newest ?? 0, Math.min(asOf, last + interval))
   }
