@@ -164,22 +164,18 @@ export class BackfillPlan {
     await this.#of(window).update({ next_at: this.#now() + seconds })
   }
 
-  /** Counts the windows that were never fetched, and the gaps. */
-  async remaining(): Promise<Unfinished> {
-    const unfinished = this.#rows().whereIn('status', ['open', 'gap'])
-    const counts = (await unfinished.groupBy('status').select('status').count('* as n')) as unknown as StatusCount[]
-    return countsOf(counts)
-  }
-
-  /** Counts the minutes without a bar. */
-  async missing(): Promise<MissingMinutes> {
+  /** Counts the windows that were never fetched, and the minutes without a bar. */
+  async progress(): Promise<{ readonly windows: number; readonly missing: MissingMinutes }> {
     const without = this.#rows().whereIn('status', ['open', 'gap', 'lost']).groupBy('status')
-    const rows = (await without.select('status', this.#db.raw('sum(t_to - t_from) as seconds'))) as unknown as {
-      status: string
-      seconds: number | string
-    }[]
-    const of = (status: string): number => Number(rows.find((row) => row.status === status)?.seconds ?? 0) / 60
-    return { to_fetch: of('open'), undecided: of('gap'), given_up: of('lost') }
+    const seconds = this.#db.raw('sum(t_to - t_from) as seconds')
+    const rows = (await without.select('status', seconds).count('* as n')) as unknown as (StatusCount & {
+      readonly seconds: number | string
+    })[]
+    const minutes = (status: string): number => Number(rows.find((row) => row.status === status)?.seconds ?? 0) / 60
+    return {
+      windows: countsOf(rows).windows,
+      missing: { to_fetch: minutes('open'), undecided: minutes('gap'), given_up: minutes('lost') },
+    }
   }
 
   /** The first minute that somebody still waits for: an open window, or a gap that is not given up. Null if none. */

@@ -25,14 +25,16 @@ export interface OnlineBars {
   readonly jobs: readonly Job[]
   /** The symbols that are collected. */
   readonly symbols: readonly CoveredSymbol[]
-  /** Returns true once the whole history of the symbol was fetched. */
-  ready(symbol: string): Promise<boolean>
-  /** How far the minutes of a symbol are decided, and which venues stand behind it. */
+  /** How far the minutes of a symbol are decided, and which venues stand behind it. Null if it is not collected. */
   status(symbol: string): Promise<SymbolStatus | null>
+  /** The venues that stand behind a symbol. Null if it is not collected. */
+  venues(symbol: string): Promise<readonly VenueStatus[] | null>
   facts(): Promise<Facts>
 }
 
 export interface SymbolStatus {
+  /** True once the whole history was fetched. */
+  readonly ready: boolean
   /** Every minute before this is published, or given up: epoch seconds. */
   readonly settled: number
   /** Minutes before this were fetched when the collection began; later ones as they closed. Null before it began. */
@@ -203,37 +205,40 @@ class MedianFeeds implements OnlineBars {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
-  async ready(symbol: string): Promise<boolean> {
-    const feed = this.#feedOf(symbol)
-    if (!feed) return true
-    await this.#extend(feed, this.#now())
-    return (await feed.plan.remaining()).windows === 0
-  }
-
   async status(symbol: string): Promise<SymbolStatus | null> {
     const feed = this.#feedOf(symbol)
     if (!feed) return null
-    const frontier = await this.#frontier(feed)
-    const failing = new Map((await this.#store.health()).map((record) => [`${record.source} ${record.item}`, record]))
-    const listings = [...new Set([...feed.live, ...feed.backfill])]
+    const frontier = await this.#extend(feed, this.#now())
+    const { windows, missing } = await feed.plan.progress()
     return {
+      ready: windows === 0,
       settled: Math.min((await feed.plan.awaited()) ?? frontier, frontier),
       live_since: await this.#liveSince(feed),
       collected_from: feed.start,
-      missing_minutes: await feed.plan.missing(),
+      missing_minutes: missing,
       venue_bits: VENUE_BITS,
-      venues: listings.map((listing) => {
-        const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
-        return {
-          venue: listing.name,
-          live: feed.live.includes(listing),
-          backfill: feed.backfill.includes(listing),
-          failures: record?.failures ?? 0,
-          reason: record?.reason ?? null,
-          retry_at: record?.until ?? null,
-        }
-      }),
+      venues: await this.#venuesOf(feed),
     }
+  }
+
+  async venues(symbol: string): Promise<readonly VenueStatus[] | null> {
+    const feed = this.#feedOf(symbol)
+    return feed ? this.#venuesOf(feed) : null
+  }
+
+  async #venuesOf({ symbol: { symbol }, live, backfill }: Feed): Promise<readonly VenueStatus[]> {
+    const failing = new Map((await this.#store.health()).map((record) => [`${record.source} ${record.item}`, record]))
+    return [...new Set([...live, ...backfill])].map((listing) => {
+      const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
+      return {
+        venue: listing.name,
+        live: live.includes(listing),
+        backfill: backfill.includes(listing),
+        failures: record?.failures ?? 0,
+        reason: record?.reason ?? null,
+        retry_at: record?.until ?? null,
+      }
+    })
   }
 
   async facts(): Promise<Facts> {
@@ -267,13 +272,7 @@ class MedianFeeds implements OnlineBars {
   async #extend({ plan, series, start }: Feed, until: number): Promise<number> {
     const last = await this.#store.last(series)
     const end = await plan.extend(last === null ? start : last + 60, until)
-    return firstUnplanned(end ?? start, last)
-  }
-
-  /** The first minute that is neither published nor planned. */
-  async #frontier({ plan, series, start }: Feed): Promise<number> {
-    const last = await this.#store.last(series)
-    return firstUnplanned((await plan.end()) ?? start, last)
+    return Math.max(end ?? start, last === null ? 0 : last + 60)
   }
 
   async #liveSince(feed: Feed): Promise<number | null> {
@@ -426,7 +425,5 @@ class MedianFeeds implements OnlineBars {
   }
 }
 
-/** The first minute after the end of a plan, and after the last published one; epoch seconds. */
-const firstUnplanned = (end: number, last: number | null): number => Math.max(end, last === null ? 0 : last + 60)
 const bitOf = (name: VenueName): number => VENUE_BITS.indexOf(name)
 const liveNote = ({ symbol }: CoveredSymbol): string => `live since ${symbol}`

@@ -88,10 +88,9 @@ async function useBars(db: OpenDatabase): Promise<void> {
   }
   await plan.addGaps([{ from: 0, to: 3600 }])
   await plan.next('gap')
-  await plan.missing()
+  await plan.progress()
   await plan.awaited()
   await plan.end()
-  await plan.remaining()
   await unfinishedSeries(db, [series])
   await seriesWithDueGaps(db, 1e6)
   await store.readFirst(series, 0, 3600)

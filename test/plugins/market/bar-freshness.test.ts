@@ -19,15 +19,13 @@ function sourceOf(times: readonly number[]): BarSource {
 
 /** Two of three live venues answer. One that is asked for the past only does not count. */
 const VENUES = {
-  status: async () => ({
-    venues: [
-      { live: true, failures: 0 },
-      { live: true, failures: 0 },
-      { live: true, failures: 3 },
-      { live: false, failures: 0 },
-    ],
-  }),
-} as unknown as Pick<OnlineBars, 'status'>
+  venues: async () => [
+    { live: true, failures: 0 },
+    { live: true, failures: 0 },
+    { live: true, failures: 3 },
+    { live: false, failures: 0 },
+  ],
+} as unknown as Pick<OnlineBars, 'venues'>
 
 describe('how fresh bars are', () => {
   const minutes = (count: number, last = LAST_MINUTE - 60): number[] =>
