@@ -45,10 +45,15 @@ const HELD = 32
 /** Creates a store on the database. It keeps the answers read last in memory, because every call reads them again. */
 export function createRateStore(db: Database): RateStore {
   const held = new LRUCache<number, Poll>({ max: HELD })
-  const opened = ({ id, poll }: Row): Poll => {
-    const known = held.get(id) ?? (JSON.parse(gunzipSync(poll!).toString('utf8')) as Poll)
-    held.set(id, known)
-    return known
+  async function opened(id: number): Promise<Poll | null> {
+    const known = held.get(id)
+    if (known) return known
+    const row = await db<Row>('funding_polls').where({ id }).first('poll')
+    // Another call may have deleted it meanwhile.
+    if (!row?.poll) return null
+    const poll = JSON.parse(gunzipSync(row.poll).toString('utf8')) as Poll
+    held.set(id, poll)
+    return poll
   }
   const newest = (venue: VenueName, asOf: number) =>
     db<Row>('funding_polls')
@@ -64,13 +69,11 @@ export function createRateStore(db: Database): RateStore {
       await db('funding_polls').insert({ venue, known_at: knownAt, error, poll })
     },
     async last(venue, asOf) {
-      const attempt = await newest(venue, asOf).first('id', 'error')
-      const answer = await newest(venue, asOf).whereNotNull('poll').first()
-      return {
-        poll: answer ? opened(answer) : null,
-        fetched: answer?.known_at ?? null,
-        error: attempt?.error ?? null,
-      }
+      const attempt = await newest(venue, asOf).first('id', 'known_at', 'error')
+      const answer =
+        attempt?.error == null ? attempt : await newest(venue, asOf).whereNotNull('poll').first('id', 'known_at')
+      const poll = answer ? await opened(answer.id) : null
+      return { poll, fetched: (poll && answer?.known_at) ?? null, error: attempt?.error ?? null }
     },
     async forget(before) {
       const venues = (await db('funding_polls').distinct('venue')) as { venue: VenueName }[]

@@ -1,5 +1,6 @@
 /** Settled funding rates: what was paid, by contract and time, and how far each contract has been read. */
 import type { Database, Migration } from 'tollgate/plugin'
+import { insertRowsSql } from '../lib/bulk-insert.ts'
 import type { VenueName } from './funding-rate.ts'
 
 /** The tables `funding_settlements` and `funding_contracts`. */
@@ -71,7 +72,8 @@ export interface SettlementSource {
   contracts(symbols: readonly string[]): Promise<readonly HeldContract[]>
 }
 
-/** Rows per statement. */
+const COLUMNS = { venue: 'text', instrument: 'text', symbol: 'text', time: 'bigint', rate: 'text' } as const
+/** Rows that one transaction deletes. */
 const BATCH = 200
 
 /** Stores what one request has read of a contract, and how far that is, in one transaction. */
@@ -81,11 +83,10 @@ export async function storeSettlements(
   contract: HeldContract,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    for (let at = 0; at < rows.length; at += BATCH)
-      await tx('funding_settlements')
-        .insert(rows.slice(at, at + BATCH))
-        .onConflict(['venue', 'instrument', 'time'])
-        .ignore()
+    if (rows.length > 0) {
+      const values = rows.map(({ venue, instrument, symbol, time, rate }) => [venue, instrument, symbol, time, rate])
+      await tx.raw(insertRowsSql(tx, 'funding_settlements', COLUMNS), [JSON.stringify(values)])
+    }
     await tx('funding_contracts').insert(contract).onConflict(['venue', 'instrument']).merge()
   })
 }

@@ -31,6 +31,18 @@ export interface MissingMinutes {
   readonly given_up: number
 }
 
+/** What is still to be fetched of a series. */
+export interface Unfinished {
+  /** Windows that were never fetched. */
+  readonly windows: number
+  readonly gaps: number
+}
+
+interface StatusCount {
+  readonly status: string
+  readonly n: number
+}
+
 type WindowRow = PlannedWindow & { readonly series: number }
 
 /** Minutes per window. With the minutes before it that venues are asked for too, two requests of the smallest venue. */
@@ -40,6 +52,38 @@ const RETRIES = [60, 120, 1800, 86_400]
 /** After this many attempts nobody waits for a gap any longer. Bars that still come are stored as corrections. */
 export const GIVEN_UP_AFTER = 2
 const KEY = ['series', 't_from', 't_to'] as const
+
+/** What is still to be fetched of those of the series that have anything left, by their ids: one statement. */
+export async function unfinishedSeries(
+  db: Database,
+  series: readonly Pick<Series, 'id'>[],
+): Promise<ReadonlyMap<number, Unfinished>> {
+  const counts = (await db('market_windows')
+    .whereIn(
+      'series',
+      series.map(({ id }) => id),
+    )
+    .whereIn('status', ['open', 'gap'])
+    .groupBy('series', 'status')
+    .select('series', 'status')
+    .count('* as n')) as (StatusCount & { readonly series: number })[]
+  const ids = new Set(counts.map((row) => row.series))
+  return new Map([...ids].map((id) => [id, countsOf(counts.filter((row) => row.series === id))]))
+}
+
+/** The series with gaps that are due at `now`, epoch seconds: one statement. */
+export async function seriesWithDueGaps(db: Database, now: number): Promise<ReadonlySet<number>> {
+  const due = (await db('market_windows')
+    .where('status', 'gap')
+    .where('next_at', '<=', now)
+    .distinct('series')) as readonly { readonly series: number }[]
+  return new Set(due.map(({ series }) => series))
+}
+
+function countsOf(counts: readonly StatusCount[]): Unfinished {
+  const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
+  return { windows: of('open'), gaps: of('gap') }
+}
 
 /** The plan of one series. Pass a transaction to change it together with the bars. */
 export class BackfillPlan {
@@ -58,10 +102,14 @@ export class BackfillPlan {
     return new BackfillPlan({ db, series: this.#series, now: this.#now })
   }
 
-  /** Adds the windows after the end of the plan, or after `from` if that is later, that end by `until`; epoch seconds. */
-  async extend(from: number, until: number): Promise<void> {
+  /**
+   * Adds the windows after the end of the plan, or after `from` if that is later, that end by `until`; epoch seconds.
+   * Returns the end of the plan then; null if it is empty.
+   */
+  async extend(from: number, until: number): Promise<number | null> {
     const size = WINDOW_MINUTES * 60
-    const start = Math.max((await this.end()) ?? 0, from)
+    const end = await this.end()
+    const start = Math.max(end ?? 0, from)
     const fresh: WindowRow[] = []
     for (let at = start; at + size <= until; at += size)
       fresh.push({ series: this.#series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
@@ -70,6 +118,7 @@ export class BackfillPlan {
         .insert(fresh.slice(i, i + 500))
         .onConflict([...KEY])
         .ignore()
+    return fresh.at(-1)?.t_to ?? end
   }
 
   /** The end of the last window or gap, epoch seconds; null if there is none. */
@@ -115,35 +164,35 @@ export class BackfillPlan {
     await this.#of(window).update({ next_at: this.#now() + seconds })
   }
 
-  /** Counts the windows that were never fetched, and the gaps. */
-  async remaining(): Promise<{ windows: number; gaps: number }> {
-    const unfinished = this.#rows().whereIn('status', ['open', 'gap'])
-    const counts = (await unfinished.groupBy('status').select('status').count('* as n')) as unknown as {
-      status: string
-      n: number
-    }[]
-    const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
-    return { windows: of('open'), gaps: of('gap') }
-  }
-
-  /** Counts the minutes without a bar. */
-  async missing(): Promise<MissingMinutes> {
+  /** Counts the windows that were never fetched, and the minutes without a bar. */
+  async progress(): Promise<{ readonly windows: number; readonly missing: MissingMinutes }> {
     const without = this.#rows().whereIn('status', ['open', 'gap', 'lost']).groupBy('status')
-    const rows = (await without.select('status', this.#db.raw('sum(t_to - t_from) as seconds'))) as unknown as {
-      status: string
-      seconds: number | string
-    }[]
-    const of = (status: string): number => Number(rows.find((row) => row.status === status)?.seconds ?? 0) / 60
-    return { to_fetch: of('open'), undecided: of('gap'), given_up: of('lost') }
+    const seconds = this.#db.raw('sum(t_to - t_from) as seconds')
+    const rows = (await without.select('status', seconds).count('* as n')) as unknown as (StatusCount & {
+      readonly seconds: number | string
+    })[]
+    const minutes = (status: string): number => Number(rows.find((row) => row.status === status)?.seconds ?? 0) / 60
+    return {
+      windows: countsOf(rows).windows,
+      missing: { to_fetch: minutes('open'), undecided: minutes('gap'), given_up: minutes('lost') },
+    }
   }
 
   /** The first minute that somebody still waits for: an open window, or a gap that is not given up. Null if none. */
   async awaited(): Promise<number | null> {
-    const first = (status: string) => this.#rows().where('status', status).orderBy('t_from')
-    const window = await first('open').first('t_from')
-    const gap = await first('gap').where('attempts', '<', GIVEN_UP_AFTER).first('t_from')
-    const found = [window, gap].flatMap((row) => row?.t_from ?? [])
-    return found.length > 0 ? Math.min(...found) : null
+    const first = (name: string, where: string, values: readonly unknown[]) =>
+      this.#db.raw(
+        `(select t_from from market_windows where series = ? and ${where} order by t_from limit 1) as ${name}`,
+        [this.#series.id, ...values],
+      )
+    const found = (await this.#db('market_series')
+      .where({ id: this.#series.id })
+      .first(
+        first('window', 'status = ?', ['open']),
+        first('gap', 'status = ? and attempts < ?', ['gap', GIVEN_UP_AFTER]),
+      )) as { window: number | null; gap: number | null } | undefined
+    const starts = [found?.window, found?.gap].flatMap((start) => start ?? [])
+    return starts.length > 0 ? Math.min(...starts) : null
   }
 
   async #insertGaps(holes: readonly { readonly from: number; readonly to: number }[], attempts: number): Promise<void> {

@@ -15,6 +15,8 @@ export interface BarSource {
   readFirst(series: Series, from: number, to: number, asOf: number): Promise<Columns & Partial<BarSources>>
   /** First and last open known at `asOf`; null if there was none. */
   extent(series: Series, asOf: number): Promise<Extent | null>
+  /** Last open known at `asOf`; null if there was none. */
+  last(series: Series, asOf: number): Promise<number | null>
 }
 
 /**
@@ -33,6 +35,17 @@ export async function openSampleBars(
   const series = symbols.map(({ symbol }, id) => ({ id, symbol, venue: 'sample', interval_seconds: 60 }))
   const read: BarSource['read'] = async ({ symbol }, from, to, asOf) =>
     samples.get(symbol)!.read(from, Math.min(to, asOf - 59))
+  async function extent({ symbol }: Series, asOf: number): Promise<Extent | null> {
+    const [sample, oldest] = [samples.get(symbol)!, asOf - 7 * DAY]
+    // A day is computed as a whole, and the newest one usually has a bar.
+    for (let to = asOf - 59; to > oldest;) {
+      const from = Math.max(oldest, Math.floor((to - 1) / DAY) * DAY)
+      const { count, time } = sample.read(from, to)
+      if (count > 0) return { first: SAMPLE_START, last: time[count - 1]! }
+      to = from
+    }
+    return null
+  }
   return {
     series: async () => series,
     read,
@@ -47,17 +60,8 @@ export async function openSampleBars(
         await notes.setNote(noteOf(symbol), sample.midnights().toString('base64'))
       }
     },
-    async extent({ symbol }, asOf) {
-      const [sample, oldest] = [samples.get(symbol)!, asOf - 7 * DAY]
-      // A day is computed as a whole, and the newest one usually has a bar.
-      for (let to = asOf - 59; to > oldest;) {
-        const from = Math.max(oldest, Math.floor((to - 1) / DAY) * DAY)
-        const { count, time } = sample.read(from, to)
-        if (count > 0) return { first: SAMPLE_START, last: time[count - 1]! }
-        to = from
-      }
-      return null
-    },
+    extent,
+    last: async (entry, asOf) => (await extent(entry, asOf))?.last ?? null,
   }
 }
 
@@ -71,6 +75,7 @@ export function storedBarSource(store: BarStore, venue?: string): BarSource {
     readFirst: (series, from, to, asOf) =>
       store.readFirst(series, from, Math.min(to, asOf - series.interval_seconds + 1)),
     extent: (series, asOf) => store.extent(series, asOf),
+    last: (series, asOf) => store.last(series, asOf),
   }
 }
 

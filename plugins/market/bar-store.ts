@@ -161,6 +161,8 @@ export interface BarStore {
   lastKnownAt(series: Series, from: number, to: number): Promise<number>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
+  /** The last open; null if there are no bars. */
+  last(series: Series, asOf?: number): Promise<number | null>
   /** Notes what is wrong with bars. A note that is there already stays as it is. */
   noteQuality(series: Series, notes: readonly QualityNote[]): Promise<void>
   /** Number of notes about the quality of bars, of all series together. */
@@ -340,14 +342,21 @@ class DatabaseBarStore implements BarStore {
 
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {
     // Two statements: SQLite reads the whole series for a minimum and a maximum in one.
-    const end = (direction: 'asc' | 'desc') =>
-      this.#db<{ t_open: number }>('market_bars')
-        .where('series', series.id)
-        .where('t_open', '<=', asOf - series.interval_seconds)
-        .orderBy('t_open', direction)
-        .first('t_open')
-    const [first, last] = [await end('asc'), await end('desc')]
-    return first && last ? { first: first.t_open, last: last.t_open } : null
+    const [first, last] = [await this.#end(series, asOf, 'asc'), await this.#end(series, asOf, 'desc')]
+    return first !== null && last !== null ? { first, last } : null
+  }
+
+  last(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<number | null> {
+    return this.#end(series, asOf, 'desc')
+  }
+
+  async #end(series: Series, asOf: number, direction: 'asc' | 'desc'): Promise<number | null> {
+    const found = await this.#db<{ t_open: number }>('market_bars')
+      .where('series', series.id)
+      .where('t_open', '<=', asOf - series.interval_seconds)
+      .orderBy('t_open', direction)
+      .first('t_open')
+    return found?.t_open ?? null
   }
 
   async noteQuality(series: Series, notes: readonly QualityNote[]): Promise<void> {

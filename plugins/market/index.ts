@@ -79,7 +79,7 @@ export default definePlugin({
         async getMarketStatus({ input, asOf }: Call<{ query: MarketStatusQuery }>) {
           const symbol = directory.resolve(input.query.symbol)
           // Asked first: bars that are stored meanwhile may only make the history longer than it is said to be.
-          const ready = (await online?.ready(symbol)) ?? true
+          const collected = await online?.status(symbol)
           const series = (await source.series()).filter((entry) => entry.symbol === symbol)
           const status = await Promise.all(
             series.map(async (entry) => ({
@@ -88,7 +88,7 @@ export default definePlugin({
               ...((await source.extent(entry, seconds(asOf))) ?? { first: null, last: null }),
             })),
           )
-          return { symbol, origin, ready, series: status, ...(await online?.status(symbol)) }
+          return { symbol, origin, ready: true, series: status, ...collected }
         },
       },
       freshness({ query }, asOf) {
@@ -109,8 +109,8 @@ function publishedMinutes(source: BarSource, now: () => number): PublishedMinute
   return {
     async last(symbol) {
       const series = await seriesOf(symbol)
-      const last = series && (await source.extent(series, now()))?.last
-      if (!series || last === undefined) return null
+      const last = series ? await source.last(series, now()) : null
+      if (!series || last === null) return null
       const bars = await source.read(series, last, last + 60, now())
       return bars.count === 0 ? null : { close: bars.close[0]!, closed: last + 60 }
     },

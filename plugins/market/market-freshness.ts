@@ -15,7 +15,7 @@ const COUNTED_SECONDS = 3600
  */
 export async function barFreshness(
   source: BarSource,
-  online: Pick<OnlineBars, 'status'> | null,
+  online: Pick<OnlineBars, 'venues'> | null,
   { symbol, asOf }: { readonly symbol: string; readonly asOf: number },
 ): Promise<Freshness> {
   const series = (await source.series()).filter((entry) => entry.symbol === symbol)
@@ -23,7 +23,7 @@ export async function barFreshness(
     return series.length > 0
       ? { newest: new Date(asOf * 1000), sources: null, coverage: 1 }
       : { newest: null, sources: 0, coverage: 0 }
-  const venues = (await online.status(symbol))?.venues ?? []
+  const venues = (await online.venues(symbol)) ?? []
   const sources = venues.filter(({ live, failures }) => live && failures === 0).length
   let newest: number | null = null
   let coverage = 0
@@ -31,7 +31,7 @@ export async function barFreshness(
     const { interval_seconds: interval } = entry
     const closed = Math.floor(asOf / interval) * interval
     const { count, time } = await source.read(entry, closed - COUNTED_SECONDS, closed, asOf)
-    const last = count > 0 ? time[count - 1]! : ((await source.extent(entry, asOf))?.last ?? null)
+    const last = count > 0 ? time[count - 1]! : await source.last(entry, asOf)
     coverage = Math.max(coverage, Math.min(1, count / Math.max(1, Math.floor(COUNTED_SECONDS / interval))))
     if (last !== null) newest = Math.max(newest ?? 0, Math.min(asOf, last + interval))
   }

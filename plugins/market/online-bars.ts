@@ -5,7 +5,14 @@
 import type { Database, Facts, Job, PluginContext } from 'tollgate/plugin'
 import { epochSeconds } from '../lib/time/timestamps.ts'
 import { agreeOnMinutes, type AgreedMinutes, type VenueAnswer } from './agreed-minutes.ts'
-import { BackfillPlan, GIVEN_UP_AFTER, type MissingMinutes, type PlannedWindow } from './backfill.ts'
+import {
+  BackfillPlan,
+  GIVEN_UP_AFTER,
+  type MissingMinutes,
+  type PlannedWindow,
+  seriesWithDueGaps,
+  unfinishedSeries,
+} from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
 import type { Series, BarStore } from './bar-store.ts'
 import { storeMinutes } from './stored-minutes.ts'
@@ -18,14 +25,16 @@ export interface OnlineBars {
   readonly jobs: readonly Job[]
   /** The symbols that are collected. */
   readonly symbols: readonly CoveredSymbol[]
-  /** Returns true once the whole history of the symbol was fetched. */
-  ready(symbol: string): Promise<boolean>
-  /** How far the minutes of a symbol are decided, and which venues stand behind it. */
+  /** How far the minutes of a symbol are decided, and which venues stand behind it. Null if it is not collected. */
   status(symbol: string): Promise<SymbolStatus | null>
+  /** The venues that stand behind a symbol. Null if it is not collected. */
+  venues(symbol: string): Promise<readonly VenueStatus[] | null>
   facts(): Promise<Facts>
 }
 
 export interface SymbolStatus {
+  /** True once the whole history was fetched. */
+  readonly ready: boolean
   /** Every minute before this is published, or given up: epoch seconds. */
   readonly settled: number
   /** Minutes before this were fetched when the collection began; later ones as they closed. Null before it began. */
@@ -82,6 +91,8 @@ interface Feed {
   readonly start: number
   /** What the live venues answered last. */
   readonly answers: Map<VenueName, VenueAnswer>
+  /** Since when its minutes are published as they close, epoch seconds; null until that is known. It never changes. */
+  liveSince: number | null
 }
 
 /**
@@ -136,7 +147,17 @@ async function openFeed(
   const plan = new BackfillPlan({ db: context.db, series, now })
   const from = Math.max(...[settings, symbol].map((one) => epochSeconds(one.history_start) ?? 0)) || SAMPLE_START
   const start = Math.floor(from / 60) * 60
-  return { symbol, series, plan, live: of(live), backfill: of(backfill), tolerance, start, answers: new Map() }
+  return {
+    symbol,
+    series,
+    plan,
+    live: of(live),
+    backfill: of(backfill),
+    tolerance,
+    start,
+    answers: new Map(),
+    liveSince: null,
+  }
 }
 
 interface MedianFeedsOptions {
@@ -184,41 +205,45 @@ class MedianFeeds implements OnlineBars {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
-  async ready(symbol: string): Promise<boolean> {
-    const feed = this.#feedOf(symbol)
-    if (!feed) return true
-    await this.#extend(feed, this.#now())
-    return (await feed.plan.remaining()).windows === 0
-  }
-
   async status(symbol: string): Promise<SymbolStatus | null> {
     const feed = this.#feedOf(symbol)
     if (!feed) return null
-    const frontier = await this.#frontier(feed)
-    const failing = new Map((await this.#store.health()).map((record) => [`${record.source} ${record.item}`, record]))
-    const listings = [...new Set([...feed.live, ...feed.backfill])]
+    const frontier = await this.#extend(feed, this.#now())
+    const { windows, missing } = await feed.plan.progress()
     return {
+      ready: windows === 0,
       settled: Math.min((await feed.plan.awaited()) ?? frontier, frontier),
       live_since: await this.#liveSince(feed),
       collected_from: feed.start,
-      missing_minutes: await feed.plan.missing(),
+      missing_minutes: missing,
       venue_bits: VENUE_BITS,
-      venues: listings.map((listing) => {
-        const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
-        return {
-          venue: listing.name,
-          live: feed.live.includes(listing),
-          backfill: feed.backfill.includes(listing),
-          failures: record?.failures ?? 0,
-          reason: record?.reason ?? null,
-          retry_at: record?.until ?? null,
-        }
-      }),
+      venues: await this.#venuesOf(feed),
     }
   }
 
+  async venues(symbol: string): Promise<readonly VenueStatus[] | null> {
+    const feed = this.#feedOf(symbol)
+    return feed ? this.#venuesOf(feed) : null
+  }
+
+  async #venuesOf({ symbol: { symbol }, live, backfill }: Feed): Promise<readonly VenueStatus[]> {
+    const failing = new Map((await this.#store.health()).map((record) => [`${record.source} ${record.item}`, record]))
+    return [...new Set([...live, ...backfill])].map((listing) => {
+      const record = failing.get(`${listing.name} ${symbol}`) ?? failing.get(`${listing.name} `)
+      return {
+        venue: listing.name,
+        live: live.includes(listing),
+        backfill: backfill.includes(listing),
+        failures: record?.failures ?? 0,
+        reason: record?.reason ?? null,
+        retry_at: record?.until ?? null,
+      }
+    })
+  }
+
   async facts(): Promise<Facts> {
-    const open = await Promise.all(this.#feeds.map((feed) => feed.plan.remaining()))
+    const unfinished = await this.#unfinished()
+    const open = this.#feeds.flatMap(({ series }) => unfinished.get(series.id) ?? [])
     const failing = await this.#store.health()
     return {
       venues_failing: failing.map(({ source, item, status }) => `${source} ${item || 'all'} ${status}`),
@@ -233,21 +258,28 @@ class MedianFeeds implements OnlineBars {
     return this.#feeds.find((feed) => feed.symbol.symbol === symbol)
   }
 
-  /** Plans windows for the past, and for a pause that is too long for a poll. */
-  async #extend(feed: Feed, until: number): Promise<void> {
-    const last = (await this.#store.extent(feed.series))?.last
-    await feed.plan.extend(last === undefined ? feed.start : last + 60, until)
+  #unfinished(): ReturnType<typeof unfinishedSeries> {
+    return unfinishedSeries(
+      this.#context.db,
+      this.#feeds.map(({ series }) => series),
+    )
   }
 
-  /** The first minute that is neither published nor planned. */
-  async #frontier({ plan, series, start }: Feed): Promise<number> {
-    const last = (await this.#store.extent(series))?.last
-    return Math.max((await plan.end()) ?? start, last === undefined ? 0 : last + 60)
+  /**
+   * Plans windows for the past, and for a pause that is too long for a poll. Returns the first minute that is neither
+   * published nor planned.
+   */
+  async #extend({ plan, series, start }: Feed, until: number): Promise<number> {
+    const last = await this.#store.last(series)
+    const end = await plan.extend(last === null ? start : last + 60, until)
+    return Math.max(end ?? start, last === null ? 0 : last + 60)
   }
 
-  async #liveSince({ symbol }: Feed): Promise<number | null> {
-    const noted = await this.#store.note(liveNote(symbol))
-    return noted === null ? null : Number(noted)
+  async #liveSince(feed: Feed): Promise<number | null> {
+    if (feed.liveSince !== null) return feed.liveSince
+    const noted = await this.#store.note(liveNote(feed.symbol))
+    feed.liveSince = noted === null ? null : Number(noted)
+    return feed.liveSince
   }
 
   /** The close of the last minute that venues have settled, epoch seconds. */
@@ -258,8 +290,7 @@ class MedianFeeds implements OnlineBars {
   /** Publishes the minutes that have closed since the last published one. */
   async #poll(feed: Feed, signal: AbortSignal): Promise<void> {
     const end = this.#lastClose()
-    await this.#extend(feed, end)
-    const from = await this.#frontier(feed)
+    const from = await this.#extend(feed, end)
     const to = Math.min(end, from + POLLED_SECONDS)
     if (from >= to) return
     await Promise.all(feed.live.map((listing) => this.#ask(feed, listing, from, to, signal)))
@@ -268,7 +299,7 @@ class MedianFeeds implements OnlineBars {
     const known = await this.#liveSince(feed)
     const liveSince = known ?? found.decidedTo
     await this.#context.db.transaction(async (transaction) => {
-      await this.#store.within(transaction).setNote(liveNote(feed.symbol), String(liveSince))
+      if (known === null) await this.#store.within(transaction).setNote(liveNote(feed.symbol), String(liveSince))
       await this.#keep(transaction, feed, found, { liveSince, isLate: false })
       await feed.plan.within(transaction).addGaps(found.holes)
     })
@@ -319,21 +350,25 @@ class MedianFeeds implements OnlineBars {
    * of one symbol after the other in the order of the settings, so that the first ones are sold long before the last.
    */
   async #backfill(signal: AbortSignal): Promise<void> {
-    await this.#each((feed) => this.#extend(feed, this.#now()))
+    await this.#each(async (feed) => void (await this.#extend(feed, this.#now())))
+    const unfinished = await this.#unfinished()
+    await this.#fetchGaps(signal)
     for (const feed of this.#feeds) {
-      const { windows } = await feed.plan.remaining()
+      const windows = unfinished.get(feed.series.id)?.windows ?? 0
+      if (windows === 0) continue
       const progress = windows > 1 ? this.#context.progress(`back-filling ${feed.symbol.symbol}`, windows) : null
-      for (;;) {
-        await this.#fetchGaps(signal)
-        if (signal.aborted || !(await this.#fetchNext(feed, 'open', signal))) break
+      while (!signal.aborted && (await this.#fetchNext(feed, 'open', signal))) {
         progress?.advance(1)
+        await this.#fetchGaps(signal)
       }
       progress?.end()
     }
   }
 
   async #fetchGaps(signal: AbortSignal): Promise<void> {
+    const due = await seriesWithDueGaps(this.#context.db, this.#now())
     await this.#each(async (feed) => {
+      if (!due.has(feed.series.id)) return
       while (!signal.aborted && (await this.#fetchNext(feed, 'gap', signal)));
     })
   }

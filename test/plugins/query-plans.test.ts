@@ -12,7 +12,7 @@ import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
 import { PerpetualBookStore } from '../../plugins/funding/perpetual-books.ts'
 import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
 import { createSettlementSource, pruneSettlements, storeSettlements } from '../../plugins/funding/settlement-store.ts'
-import { BackfillPlan } from '../../plugins/market/backfill.ts'
+import { BackfillPlan, seriesWithDueGaps, unfinishedSeries } from '../../plugins/market/backfill.ts'
 import { createBarStore, migrations as marketTables } from '../../plugins/market/bar-store.ts'
 import { createColumns } from '../../plugins/market/bars.ts'
 import { KeptBooks } from '../../plugins/market/order-books/kept-books.ts'
@@ -88,14 +88,16 @@ async function useBars(db: OpenDatabase): Promise<void> {
   }
   await plan.addGaps([{ from: 0, to: 3600 }])
   await plan.next('gap')
-  await plan.missing()
+  await plan.progress()
   await plan.awaited()
   await plan.end()
-  await plan.remaining()
+  await unfinishedSeries(db, [series])
+  await seriesWithDueGaps(db, 1e6)
   await store.readFirst(series, 0, 3600)
   await store.noteRejected('venue', 'BTC-USD', [{ time: 60, reason: 'not_a_number', row: '[]' }], 60)
   await store.extent(series)
   await store.extent(series, 3600)
+  await store.last(series, 3600)
   await store.revise(series, { time: 60, open: 2, high: 2, low: 2, close: 2, volume: 2 }, 7200)
   await store.noteQuality(series, [{ t_open: 60, kind: 'venue_difference', detail: '' }])
   await store.qualityNotes()

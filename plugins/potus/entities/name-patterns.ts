@@ -104,9 +104,22 @@ export interface GuessedPerson {
   readonly end: number
 }
 
+/** A match of the grammar. */
 interface Match {
   readonly text: string
   readonly offset?: { readonly start: number; readonly length: number }
+}
+
+/** A part of the grammar's types: they leave out what a document consists of, and `compute` takes steps one by one. */
+interface GrammarView {
+  /** The words of each sentence. */
+  readonly docs: readonly (readonly { readonly pre: string; readonly text: string; readonly post: string }[])[]
+  /** The parts at these places: here the sentences of these numbers. */
+  update(sentences: readonly (readonly [number])[]): GrammarView
+  compute(steps: readonly string[]): GrammarView
+  people(): GrammarView
+  toView(): GrammarView
+  json(options: { readonly offset: true }): readonly Match[]
 }
 
 /** Only this many characters are parsed, because the grammar takes a second for ten thousand words. */
@@ -116,12 +129,22 @@ const INSTITUTIONS = new Set(facts.context.institutions)
 const BORROWERS = new Set(facts.context.borrowers)
 const COMMON = new Set([...facts.context.common, ...facts.context.institutions])
 
+/** What the grammar does with a text once it has been split, to find persons: all of its own steps but the last, "chunks". */
+const STEPS = ['index', 'id', 'freeze', 'lexicon', 'preTagger', 'contractionTwo', 'postTagger']
+
 /** Finds persons of two to four capitalised words of which the first is a given name. Titles are removed. */
 export function guessPersons(text: string): GuessedPerson[] {
   // Links, handles and hashtags would confuse the grammar.
   const readable = text.slice(0, MAX_PARSED).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
   if (!mayNamePerson(readable)) return []
-  const matches = grammar().nlp(readable).people().json({ offset: true }) as Match[]
+  const document = grammar().nlp.tokenize(readable) as unknown as GrammarView
+  // The grammar looks at each sentence for itself, and most of them name nobody.
+  const sentences = document.docs.flatMap((words, at) => {
+    const sentence = words.map(({ pre, text: word, post }) => pre + word + post).join('')
+    return mayNamePerson(sentence) ? [[at] as const] : []
+  })
+  if (sentences.length === 0) return []
+  const matches = document.update(sentences).compute(STEPS).people().toView().json({ offset: true })
   let after = 0
   return matches.flatMap((match): GuessedPerson[] => {
     const name = bareName(match.text)
@@ -133,13 +156,18 @@ export function guessPersons(text: string): GuessedPerson[] {
   })
 }
 
-/** A word with a capital, before one that may continue a name. */
-const BEFORE_NAME = /\p{Lu}\S*(?=\s+(?:\p{Lu}|de|la|van|von|bin|al))/gu
+/** A word with a capital, and the next one, if that may continue a name. */
+const BEFORE_NAME = /\p{Lu}\S*(?=\s+((?:\p{Lu}[\p{Ll}’'.-]|de|la|van|von|bin|al)\S*))/gu
 
-/** False if no word could be the first of a name that `isName` accepts: most posts name nobody, and are not parsed. */
+/** False if no two words could begin a name that `isName` accepts: most sentences name nobody, and are not parsed. */
 function mayNamePerson(text: string): boolean {
-  for (const [word] of text.matchAll(BEFORE_NAME))
-    for (const { index } of word.matchAll(/\p{Lu}/gu)) if (isGivenName(word.slice(index))) return true
+  for (const [word, next = ''] of text.matchAll(BEFORE_NAME)) {
+    if (isNoLaterName(next.replace(/\P{L}+$/u, ''))) continue
+    for (const { index } of word.matchAll(/\p{Lu}/gu)) {
+      const first = word.slice(index)
+      if (PART.test(first) && isGivenName(first)) return true
+    }
+  }
   return false
 }
 
@@ -166,8 +194,11 @@ const PART =
 function isName(name: string): boolean {
   const words = name.split(/\s+/)
   if (words.length < 2 || words.length > 4 || !words.every((word) => PART.test(word))) return false
-  return isGivenName(words[0] as string) && !words.slice(1).some((word) => COMMON.has(word) || TITLES.has(word))
+  return isGivenName(words[0] as string) && !words.slice(1).some(isNoLaterName)
 }
+
+/** True for a word that no name has after its first: "Day", "Senator". */
+const isNoLaterName = (word: string): boolean => COMMON.has(word) || TITLES.has(word)
 
 /** Returns true if a thing bears the person's name: "George Mason University", "the USS George Washington". */
 function isNamesake(before: string, after: string): boolean {

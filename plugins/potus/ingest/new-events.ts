@@ -138,8 +138,7 @@ async function insertEvents(
   const engagement: object[] = []
   const past = timing.isPast ? await state.nearby(db, range, items) : null
   const others = past ?? (await state.recent(db, range, timing.now))
-  let seq = await state.lastSeq(db, range)
-  let appeared = await state.lastAppearance(db, range)
+  let { seq, appeared } = await state.rangeEnd(db, range)
   let joined = 0
   for (const item of items) {
     seq += 1
@@ -191,6 +190,7 @@ async function insertEvents(
   await insertAll(db, 'potus_versions', versions)
   await insertAll(db, 'potus_mentions', mentions)
   await insertAll(db, 'potus_engagement', engagement)
+  state.setRangeEnd({ seq, appeared })
   return { joined }
 }
 

@@ -13,16 +13,24 @@ export interface SequenceRange {
 
 export const FULL_RANGE: SequenceRange = { first: 1, last: Number.MAX_SAFE_INTEGER }
 
+/** The last records of a range. */
+export interface RangeEnd {
+  /** The highest sequence number, or the number before the first of the range if it is empty. */
+  readonly seq: number
+  /** When the newest live record became available; 0 if there is none. */
+  readonly appeared: number
+}
+
+/** What a writer remembers. It is read from the database once, and again after another process has written. */
 export interface WriterState {
   /** Records of the last 30 days in order of appearance, including what other processes have written since. */
   recent(db: Database, range: SequenceRange, at: number): Promise<readonly Candidate[]>
   add(candidate: Candidate): void
   /** Records around the times of older items, to compare them with. Added ones are among the next. */
   nearby(db: Database, range: SequenceRange, items: readonly Item[]): Promise<NearbyRecords>
-  /** The highest sequence number in a range, or the number before its first if the range is empty. */
-  lastSeq(db: Database, range: SequenceRange): Promise<number>
-  /** When the newest live record of a range became available; 0 if there is none. Call it while holding the lock. */
-  lastAppearance(db: Database, range: SequenceRange): Promise<number>
+  /** The end of a range. Call it while holding the lock. */
+  rangeEnd(db: Database, range: SequenceRange): Promise<RangeEnd>
+  setRangeEnd(end: RangeEnd): void
   /** Hash of the last record of a source, or null. */
   chainEnd(db: Database, source: string, range: SequenceRange): Promise<string | null>
   setChainEnd(source: string, hash: string): void
@@ -45,6 +53,9 @@ class StoredWriterState implements WriterState {
   /** First number of the range that the state belongs to; -1 for none. */
   #first = -1
   #candidates: Candidate[] = []
+  /** True while nobody can have stored a record of the last 30 days that is not among the candidates. */
+  #hasAllRecent = false
+  #end: RangeEnd | null = null
   #nearby: NearbyRecords | null = null
   #chains = new Map<string, string | null>()
   /** Number of the last lock that this process held. */
@@ -56,6 +67,14 @@ class StoredWriterState implements WriterState {
 
   async recent(db: Database, range: SequenceRange, at: number): Promise<readonly Candidate[]> {
     this.#enter(range)
+    if (!this.#hasAllRecent) await this.#readRecent(db, range, at)
+    this.#hasAllRecent = true
+    const stale = this.#candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
+    if (stale > 0) this.#candidates.splice(0, stale)
+    return this.#candidates
+  }
+
+  async #readRecent(db: Database, range: SequenceRange, at: number): Promise<void> {
     const last = this.#candidates.at(-1)?.seq ?? range.first - 1
     const rows = (await db('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')
@@ -69,9 +88,6 @@ class StoredWriterState implements WriterState {
       this.#candidates.push(
         candidateOf(compared, { id: source, publisher: this.#publisherOf(source) }, at, seq, cluster),
       )
-    const stale = this.#candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
-    if (stale > 0) this.#candidates.splice(0, stale)
-    return this.#candidates
   }
 
   add(candidate: Candidate): void {
@@ -80,25 +96,31 @@ class StoredWriterState implements WriterState {
 
   async nearby(db: Database, range: SequenceRange, items: readonly Item[]): Promise<NearbyRecords> {
     this.#enter(range)
+    // Older items are added to those nearby, and not to the candidates.
+    this.#hasAllRecent = false
     this.#nearby ??= new NearbyRecords(this.#publisherOf, range)
     await this.#nearby.load(db, items)
     return this.#nearby
   }
 
-  async lastSeq(db: Database, { first: from, last: to }: SequenceRange): Promise<number> {
-    const row = (await db('potus_events').whereBetween('seq', [from, to]).max('seq as seq').first()) as {
+  async rangeEnd(db: Database, range: SequenceRange): Promise<RangeEnd> {
+    this.#enter(range)
+    if (this.#end) return this.#end
+    const numbers: [number, number] = [range.first, range.last]
+    const newest = (await db('potus_events').whereBetween('seq', numbers).max('seq as seq').first()) as {
       seq: number | null
     }
-    return row.seq ?? from - 1
-  }
-
-  async lastAppearance(db: Database, { first: from, last: to }: SequenceRange): Promise<number> {
-    const row = (await db('potus_events')
+    const live = (await db('potus_events')
       .where({ ingest: 'live' })
-      .whereBetween('seq', [from, to])
+      .whereBetween('seq', numbers)
       .orderBy('seq', 'desc')
       .first('available_at as at')) as { at: number } | undefined
-    return row?.at ?? 0
+    this.#end = { seq: newest.seq ?? range.first - 1, appeared: live?.at ?? 0 }
+    return this.#end
+  }
+
+  setRangeEnd(end: RangeEnd): void {
+    this.#end = end
   }
 
   async chainEnd(db: Database, source: string, range: SequenceRange): Promise<string | null> {
@@ -129,6 +151,8 @@ class StoredWriterState implements WriterState {
   reset(): void {
     this.#first = -1
     this.#candidates = []
+    this.#hasAllRecent = false
+    this.#end = null
     this.#nearby = null
     this.#chains = new Map()
   }

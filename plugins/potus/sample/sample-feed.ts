@@ -21,6 +21,8 @@ export const SAMPLED_SOURCES: readonly string[] = ['truth.mirror', 'wh.news', 'f
 
 /** A process that opens the sample must renew its claim within this time. Afterwards another process takes over. */
 const CLAIM_MS = 15_000
+/** How long a claim is kept before it is renewed. */
+const RENEW_MS = 3_000
 const RETRY_MS = 250
 const CLAIM = 'sample:opener'
 
@@ -56,6 +58,8 @@ class SampleFeed implements Sample {
   readonly #written = new Map<number, number>()
   #isOpen = false
   #isOpening = false
+  /** When the claim was taken or renewed last. */
+  #claimedAt = 0
 
   constructor(parts: SampleParts) {
     this.#parts = parts
@@ -167,11 +171,15 @@ class SampleFeed implements Sample {
   }
 
   async #renewClaim(): Promise<void> {
-    if (this.#isOpening) await this.#claimUntil(this.#parts.now() + CLAIM_MS)
+    const time = this.#parts.now()
+    if (!this.#isOpening || time < this.#claimedAt + RENEW_MS) return
+    this.#claimedAt = time
+    await this.#claimUntil(time + CLAIM_MS)
   }
 
   async open(signal?: AbortSignal): Promise<void> {
     while (!(await this.#claim())) await sleep(RETRY_MS, undefined, { signal })
+    this.#claimedAt = this.#parts.now()
     this.#isOpening = true
     try {
       await this.#current(FIRST_DAYS, signal)

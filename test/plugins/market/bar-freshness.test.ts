@@ -13,21 +13,19 @@ function sourceOf(times: readonly number[]): BarSource {
     const time = Float64Array.from(times.filter((at) => at >= from && at < to))
     return { count: time.length, time }
   }
-  const extent = async () => (times.length === 0 ? null : { first: times[0], last: times.at(-1) })
-  return { series: async () => series, read, readFirst: read, extent } as unknown as BarSource
+  const last = async () => times.at(-1) ?? null
+  return { series: async () => series, read, readFirst: read, last } as unknown as BarSource
 }
 
 /** Two of three live venues answer. One that is asked for the past only does not count. */
 const VENUES = {
-  status: async () => ({
-    venues: [
-      { live: true, failures: 0 },
-      { live: true, failures: 0 },
-      { live: true, failures: 3 },
-      { live: false, failures: 0 },
-    ],
-  }),
-} as unknown as Pick<OnlineBars, 'status'>
+  venues: async () => [
+    { live: true, failures: 0 },
+    { live: true, failures: 0 },
+    { live: true, failures: 3 },
+    { live: false, failures: 0 },
+  ],
+} as unknown as Pick<OnlineBars, 'venues'>
 
 describe('how fresh bars are', () => {
   const minutes = (count: number, last = LAST_MINUTE - 60): number[] =>

@@ -83,14 +83,20 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
             })
           const delays = [0, 30_000, Math.floor(random() * DAY), DAY, 5 * DAY, -MINUTE, 0]
           const [operation, query] = QUESTIONS[step % QUESTIONS.length]!
+          /** What the database answers. Nobody writes between these questions, so it is asked once for each moment. */
+          const wantedOf = new Map<number, string>()
           for (const delay of delays) {
             const options: AskOptions = { query, access: LIVE, asOf: first.time - delay }
-            const [wanted, ...found] = await Promise.all(
-              [stored, first, second].map((feed) => feed.askText(operation, options)),
-            )
+            const known = wantedOf.get(delay)
+            // An answer that equals one of the database is as valid as that.
+            const [wanted, ...found] = await Promise.all([
+              known ?? stored.askText(operation, options),
+              ...[first, second].map((feed) => feed.askText(operation, { ...options, unchecked: true })),
+            ])
+            wantedOf.set(delay, wanted)
             for (const answer of found) expect(answer, `step ${step}, ${delay} ms ago`).to.equal(wanted)
             // Parts of these answers are written at different times, but as one value would be.
-            expect(wanted).to.equal(JSON.stringify(JSON.parse(wanted!)))
+            if (known === undefined) expect(wanted).to.equal(JSON.stringify(JSON.parse(wanted)))
           }
         }
       })

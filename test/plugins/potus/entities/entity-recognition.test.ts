@@ -127,6 +127,11 @@ describe('the rules that recognise entities', () => {
       'I spoke with Wilhelmina Starling about it.',
       ['person:wilhelmina-starling'],
     ],
+    [
+      'recognise persons between sentences that name nobody',
+      'It rains. I spoke with Wilhelmina Starling. It was close!\nThey remember Colin Powell. We won.',
+      ['person:wilhelmina-starling', 'person:colin-powell'],
+    ],
   ]
   for (const [behaviour, text, expected] of cases)
     it(behaviour, () => {
