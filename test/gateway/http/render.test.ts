@@ -49,22 +49,6 @@ describe('the renderer', () => {
     expect(render('page', { catalog: second })).to.equal('<p>two</p>')
   })
 
-  it('compiles a view anew after a change of a file that it includes', () => {
-    write('views/page.pug', 'include part')
-    write('views/part.pug', 'p one')
-    // A minute later: files that have just been written may change without a new time stamp.
-    const renderLater = createRenderer({ viewDir: join(folder, 'views'), now: () => Date.now() + 60_000 })
-    const render = (): string => renderLater('page', { catalog: catalogOf() })
-    expect(render()).to.equal('<p>one</p>')
-    expect(render()).to.equal('<p>one</p>')
-    for (const word of ['three', 'two']) {
-      write('views/part.pug', `p ${word}`)
-      expect(render()).to.equal(`<p>${word}</p>`)
-    }
-    rmSync(join(folder, 'views/part.pug'))
-    expect(render).to.throw('ENOENT')
-  })
-
   it('never reads files outside of the view folders', () => {
     write('secret.pug', 'p secret')
     write('views/page.pug', 'p')
