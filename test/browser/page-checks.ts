@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { HtmlValidate } from 'html-validate'
 import type { Page } from 'playwright-core'
-import { accessibilityViolations, addAxe, type Service } from './service.ts'
+import { accessibilityViolations, addAxe } from './accessibility.ts'
+import type { Service } from './service.ts'
 
 /** Rules that do not apply to the style in which Pug writes void elements and boolean attributes. */
 const validator = new HtmlValidate({ extends: ['html-validate:standard'] })

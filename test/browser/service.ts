@@ -1,20 +1,13 @@
 /** Starts the whole service on its sandbox chain, with the data of the first start of its catalog, and a real browser. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { type PageRequest, pagesOf } from '../../scripts/pictures/pages.ts'
 import { untilReady, writeScene } from '../../scripts/pictures/scene.ts'
 import { copyFirstStart } from '../support/first-start.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
-
-const CHROMIUM = '/usr/bin/chromium'
-/** All pages are of one site, so they can share a process: to start one costs more than to show a page. */
-const ONE_PROCESS = ['--renderer-process-limit=1', '--process-per-site', '--disable-site-isolation-trials']
-export const hasChromium = (): boolean => existsSync(CHROMIUM)
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+import { launchChromium } from './chromium.ts'
 
 export interface Service extends SandboxGateway {
   /** Every page of the service, with an address that shows it. */
@@ -47,14 +40,7 @@ export async function openService(): Promise<Service> {
   const data = { DATA_DIR: join(folder, 'data') }
   await copyFirstStart(data)
   const gateway = await openSandboxGateway({ ...writeScene(folder), ...data })
-  const args = [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-dev-shm-usage',
-    '--disable-background-networking',
-    ...ONE_PROCESS,
-  ]
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args })
+  const browser = await launchChromium()
   await untilReady(gateway.url)
   /** A new context opens a window, which costs more than most visits, so pages with the same options share one. */
   const contexts = new Map<boolean, Promise<SharedContext>>()
@@ -126,17 +112,3 @@ async function openPage(context: BrowserContext, url: string): Promise<OpenPage>
 /** True for the browser's own message about an error status, which these tests expect. */
 const isStatus = (text: string): boolean =>
   text.startsWith('Failed to load resource: the server responded with a status of ')
-
-/** Gives every document that the page opens from now on the functions of axe, which is large: it is sent once. */
-export async function addAxe(page: Page): Promise<void> {
-  await page.addInitScript(axe)
-}
-
-/** Returns the accessibility violations that axe finds, one line each, for all rules or for some. See `addAxe`. */
-export async function accessibilityViolations(page: Page, ...rules: readonly string[]): Promise<string[]> {
-  const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
-  const options = { ...only, resultTypes: ['violations'], selectors: false }
-  // What axe found in order is many times larger than the page; it stays in the browser.
-  return page.evaluate<string[]>(`axe.run(${JSON.stringify(options)}).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`)
-}
