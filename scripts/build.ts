@@ -37,6 +37,7 @@ const ENTRIES = [
   'scripts/new-product',
   'scripts/restore',
   'scripts/tokens',
+  'scripts/types',
 ]
 
 /** What every call of esbuild gets. A start reads less. Names stay, because stacks and logs show those of errors and classes. */

@@ -133,8 +133,8 @@ async function answers(): Promise<NewProduct> {
 
 /** Generates the types of the new operations. */
 function writeTypes(root: string): number {
-  const script = join(root, 'scripts', 'types.ts')
-  return spawnSync(process.execPath, ['--import', 'tsx/esm', script], { cwd: root, stdio: 'inherit' }).status ?? 1
+  const command = [join(root, 'scripts', 'command.mjs'), 'types']
+  return spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' }).status ?? 1
 }
 
 try {

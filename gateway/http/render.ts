@@ -1,10 +1,10 @@
 /** Renders Pug views to HTML. Views have texts and loops; handlers and `format` prepare the values. */
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { compileTemplate } from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
 import { draw, waterfall } from './draw-chart.ts'
+import { templateOf } from './known-templates.ts'
 import { format } from './view-formats.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
@@ -16,14 +16,11 @@ export interface RendererOptions {
   readonly pluginViewDirs?: () => readonly string[]
 }
 
-/** Pug is loaded with the first page: it takes a tenth of the gateway's start, and many never show a page. */
-const pug = (): typeof import('pug') => createRequire(import.meta.url)('pug') as typeof import('pug')
-
 const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
 
 /**
- * Creates a function that renders views by name and throws if there is no such view. A view is compiled once per
- * edition, recognised by the `catalog` in `locals`, so a changed view appears with the next edition. Every view also
+ * Creates a function that renders views by name and throws if there is no such view. A view is looked up once
+ * per edition, recognised by the `catalog` in `locals`, so a changed view appears with the next edition. Every view also
  * gets `format`, `chart` and `navigation`.
  */
 export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererOptions): Render {
@@ -34,7 +31,7 @@ export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererO
     const files = VIEW_NAME.test(view) ? viewDirs.map((folder) => join(folder, `${view}.pug`)) : []
     const file = files.find((path) => existsSync(path))
     if (file === undefined) throw new Error(`There is no view "${view}" in ${viewDirs.join(', ')}.`)
-    return pug().compileFile(file, { basedir: viewDir, compileDebug: false })
+    return templateOf(file, viewDir)
   }
 
   return (view, locals) => {

@@ -1,6 +1,7 @@
 /** Checks the 402 of one route, as an indexer and a buyer without money see it. */
 import formats from 'ajv-formats'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import { COMPILED_SOON } from '../../gateway/validation/json-schema.ts'
 import type { Report } from './findings.ts'
 import type { ListedOperation } from './documents.ts'
 import { type Answer, type Client, type Fields, fieldsOf, itemsOf, parseJson, type Place } from './client.ts'
@@ -249,10 +250,18 @@ const invalidV2 = (value: unknown): string | null => errorsOf(valid2, value)
 /** Returns what is wrong with the body of a 402, or null. */
 const invalidV1 = (value: unknown): string | null => errorsOf(valid1, value)
 
+/** How schemas of the service are read. */
+const FOREIGN: Options = { strict: false, allErrors: true, validateFormats: false, ...COMPILED_SOON }
+/** Checks schemas by their meta-schema. It is shared, because compiling the meta-schema takes longer than most schemas. */
+const metaSchema = new Ajv2020(FOREIGN)
+
 /** Returns how a value violates a schema that the service sent, or null. */
 function violationOf(schema: object, value: unknown): string | null {
   try {
-    return errorsOf(new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema), value)
+    // An invalid schema throws.
+    void metaSchema.validateSchema(schema, true)
+    // An instance of its own, because two routes may send schemas with the same $id.
+    return errorsOf(new Ajv2020({ ...FOREIGN, validateSchema: false }).compile(schema), value)
   } catch (error) {
     return `the schema itself: ${(error as Error).message}`
   }

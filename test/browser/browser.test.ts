@@ -1,9 +1,10 @@
+import { hasChromium } from './chromium.ts'
 import { forms } from './forms.ts'
 import { hostileInput } from './hostile-input.ts'
 import { keyboard } from './keyboard.ts'
 import { pageChecks } from './page-checks.ts'
 import { searchEngines } from './search-engines.ts'
-import { hasChromium, openService, type Service } from './service.ts'
+import { openService, type Service } from './service.ts'
 import { wallet } from './wallet.ts'
 
 /** All tests share one browser and one gateway, because starting them takes longer than most tests. */

@@ -148,11 +148,13 @@ export function forms(running: () => Service): void {
   })
 
   it('copies a whole block of code', async () => {
-    const { page, close } = await running().open('/', { permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page, close } = await running().visit('/')
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const block = page.locator('figure.code').first()
     await block.getByRole('button', { name: 'Copy' }).click()
     await block.getByRole('button', { name: 'Copied' }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(await block.locator('pre').innerText())
+    await page.context().clearPermissions()
     await close()
   })
 }

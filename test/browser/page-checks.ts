@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { HtmlValidate } from 'html-validate'
 import type { Page } from 'playwright-core'
-import { accessibilityViolations, type Service } from './service.ts'
+import { accessibilityViolations, addAxe } from './accessibility.ts'
+import type { Service } from './service.ts'
 
 /** Rules that do not apply to the style in which Pug writes void elements and boolean attributes. */
 const validator = new HtmlValidate({ extends: ['html-validate:standard'] })
@@ -76,6 +77,7 @@ export function pageChecks(running: () => Service): void {
     const { pages, open, url } = running()
     const faults = new Faults()
     const { page, requests, consoleErrors, close } = await open('')
+    await addAxe(page)
     for (const { name, path, headers } of pages.filter(({ name }) => !SAME_VIEW.includes(name))) {
       const [requestsBefore, errorsBefore] = [requests.length, consoleErrors.length]
       await page.setExtraHTTPHeaders({ ...headers })
@@ -107,7 +109,8 @@ export function pageChecks(running: () => Service): void {
   it('shows its content and fits the screen without JavaScript', async () => {
     const { pages, open, url } = running()
     const faults = new Faults()
-    const { page, consoleErrors, close } = await open('', { viewport: PHONE, javaScriptEnabled: false })
+    const { page, consoleErrors, close } = await open('', { javaScriptEnabled: false })
+    await page.setViewportSize(PHONE)
     for (const { name, path, headers } of pages.filter(({ name }) => !SAME_VIEW.includes(name))) {
       await page.setExtraHTTPHeaders({ ...headers })
       await page.goto(url + path)
@@ -120,8 +123,11 @@ export function pageChecks(running: () => Service): void {
   })
 
   it('has no animation if the visitor prefers reduced motion, and visible lines with forced colours', async () => {
-    const { open } = running()
-    const { page, close } = await open('/', { reducedMotion: 'reduce', forcedColors: 'active', viewport: DESKTOP })
+    const { open, url } = running()
+    const { page, close } = await open('')
+    await page.setViewportSize(DESKTOP)
+    await page.emulateMedia({ reducedMotion: 'reduce', forcedColors: 'active' })
+    await page.goto(url)
     expect(await page.evaluate('document.getAnimations().length')).to.equal(0)
     const [paper, line] = await page.evaluate<[string, string]>(
       `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('.curve')).stroke]`,
@@ -131,9 +137,11 @@ export function pageChecks(running: () => Service): void {
   })
 
   it('prints without the menu and without cut-off content', async () => {
-    const { pages, open } = running()
+    const { pages, open, url } = running()
     const { path = '' } = pages.find(({ name }) => name === 'report-flawed') ?? {}
-    const { page, close } = await open(path, { viewport: { width: 720, height: 1000 } })
+    const { page, close } = await open('')
+    await page.setViewportSize({ width: 720, height: 1000 })
+    await page.goto(url + path)
     await page.emulateMedia({ media: 'print' })
     for (const selector of ['.masthead nav', '.footer', '.keep'])
       expect(await page.locator(selector).isVisible()).to.equal(false)

@@ -1,31 +1,29 @@
 /** Starts the whole service on its sandbox chain, with the data of the first start of its catalog, and a real browser. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { type PageRequest, pagesOf } from '../../scripts/pictures/pages.ts'
 import { untilReady, writeScene } from '../../scripts/pictures/scene.ts'
 import { copyFirstStart } from '../support/first-start.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
-
-const CHROMIUM = '/usr/bin/chromium'
-/** All pages are of one site, so they can share a process: to start one costs more than to show a page. */
-const ONE_PROCESS = ['--renderer-process-limit=1', '--process-per-site', '--disable-site-isolation-trials']
-export const hasChromium = (): boolean => existsSync(CHROMIUM)
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+import { launchChromium } from './chromium.ts'
 
 export interface Service extends SandboxGateway {
   /** Every page of the service, with an address that shows it. */
   readonly pages: readonly PageRequest[]
-  /** Opens a page in a new browser context and records its requests and console errors. An empty path opens none yet. */
-  open(path: string, options?: BrowserContextOptions): Promise<OpenPage>
+  /** Opens a new page and records its requests and console errors. An empty path opens none yet. */
+  open(path: string, options?: PageOptions): Promise<OpenPage>
   /**
-   * As `open`, in a page that visits before it used, without its cookies: a new context costs more than most visits. Not
-   * for tests that change the page itself, with scripts, routes or headers.
+   * As `open`, in a page that visits before it used, without its cookies. Not for tests that change the page itself, with
+   * scripts, routes, headers, media or its size.
    */
-  visit(path: string, options?: BrowserContextOptions): Promise<OpenPage>
+  visit(path: string, options?: PageOptions): Promise<OpenPage>
+}
+
+export interface PageOptions {
+  /** True if absent. */
+  readonly javaScriptEnabled?: boolean
 }
 
 export interface OpenPage {
@@ -42,23 +40,32 @@ export async function openService(): Promise<Service> {
   const data = { DATA_DIR: join(folder, 'data') }
   await copyFirstStart(data)
   const gateway = await openSandboxGateway({ ...writeScene(folder), ...data })
-  const args = [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-dev-shm-usage',
-    '--disable-background-networking',
-    ...ONE_PROCESS,
-  ]
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args })
+  const browser = await launchChromium()
   await untilReady(gateway.url)
-  const idle = new Map<string, OpenPage[]>()
+  /** A new context opens a window, which costs more than most visits, so pages with the same options share one. */
+  const contexts = new Map<boolean, Promise<SharedContext>>()
+  const contextFor = ({ javaScriptEnabled = true }: PageOptions = {}): Promise<SharedContext> => {
+    const known = contexts.get(javaScriptEnabled)
+    if (known) return known
+    const made = browser.newContext({ javaScriptEnabled }).then(async (context) => ({
+      context,
+      idle: [await openPage(context, gateway.url)],
+    }))
+    contexts.set(javaScriptEnabled, made)
+    return made
+  }
   return {
     ...gateway,
     pages: await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey),
-    open: (path, options) => open(browser, gateway.url, path, options),
-    async visit(path, options = {}) {
-      const alike = JSON.stringify(options)
-      const visited = idle.get(alike)?.pop() ?? (await open(browser, gateway.url, '', options))
+    async open(path, options) {
+      const { context } = await contextFor(options)
+      const opened = await openPage(context, gateway.url)
+      if (path !== '') await opened.page.goto(gateway.url + path)
+      return opened
+    },
+    async visit(path, options) {
+      const { context, idle } = await contextFor(options)
+      const visited = idle.pop() ?? (await openPage(context, gateway.url))
       const { page, requests, consoleErrors } = visited
       for (const list of [requests, consoleErrors]) list.length = 0
       await page.goto(gateway.url + path)
@@ -66,8 +73,8 @@ export async function openService(): Promise<Service> {
         ...visited,
         async close() {
           await page.goto('about:blank')
-          await page.context().clearCookies()
-          idle.set(alike, [...(idle.get(alike) ?? []), visited])
+          await context.clearCookies()
+          idle.push(visited)
         },
       }
     },
@@ -79,13 +86,13 @@ export async function openService(): Promise<Service> {
   }
 }
 
-async function open(
-  browser: Browser,
-  url: string,
-  path: string,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
-  const context = await browser.newContext(options)
+interface SharedContext {
+  readonly context: BrowserContext
+  /** Pages that no visit uses. There is always a page in the context, so that its window stays open. */
+  readonly idle: OpenPage[]
+}
+
+async function openPage(context: BrowserContext, url: string): Promise<OpenPage> {
   const page = await context.newPage()
   const [requests, consoleErrors]: [string[], string[]] = [[], []]
   page.on('request', (request) => {
@@ -95,20 +102,13 @@ async function open(
     if (['error', 'warning'].includes(message.type()) && !isStatus(message.text())) consoleErrors.push(message.text())
   })
   page.on('pageerror', (error) => consoleErrors.push(error.message))
-  if (path !== '') await page.goto(url + path)
-  return { page, requests, consoleErrors, close: () => context.close() }
+  const close = async (): Promise<void> => {
+    await page.close()
+    await context.clearCookies()
+  }
+  return { page, requests, consoleErrors, close }
 }
 
 /** True for the browser's own message about an error status, which these tests expect. */
 const isStatus = (text: string): boolean =>
   text.startsWith('Failed to load resource: the server responded with a status of ')
-
-/** Returns the accessibility violations that axe finds, one line each, for all rules or for some. */
-export async function accessibilityViolations(page: Page, ...rules: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe)
-  const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
-  const options = { ...only, resultTypes: ['violations'], selectors: false }
-  // What axe found in order is many times larger than the page; it stays in the browser.
-  return page.evaluate<string[]>(`axe.run(${JSON.stringify(options)}).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`)
-}

@@ -51,7 +51,7 @@ export function wallet(running: () => Service): void {
   const buyForm = (page: Page, address: string) => page.locator(`form.wallet-form[data-address="${address}"]`)
 
   it('is needed for the buy buttons to appear', async () => {
-    const { page, close } = await service.open('/pricing')
+    const { page, close } = await service.visit('/pricing')
     expect(await page.locator('form.wallet-form:visible').count()).to.equal(0)
     expect(await page.locator('#wallet-none').isVisible()).to.equal(true)
     await close()

@@ -20,6 +20,26 @@ const files = new Map(
 )
 const fileOf = (path: string): string => files.get(path) ?? ''
 
+/** Runs the product's test with each changed file of the input in turn. Prints a form feed and a name before each run. */
+const RUN_WITH_FAULTS = `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import Mocha from 'mocha'
+
+for (const { name, path, text } of JSON.parse(readFileSync(0, 'utf8'))) {
+  const right = readFileSync(path)
+  writeFileSync(path, text)
+  process.stdout.write('\\f' + name + '\\n')
+  const mocha = new Mocha()
+  mocha.addFile(resolve('test/plugins/tides/index.test.ts'))
+  // A module with another address is loaded anew.
+  await mocha.loadFilesAsync({ esmDecorator: (file) => file + '?' + name })
+  await new Promise((ended) => mocha.run(ended))
+  writeFileSync(path, right)
+}
+process.exit()
+`
+
 describe('the example product of the guide for plugin authors', () => {
   describe('in a running gateway', () => {
     let gateway: LiveGateway
@@ -83,44 +103,52 @@ describe('the example product of the guide for plugin authors', () => {
     })
     after(() => rmSync(folder, { recursive: true, force: true }))
 
-    const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
-    /** Runs the product's test with texts of one of its files replaced. Returns what the test prints. */
-    const testWith = (path: string, ...changes: readonly (readonly [string, string])[]): string => {
-      const changed = changes.reduce((text, [old, next]) => text.replace(old, next), fileOf(path))
-      expect(changed).not.to.equal(fileOf(path))
-      writeFileSync(join(folder, path), changed)
-      const { stdout } = runNode(...mocha, 'test/plugins/tides/index.test.ts')
-      writeFileSync(join(folder, path), fileOf(path))
-      return stdout
-    }
-    const runNode = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    const runNode = (args: readonly string[], input = '') =>
+      spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', input })
 
     it('has a test that passes', () => {
-      const { status, stdout, stderr } = runNode(...mocha, 'test/plugins/tides/index.test.ts')
+      const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
+      const { status, stdout, stderr } = runNode([...mocha, 'test/plugins/tides/index.test.ts'])
       expect(stdout + stderr).to.match(/ passing/)
       expect(status, stdout + stderr).to.equal(0)
     })
 
-    it('has a test that names what is wrong with the catalog file first', () => {
-      const printed = testWith('catalog/x/tides.json', ['"followTides"', '"followTide"'])
-      expect(printed).to.contain('The plugin has no handler for followTide.')
-      expect(printed).not.to.contain('TypeError')
-    })
+    describe('with a fault', () => {
+      /** A file of the product, and texts of it with what takes their place. */
+      type Fault = readonly [path: string, ...changes: readonly (readonly [string, string])[]]
+      const catalog = 'catalog/x/tides.json'
+      const response = /"response": \{\s*"type": "string",[^}]*\}[^}]*\}/.exec(fileOf(catalog))?.[0] ?? ''
+      const faults = {
+        misspelt: [catalog, ['"followTides"', '"followTide"']],
+        undeclared: [catalog, [`"price": "free",\n      ${response}`, '"price": "free"']],
+        endless: ['plugins/tides/index.ts', ['!signal.aborted', 'true'], ['1000, null, { signal }', '1000']],
+      } as const satisfies Readonly<Record<string, Fault>>
+      /** What the product's test prints with each fault. One process runs it with all of them, one after the other. */
+      let printed: Readonly<Record<keyof typeof faults, string>>
+      before(() => {
+        const changed = Object.entries<Fault>(faults).map(([name, [path, ...changes]]) => {
+          const text = changes.reduce((text, [old, next]) => text.replace(old, next), fileOf(path))
+          expect(text, name).not.to.equal(fileOf(path))
+          return { name, path, text }
+        })
+        writeFileSync(join(folder, 'run-with-faults.mjs'), RUN_WITH_FAULTS)
+        const { stdout } = runNode(['--import', 'tsx/esm', 'run-with-faults.mjs'], JSON.stringify(changed))
+        printed = Object.fromEntries(stdout.split('\f').map((text) => [text.split('\n')[0], text])) as typeof printed
+        expect(printed).to.include.all.keys(Object.keys(faults))
+      })
 
-    it('fails the contract test kit if it does not say that an operation answers with a stream', () => {
-      const response =
-        /"response": \{\s*"type": "string",[^}]*\}[^}]*\}/.exec(fileOf('catalog/x/tides.json'))?.[0] ?? ''
-      const printed = testWith('catalog/x/tides.json', [`"price": "free",\n      ${response}`, '"price": "free"'])
-      expect(printed).to.contain('followTides answers with a stream only. Say so in the catalog document')
-    })
+      it('has a test that names what is wrong with the catalog file first', () => {
+        expect(printed.misspelt).to.contain('The plugin has no handler for followTide.')
+        expect(printed.misspelt).not.to.contain('TypeError')
+      })
 
-    it('fails the contract test kit if its stream goes on after the caller has left', () => {
-      const printed = testWith(
-        'plugins/tides/index.ts',
-        ['!signal.aborted', 'true'],
-        ['1000, null, { signal }', '1000'],
-      )
-      expect(printed).to.match(/followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/)
+      it('fails the contract test kit if it does not say that an operation answers with a stream', () => {
+        expect(printed.undeclared).to.contain('followTides answers with a stream only. Say so in the catalog document')
+      })
+
+      it('fails the contract test kit if its stream goes on after the caller has left', () => {
+        expect(printed.endless).to.match(/followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/)
+      })
     })
 
     it('compiles, and so do the queries of the guide', () => {
@@ -131,7 +159,8 @@ describe('the example product of the guide for plugin authors', () => {
       const body = `export async function query(db: Database) {\n${queries}\n${results}\n}\n`
       writeFileSync(join(folder, 'plugins/tides/queries.ts'), head + body)
 
-      const { status, stdout } = runNode('node_modules/typescript/bin/tsc', '--noEmit')
+      // Several checkers would each check what they share.
+      const { status, stdout } = runNode(['node_modules/typescript/bin/tsc', '--noEmit', '--checkers', '1'])
       const errors = stdout.split('\n').filter((line) => /^(plugins|test)\//.test(line))
       expect(errors, stdout).to.deep.equal([])
       expect(status, stdout).to.equal(0)

@@ -1,30 +1,29 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AxeResults } from 'axe-core'
 import { expect } from 'chai'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { accessibilityViolations, addAxe } from '../browser/accessibility.ts'
+import { hasChromium, launchChromium } from '../browser/chromium.ts'
 import { buy } from '../support/agent.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const TOKEN = 'correct-horse-battery'
 const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
 
 describe('the operator console in a browser', () => {
   let shop: TestGateway
   let browser: Browser
+  let page: Page
 
   before(async function () {
-    if (!existsSync(CHROMIUM)) this.skip()
+    if (!hasChromium()) this.skip()
     shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     await buy(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const { journal } = shop.gateway
     const [sold] = await journal.list({ states: ['settled'], operations: ['getEcho'], limit: 1 })
     await journal.owed(sold?.key ?? '', 1, 'the answer is lost')
-    const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
-    browser = await chromium.launch({ executablePath: CHROMIUM, args })
+    browser = await launchChromium()
+    page = await browser.newPage()
+    await addAxe(page)
   })
   after(async () => {
     await browser?.close()
@@ -36,17 +35,12 @@ describe('the operator console in a browser', () => {
     ['dark', 360],
   ] as const)
     it(`is accessible and fits a ${colorScheme} screen of ${width} pixels, from login to revocation and logout`, async () => {
-      const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
-      const page = await context.newPage()
+      await page.setViewportSize({ width, height: 800 })
+      await page.emulateMedia({ colorScheme })
       const check = async (): Promise<void> => {
         const url = page.url()
         expect(await page.evaluate('document.documentElement.scrollWidth'), url).to.be.at.most(width)
-        await page.evaluate(axe)
-        const { violations } = (await page.evaluate('axe.run()')) as AxeResults
-        expect(
-          violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-          url,
-        ).to.deep.equal([])
+        expect(await accessibilityViolations(page), url).to.deep.equal([])
       }
       await page.goto(`${shop.url}/operator`)
       await check()
@@ -73,6 +67,6 @@ describe('the operator console in a browser', () => {
       await page.getByLabel('Operator token').waitFor()
       await page.goto(`${shop.url}/operator`)
       expect(await page.getByLabel('Operator token').count()).to.equal(1)
-      await context.close()
+      await page.context().clearCookies()
     })
 })

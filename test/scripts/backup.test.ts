@@ -107,6 +107,8 @@ class Operator {
   async backUp(...args: readonly string[]): Promise<string> {
     const to = join(this.folder, 'backups')
     const before = existsSync(to) ? readdirSync(to) : []
+    // The folder is named after the second in which it is made.
+    await until(() => !before.some((each) => each.includes(new Date().toISOString().slice(0, 19).replace(/[-:]/g, ''))))
     const { code, stdout, stderr } = await this.run('backup', '--to', to, ...args)
     expect(code, stderr + stdout).to.equal(0)
     const [name] = readdirSync(to).filter((each) => !before.includes(each))

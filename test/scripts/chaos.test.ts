@@ -10,6 +10,7 @@ import type { Purchase } from '../../scripts/chaos/buyers.ts'
 import { hasPostgres } from '../../scripts/chaos/own-postgres.ts'
 import { faultsOf, judge } from '../../scripts/chaos/verdict.ts'
 import { paymentIn } from '../contracts/journal-payments.ts'
+import { compiled } from '../support/compiled.ts'
 import { requireBuild } from '../support/process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -74,7 +75,7 @@ describe('a chaos run', () => {
     this.timeout(300_000)
     if (!hasPostgres()) this.skip()
     requireBuild()
-    const args = ['--import', 'tsx/esm', 'scripts/chaos.ts', '--minutes', '0', '--kills', '2', '--postgres']
+    const args = [await compiled('scripts/chaos.ts'), '--minutes', '0', '--kills', '2', '--postgres']
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
     const figure = (name: string): number => Number(new RegExp(`^${name} +(\\d+)$`, 'm').exec(stdout)?.[1])
     expect(figure('kills'), stdout).to.be.at.least(2)

@@ -4,6 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../gateway/sandbox/usdc-client.ts'
+import { compiled } from '../support/compiled.ts'
+import { requireBuild } from '../support/process.ts'
 import { labelled, usePay } from './pay/setup.ts'
 
 describe('npm run pay', () => {
@@ -171,7 +173,8 @@ describe('npm run pay', () => {
 
   it('prints no colours if the output is not a terminal', async () => {
     const env = { ...process.env, DATA_DIR: setup.folder }
-    const argv = ['--import', 'tsx', 'scripts/pay.ts', 'GET', '/weather']
+    requireBuild()
+    const argv = [await compiled('scripts/pay.ts'), 'GET', '/weather']
     const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd: ROOT, env })
     expect(stdout).to.contain('status    200 OK').and.not.to.contain('\u001b')
     const refused = promisify(execFile)(process.execPath, [...argv, '--max', '0'], { cwd: ROOT, env })

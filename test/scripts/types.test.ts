@@ -46,13 +46,8 @@ async function typesOf(operation: object): Promise<string> {
 
 describe('the generated types', () => {
   it('match the catalog as it is now', () => {
-    const { status, stderr } = spawnSync(
-      process.execPath,
-      ['--import', 'tsx', join(root, 'scripts/types.ts'), '--check'],
-      {
-        encoding: 'utf8',
-      },
-    )
+    const command = [join(root, 'scripts/command.mjs'), 'types', '--check']
+    const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
     expect(stderr).to.equal('')
     expect(status).to.equal(0)
     expect(existsSync(join(root, 'schemas/types.d.ts'))).to.equal(true)

@@ -49,6 +49,24 @@ describe('the renderer', () => {
     expect(render('page', { catalog: second })).to.equal('<p>two</p>')
   })
 
+  it('shows a changed layout or included file with the next edition, and one that is gone as an error', () => {
+    write('views/layout.pug', 'main\n  block content')
+    write('views/parts/word.pug', 'b one')
+    write('plugin/page.pug', 'extends /layout\nblock content\n  include /parts/word')
+    const render = renderer()
+    const page = (): string => render('page', { catalog: catalogOf() })
+    expect(page()).to.equal('<main><b>one</b></main>')
+    write('views/parts/word.pug', 'b two')
+    expect(page()).to.equal('<main><b>two</b></main>')
+    write('views/layout.pug', 'section\n  block content')
+    expect(page()).to.equal('<section><b>two</b></section>')
+    write('views/page.pug', 'p ours')
+    expect(page()).to.equal('<p>ours</p>')
+    rmSync(join(folder, 'views/page.pug'))
+    rmSync(join(folder, 'views/parts/word.pug'))
+    expect(page).to.throw('no such file')
+  })
+
   it('never reads files outside of the view folders', () => {
     write('secret.pug', 'p secret')
     write('views/page.pug', 'p')
