@@ -1,7 +1,5 @@
 /** A JSON-RPC 2.0 client over HTTP. Its errors say whether the request may have had an effect. */
-// Not from 'undici': it loads everything that the package can do, and that of Node as well, at every start.
-import request from 'undici/lib/api/api-request.js'
-import { getGlobalDispatcher } from 'undici/lib/global.js'
+import { request } from 'undici'
 import type { Hex } from '../../../config/networks.ts'
 
 /**
@@ -85,15 +83,7 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   // they do.
   async function post(message: unknown): Promise<unknown> {
     try {
-      const { origin, pathname, search } = new URL(url)
-      const { body } = await request.call(getGlobalDispatcher(), {
-        origin,
-        path: `${pathname}${search}`,
-        method: 'POST',
-        headers,
-        body: JSON.stringify(message),
-        ...timeouts,
-      })
+      const { body } = await request(url, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })
       return await body.json()
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
