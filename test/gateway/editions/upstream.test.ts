@@ -20,7 +20,23 @@ describe('an upstream product', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const venue = { type: 'object', required: ['venue'], properties: { venue: { type: 'string' } } }
+    const getBasis = {
+      route: 'GET /v1/x/basis/{venue}',
+      summary: 'Basis.',
+      price: '0.005',
+      params: venue,
+      query: { type: 'object', properties: { days: { type: 'array', items: { type: 'integer' } } } },
+      response: { type: 'object', required: ['basis'] },
+    }
     catalog = openCatalog({
+      'x/impatient.json': {
+        product: 'impatient',
+        family: 'x',
+        title: 'Basis',
+        summary: 'Basis by venue, soon or never.',
+        upstream: { url: `${url}/basis/{venue}`, timeout_seconds: 0.2 },
+        operations: { getBasisSoon: { ...getBasis, route: 'GET /v1/x/impatient/{venue}' } },
+      },
       'x/basis.json': {
         product: 'basis',
         family: 'x',
@@ -29,18 +45,10 @@ describe('an upstream product', () => {
         upstream: {
           url: `${url}/basis/{venue}`,
           headers: { authorization: 'env:KEY' },
-          timeout_seconds: 0.2,
           max_bytes: 1000,
         },
         operations: {
-          getBasis: {
-            route: 'GET /v1/x/basis/{venue}',
-            summary: 'Basis.',
-            price: '0.005',
-            params: venue,
-            query: { type: 'object', properties: { days: { type: 'array', items: { type: 'integer' } } } },
-            response: { type: 'object', required: ['basis'] },
-          },
+          getBasis,
           setBasis: {
             route: 'POST /v1/x/basis/{venue}',
             summary: 'Basis of what is sent.',
@@ -96,7 +104,10 @@ describe('an upstream product', () => {
   it('is not paused because callers send text that no address can hold', async () => {
     respond = (_, response) => response.end('{"basis": 1}')
     for (let times = 0; times < 5; times++) expect(await failure('\ud800')).to.include({ code: 'validation_failed' })
-    expect(edition.status()).to.deep.equal([{ product: 'basis', status: 'ok' }])
+    expect(edition.status()).to.deep.equal([
+      { product: 'basis', status: 'ok' },
+      { product: 'impatient', status: 'ok' },
+    ])
   })
 
   const answers: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
@@ -111,7 +122,6 @@ describe('an upstream product', () => {
     ['answers 500', (response) => response.writeHead(500).end('{"basis": 1}'), 'product_failed'],
     ['answers 404', (response) => response.writeHead(404).end(), 'not_found'],
     ['is busy', (response) => response.writeHead(503, { 'retry-after': '7' }).end(), 'product_suspended'],
-    ['takes too long', () => {}, 'product_timeout'],
     ['closes the connection', (response) => response.destroy(), 'product_failed'],
   ]
   for (const [title, answer, code] of answers)
@@ -120,4 +130,11 @@ describe('an upstream product', () => {
       edition = (await builder.build()).edition
       expect(await failure()).to.include({ code })
     })
+
+  it('answers product_timeout if the upstream takes too long', async () => {
+    respond = () => {}
+    edition = (await builder.build()).edition
+    const call = callOperation(edition, 'getBasisSoon', { params: { venue: 'deribit' }, asOf })
+    expect(await call.catch((error: unknown) => error)).to.include({ code: 'product_timeout' })
+  })
 })
