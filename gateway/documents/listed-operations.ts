@@ -39,7 +39,8 @@ export function freshSentence(operation: Operation): string {
     ...(sources === undefined ? [] : [`${sources} or more sources deliver`]),
     ...(coverage === undefined ? [] : [`${coverage * 100}% or more of the expected data are there`]),
   ]
-  return `Sold only while ${conditions.join(' and ')}; otherwise 503, uncharged.`
+  const where = operation.plan ? ', on every route that it opens' : ''
+  return `Sold only while ${conditions.join(' and ')}${where}; otherwise 503, uncharged.`
 }
 
 /** Returns the cheapest priced route that needs no path parameter and no body, for use in examples. */
