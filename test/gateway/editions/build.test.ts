@@ -105,6 +105,18 @@ describe('an edition', () => {
       /has no NO_KEY/,
     ],
     [
+      'has a setting whose secret is empty',
+      gold({}, { settings: { key: 'env:EMPTY_KEY' } }),
+      '/settings/key',
+      /The environment variable EMPTY_KEY is empty\. Set it, or remove this field\./,
+    ],
+    [
+      'has an upstream whose secret is blank',
+      { ...thing('up'), plugin: undefined, upstream: { url: 'http://a', headers: { key: 'env:BLANK_KEY' } } },
+      '/upstream/headers/key',
+      /The environment variable BLANK_KEY is empty/,
+    ],
+    [
       'has settings though its plugin takes none',
       thing('throws', {}, { settings: { a: 1 } }),
       '/settings',
@@ -158,7 +170,10 @@ describe('an edition', () => {
       good.operations = {
         getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
       }
-      const { edition, issues } = await open({ 'bad.json': document, 'good.json': good })
+      const { edition, issues } = await open(
+        { 'bad.json': document, 'good.json': good },
+        { EMPTY_KEY: '', BLANK_KEY: ' ' },
+      )
       expect(issues).to.have.length(1)
       expect(issues[0]).to.include({ file: 'bad.json', pointer })
       expect(issues[0]?.message).to.match(message)
