@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
+import { StreamedReply } from '../../../gateway/editions/upstream.ts'
+import type { ServiceError } from '../../../gateway/errors.ts'
 import { callOperation } from '../../../gateway/testing.ts'
 import { openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 
@@ -130,6 +132,37 @@ describe('an upstream product', () => {
       edition = (await builder.build()).edition
       expect(await failure()).to.include({ code })
     })
+
+  const inTwoMinutes = (): string => new Date(Date.now() + 120_000).toUTCString()
+  const waits: readonly (readonly [says: string, header: () => string | undefined, least: number, most: number])[] = [
+    ['seconds', () => '7', 7, 7],
+    ['a date', inTwoMinutes, 100, 121],
+    ['a date of the past', () => new Date(0).toUTCString(), 1, 1],
+    ['no wait', () => '0', 1, 1],
+    ['a year', () => '31536000', 3600, 3600],
+    ['more than a number can hold', () => '9'.repeat(400), 3600, 3600],
+    ['a date of the year 9999', () => 'Fri, 31 Dec 9999 23:59:59 GMT', 3600, 3600],
+    ['less than nothing', () => '-5', 60, 60],
+    ['a part of a second', () => '1.5', 60, 60],
+    ['another number', () => '0x10', 60, 60],
+    ['nothing that can be read', () => 'soon', 60, 60],
+    ['nothing', () => undefined, 60, 60],
+  ]
+  for (const [says, header, least, most] of waits)
+    it(`tells its caller to wait for ${least === most ? least : 'about 120'} seconds if a busy upstream says ${says}`, async () => {
+      const value = header()
+      respond = (_, response) => response.writeHead(503, value === undefined ? {} : { 'retry-after': value }).end()
+      edition = (await builder.build()).edition
+      const { headers } = (await failure()) as ServiceError
+      expect(headers['retry-after']).to.match(/^\d+$/)
+      expect(Number(headers['retry-after'])).to.be.within(least, most)
+    })
+
+  it('passes the headers of a stream on, without a Retry-After, which says nothing about an answer', () => {
+    const headers = { 'content-type': 'text/plain', 'retry-after': 'soon' }
+    const response = { status: 200, headers, pipe: () => Promise.resolve(), discard: () => {} }
+    expect(new StreamedReply(response).headers).to.deep.equal({ 'content-type': 'text/plain' })
+  })
 
   it('answers product_timeout if the upstream takes too long', async () => {
     respond = () => {}
