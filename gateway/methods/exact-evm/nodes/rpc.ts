@@ -2,6 +2,7 @@
 // Not from 'undici': it loads everything that the package can do, and that of Node as well, at every start.
 import request from 'undici/lib/api/api-request.js'
 import { getGlobalDispatcher } from 'undici/lib/global.js'
+import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { Hex } from '../../../config/networks.ts'
 
 /**
@@ -75,17 +76,18 @@ export function quantity(number: number | bigint): Hex {
   return `0x${number.toString(16)}`
 }
 
-/** Creates a client of one node. */
+/** Creates a client of one node. A user name and a password in its address are sent as Basic authorization. */
 export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   const milliseconds = timeoutSeconds * 1000
   const timeouts = { headersTimeout: milliseconds, bodyTimeout: milliseconds }
-  const headers = { 'content-type': 'application/json' }
+  const { address, headers: credentials } = withoutCredentials(url)
+  const { origin, pathname, search } = new URL(address)
+  const headers = { 'content-type': 'application/json', ...credentials }
 
   // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than
   // they do.
   async function post(message: unknown): Promise<unknown> {
     try {
-      const { origin, pathname, search } = new URL(url)
       const { body } = await request.call(getGlobalDispatcher(), {
         origin,
         path: `${pathname}${search}`,
