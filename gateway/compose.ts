@@ -778,7 +778,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     log,
     now,
   })
-  const sessions = operatorToken === null ? null : new OperatorSessions(operatorToken, baseUrl, now)
+  const sessions = operatorToken === null ? null : new OperatorSessions(operatorToken, baseUrl, { now, revocations })
   return {
     console:
       sessions && createOperatorConsole({ sessions, screens, downloads, actions, metrics, render, baseUrl, log }),

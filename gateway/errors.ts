@@ -117,7 +117,8 @@ export const ERRORS = {
     retry: 'never',
     message: 'No route has this address. /openapi.json lists every route.',
     when: 'No route has this address, or the record that was asked for does not exist.',
-    action: 'Check the address and its parameters against /openapi.json.',
+    action:
+      'Check the address and its parameters against /openapi.json. Repeating the call does not help: a record that is missing today, such as a symbol, may be added later, and the free lists show it then.',
   },
   not_held: {
     status: 404,

@@ -50,10 +50,13 @@ function describe({ description = '' }: Schema): string {
 
 const anchor = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, '-')
 
+/** The name of the definition that a reference means, also of one in another file. */
+const nameOf = (reference: string): string => reference.replace(/^.*#\/\$defs\//, '')
+
 /** What a field may hold, as a reader of JSON would say it: "string", "list of networks", "true or false". */
 function typeOf(schema: Schema, definitions: Readonly<Record<string, Schema>>): string {
   if (schema.$ref) {
-    const name = schema.$ref.replace('#/$defs/', '')
+    const name = nameOf(schema.$ref)
     const target = definitions[name] as Schema
     return target.properties ? `[${name}](#${anchor(name)})` : typeOf(target, definitions)
   }
@@ -82,7 +85,7 @@ function limitsOf({ minimum, exclusiveMinimum, maximum, default: fallback }: Sch
 function rowsOf(schema: Schema, definitions: Readonly<Record<string, Schema>>, prefix = ''): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
-    const named = field.$ref ? (definitions[field.$ref.replace('#/$defs/', '')] as Schema) : field
+    const named = field.$ref ? (definitions[nameOf(field.$ref)] as Schema) : field
     const text = describe(field.description === undefined ? named : field)
     const isRequired = schema.required?.includes(name) ? 'yes' : ''
     const row = `| ${code(path)} | ${cell(typeOf(field, definitions) + limitsOf(named))} | ${isRequired} | ${cell(text)} |`
@@ -109,8 +112,10 @@ const CATALOG_FILES = [
 function catalogReference(read: (name: string) => Schema): string {
   const sections = CATALOG_FILES.flatMap(([file, where, purpose]) => {
     const schema = read(`catalog/${file}`)
-    const definitions = schema.$defs ?? {}
-    const parts = Object.entries(definitions).filter(([, { properties }]) => properties)
+    const own = schema.$defs ?? {}
+    // A plan demands of data what an operation does.
+    const definitions = { ...read('catalog/product.json').$defs, ...own }
+    const parts = Object.entries(own).filter(([, { properties }]) => properties)
     return [
       `## ${schema.title}`,
       `File: ${code(where)}. ${purpose} ${schema.description ?? ''}`.trim(),

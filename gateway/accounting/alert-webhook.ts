@@ -1,4 +1,5 @@
 /** Alerts for the operator: a warning in the log, and a POST to a webhook if one is configured. */
+import { withoutCredentials } from '../config/address-credentials.ts'
 import type { Logger } from '../plugin/plugin.ts'
 
 export interface Alert {
@@ -25,7 +26,7 @@ const TIMEOUT_MS = 10_000
 
 /** Creates the sender. The webhook's body is `{ service, event, message, at, details }`; amounts are decimal strings. */
 export function createAlertSender({ url, service, log, now }: AlertParts): SendAlert {
-  const webhook = url === null ? null : withoutCredentials(new URL(url))
+  const webhook = url === null ? null : withoutCredentials(url)
   return async ({ event, message, details }) => {
     log.warn({ event, ...details }, message)
     if (webhook === null) return true
@@ -43,24 +44,5 @@ export function createAlertSender({ url, service, log, now }: AlertParts): SendA
       log.error({ event, err: error }, 'the alert webhook could not be reached')
     }
     return false
-  }
-}
-
-/** fetch refuses an address with credentials, and its error, which is logged, shows them. */
-function withoutCredentials(url: URL): { readonly address: URL; readonly headers: Readonly<Record<string, string>> } {
-  const { username, password } = url
-  if (username === '' && password === '') return { address: url, headers: {} }
-  const credentials = Buffer.from([username, password].map(unescaped).join(':')).toString('base64')
-  const address = new URL(url)
-  address.username = address.password = ''
-  return { address, headers: { authorization: `Basic ${credentials}` } }
-}
-
-/** A percent sign that escapes nothing stands for itself. */
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }

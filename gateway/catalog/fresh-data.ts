@@ -1,16 +1,32 @@
-/** `fresh` of an operation: what must be true of the data for an answer to be sold. */
+/** `fresh` of operations and plans: what must be true of the data for an answer or a plan to be sold. */
 import type { FreshData, Operation } from '../plugin/catalog.ts'
 import { isObject } from '../validation/json.ts'
 
-/** Reads `fresh` as a document writes it. False means that the answer rests on the request alone. */
-export function readFreshData(written: unknown): Operation['fresh'] {
-  if (written === false) return 'request'
+/** Reads `fresh` of an operation as a document writes it. False means that the answer rests on the request alone. */
+export function readFresh(written: unknown): Operation['fresh'] {
+  return written === false ? 'request' : readFreshData(written)
+}
+
+/** Reads what a document demands of data. Null if it demands nothing. */
+export function readFreshData(written: unknown): FreshData | null {
   if (!isObject(written)) return null
   const { newest_seconds: newestSeconds, sources, coverage } = written as Readonly<Record<string, number>>
   return {
     ...(newestSeconds === undefined ? {} : { newestSeconds }),
     ...(sources === undefined ? {} : { sources }),
     ...(coverage === undefined ? {} : { coverage }),
+  }
+}
+
+/** Both demands in one: of each, the stricter. */
+export function stricterOf(one: FreshData, other: FreshData): FreshData {
+  const newestSeconds = Math.min(one.newestSeconds ?? Infinity, other.newestSeconds ?? Infinity)
+  const sources = Math.max(one.sources ?? 0, other.sources ?? 0)
+  const coverage = Math.max(one.coverage ?? 0, other.coverage ?? 0)
+  return {
+    ...(newestSeconds === Infinity ? {} : { newestSeconds }),
+    ...(sources === 0 ? {} : { sources }),
+    ...(coverage === 0 ? {} : { coverage }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Turns plans.json into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
 import type { CatalogDocument } from './documents.ts'
+import { promisesFreshData, readFreshData } from './fresh-data.ts'
 import { nearest } from './names-and-references.ts'
 import { type OperationDraft, type Route, parsePrice, parseRoute, strings, textOf } from './product-drafts.ts'
 import {
@@ -129,6 +130,7 @@ export function readPlans(content: Fields, served: ReadonlySet<OperationId>): Pl
       price: parsePrice(fields['price'] as string) as bigint,
       priceText: fields['price'] as string,
       authorizes: authorizes.filter((id) => served.has(id)),
+      fresh: readFreshData(fields['fresh']),
       enabled: isSold && fields['enabled'] !== false && authorizes.every((id) => served.has(id)),
     }
   })
@@ -252,6 +254,7 @@ function purchaseOperation(plan: Plan, products: readonly Product[]): Own {
     queue: 'paid',
     response: { $ref: 'plans.json#/$defs/Purchase' },
     handler: 'purchase',
+    fresh: plan.fresh,
     example: purchaseExample(plan, products),
     plan,
   }
@@ -272,7 +275,16 @@ export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSecond
 
 /** Creates the example of a purchase: no input, and an answer with a shortened token that is valid for the plan's time. */
 function purchaseExample(plan: Plan, products: readonly Product[]): Example {
-  const routes = new Map(products.flatMap(({ operations }) => operations.map((each) => [each.id, each.displayRoute])))
+  const operations = new Map(products.flatMap((product) => product.operations.map((each) => [each.id, each])))
+  const opened = plan.authorizes
+    .flatMap((id) => operations.get(id) ?? [])
+    .sort((one, other) => (one.displayRoute < other.displayRoute ? -1 : 1))
+  const freshness = opened.filter(promisesFreshData).map(({ displayRoute, fresh }) => ({
+    route: displayRoute,
+    newest: new Date(EXAMPLE_TIME).toISOString(),
+    sources: fresh.sources ?? null,
+    coverage: 1,
+  }))
   return {
     request: {},
     response: {
@@ -281,7 +293,8 @@ function purchaseExample(plan: Plan, products: readonly Product[]): Example {
       ...termsOf(plan),
       issued_at: new Date(EXAMPLE_TIME).toISOString(),
       expires_at: new Date(EXAMPLE_TIME + plan.durationSeconds * 1000).toISOString(),
-      authorized_routes: plan.authorizes.flatMap((id) => routes.get(id) ?? []).sort(),
+      authorized_routes: opened.map(({ displayRoute }) => displayRoute),
+      ...(freshness.length === 0 ? {} : { freshness }),
     },
   }
 }

@@ -15,7 +15,7 @@ import { Remembered } from './remembered.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
 import type { CatalogDocument } from './documents.ts'
-import { readFreshData } from './fresh-data.ts'
+import { readFresh } from './fresh-data.ts'
 import { isObject } from '../validation/json.ts'
 import { filesOf } from './schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
@@ -175,7 +175,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     form: field('form', null),
     tool: isRetired ? null : draft.tool,
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
-    fresh: readFreshData(field('fresh', parsePrice(priceText) === null ? null : (fresh ?? null))),
+    fresh: readFresh(field('fresh', parsePrice(priceText) === null ? null : (fresh ?? null))),
     sellEmpty: field('sell_empty', true),
     timeoutSeconds: field('timeout_seconds', DEFAULT_TIMEOUT_SECONDS),
     queue: field('queue', parsePrice(priceText) === null ? 'free' : 'paid'),

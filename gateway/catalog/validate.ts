@@ -275,9 +275,12 @@ const folder = join(PROJECT_ROOT, 'schemas', 'catalog')
 const validators = new Map<CatalogDocument['kind'], ValidateFunction>()
 
 function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
-  const known = validators.get(kind)
-  if (known) return known
-  const validate = compileOwn(JSON.parse(readFileSync(join(folder, `${kind}.json`), 'utf8')) as JsonSchema)
+  const compiled = validators.get(kind)
+  if (compiled) return compiled
+  const read = (name: string): JsonSchema => JSON.parse(readFileSync(join(folder, name), 'utf8')) as JsonSchema
+  // A plan demands of data what an operation does.
+  const known = new Map(kind === 'plans' ? [['catalog/product.json', read('product.json')]] : [])
+  const validate = compileOwn(read(`${kind}.json`), undefined, known)
   validators.set(kind, validate)
   return validate
 }

@@ -131,6 +131,14 @@ export function networkIssues(
     const missing = (variable: Variable, why = ''): void =>
       void issues.push(`${named(variable)} is missing${why}. ${describe(variable)}`)
     if (payTo === null) missing('PAY_TO')
+    const isAddress = (list: string): boolean => list.split(/[\s,]+/).every((each) => each === '' || URL.canParse(each))
+    const nodes = { RPC_URL: rpcUrl === settleRpcUrl ? null : rpcUrl, SETTLE_RPC_URL: settleRpcUrl }
+    for (const [variable, list] of Object.entries({ ...nodes, FACILITATOR_URL: facilitatorUrls.join(' ') }))
+      // The list may hold a password.
+      if (list !== null && !isAddress(list))
+        issues.push(
+          `${named(variable as Variable)} names something that is not an address. ${describe(variable as Variable)}`,
+        )
     if (settleRpcUrl !== null && settleKey === null) missing('SETTLE_KEY', `, and ${named('SETTLE_RPC_URL')} needs it`)
     if (settleKey !== null && settleRpcUrl === null) missing('SETTLE_RPC_URL', `, and ${named('SETTLE_KEY')} needs it`)
     if (facilitatorUrls.length === 0 && settleKey === null && settleRpcUrl === null)

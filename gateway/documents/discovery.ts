@@ -3,7 +3,8 @@
  * `version` 1 and `resources`, as in part B of the discovery specification of https://www.x402scan.com.
  */
 import type { Catalog } from '../plugin/catalog.ts'
-import { addressOf, dollars, free, freshRoutes, priced, simplest } from './listed-operations.ts'
+import { dollars } from '../x402/dollars.ts'
+import { addressOf, free, freshRoutes, priced, simplest } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import {
   buyerProgram,

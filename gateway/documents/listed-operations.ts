@@ -39,7 +39,8 @@ export function freshSentence(operation: Operation): string {
     ...(sources === undefined ? [] : [`${sources} or more sources deliver`]),
     ...(coverage === undefined ? [] : [`${coverage * 100}% or more of the expected data are there`]),
   ]
-  return `Sold only while ${conditions.join(' and ')}; otherwise 503, uncharged.`
+  const where = operation.plan ? ', on every route that it opens' : ''
+  return `Sold only while ${conditions.join(' and ')}${where}; otherwise 503, uncharged.`
 }
 
 /** Returns the cheapest priced route that needs no path parameter and no body, for use in examples. */
@@ -65,13 +66,6 @@ export function groups(catalog: Catalog): readonly Group[] {
   return catalog.products
     .map(({ title, summary, operations }) => ({ title, summary, operations: operations.filter(isListed) }))
     .filter(({ operations }) => operations.length > 0)
-}
-
-/** Formats an atomic amount as dollars with at least two decimals: 5000n is "0.005", 50000000n is "50.00". */
-export function dollars(amount: bigint): string {
-  const digits = amount.toString().padStart(7, '0')
-  const fraction = digits.slice(-6).replace(/0{1,4}$/, '')
-  return `${digits.slice(0, -6)}.${fraction}`
 }
 
 /** Returns the path with the parameters of the route's example. Parameters without an example stay in braces. */

@@ -2,7 +2,6 @@
 import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../plugin/catalog.ts'
 import {
   addressOf,
-  dollars,
   exampleAddress,
   free,
   freshSentence,
@@ -11,6 +10,7 @@ import {
   type PricedOperation,
   simplest,
 } from './listed-operations.ts'
+import { dollars } from '../x402/dollars.ts'
 import type { DocumentContext } from './document.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import {

@@ -11,12 +11,12 @@ import { assertUsable, createAsk, createFreshnessOf } from './calls-between-prod
 import type { Breaker } from './circuit-breaker.ts'
 import { isReadingClaim, keepClaim } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
-import { FRESHNESS_MS, type FreshnessGate, OperationGate, PlanGate } from './freshness.ts'
+import { FRESHNESS_MS, type FreshnessLook, keepPlanGate, OperationGate, PlanGate } from './freshness.ts'
 import type { Instance } from './instantiate.ts'
 import { RUNNING, type RunningCall, type TimeoutOptions, withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
-import type { Operation, OperationId } from '../plugin/catalog.ts'
+import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
 import {
   type Call,
   type Freshness,
@@ -52,6 +52,8 @@ interface Context extends BindParts {
   readonly readsClaim: boolean
   /** Shared answers that passed the check. They never change, so they are checked once. */
   readonly checked: WeakSet<object>
+  /** The gate of the plan that the operation sells. */
+  readonly planGate: PlanGate | null
 }
 
 const SAMPLE_EVERY = 100
@@ -63,6 +65,7 @@ export function bind(parts: BindParts): BoundOperation {
   const { operation, instance, validators } = parts
   const isUpstream = instance.plugin === null
   const handler = instance.handlers[operation.handler] as Handler
+  const freshness = freshnessOf(parts)
   const context: Context = {
     ...parts,
     breaker: instance.breaker(operation.id),
@@ -74,6 +77,7 @@ export function bind(parts: BindParts): BoundOperation {
     },
     readsClaim: !isUpstream && isReadingClaim(handler),
     checked: new WeakSet(),
+    planGate: freshness.fresh instanceof PlanGate ? freshness.fresh : null,
   }
   return {
     operation,
@@ -84,18 +88,19 @@ export function bind(parts: BindParts): BoundOperation {
     },
     bodyRules: () => validators.bodyRules(),
     handle: (call) => handle(context, call),
-    ...freshnessOf(parts),
+    ...freshness,
     assertAvailable: () => assertAvailable(context),
   }
 }
 
-/** The plugin's report about the data, and the gate that uses it to decide whether answers are sold. */
-function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fresh'> {
+/** The plugin's report about the data, and the gates that use it to decide whether answers and plans are sold. */
+function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fresh' | 'lookFor'> {
   const { operation, instance, edition, validators, now, log } = parts
   const { id, product, plan } = operation
   if (plan) {
-    const gates = (): FreshnessGate[] => plan.authorizes.flatMap((opened) => edition().bound.get(opened)?.fresh ?? [])
-    return { fresh: new PlanGate(gates) }
+    const opened = (): FreshnessLook[] =>
+      plan.authorizes.flatMap((each) => edition().bound.get(each)?.lookFor?.(plan) ?? [])
+    return { fresh: new PlanGate({ operation, opened }) }
   }
   const { freshness, lost } = instance
   if (!freshness) return {}
@@ -112,9 +117,15 @@ function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fres
     }
     return freshness(asked, asOf, toolsOf(edition(), product, { id, asOf, now: now() }))
   }
-  if (!promisesFreshData(operation)) return { freshness: read }
   const usual = (): Input | null => usualInput(operation, validators)
-  return { freshness: read, fresh: new OperationGate({ operation, read, usual, now, log, ...(lost ? { lost } : {}) }) }
+  const gateOf = (fresh: FreshData): OperationGate =>
+    new OperationGate({ operation: { ...operation, fresh }, read, usual, now, log, ...(lost ? { lost } : {}) })
+  if (promisesFreshData(operation)) {
+    const fresh = gateOf(operation.fresh)
+    return { freshness: read, fresh, lookFor: (plan) => (plan.fresh ? fresh.demanding(plan.fresh) : fresh.present) }
+  }
+  if (operation.fresh === 'request') return { freshness: read }
+  return { freshness: read, lookFor: (plan) => (plan.fresh ? gateOf(plan.fresh).present : null) }
 }
 
 /** What a report may ask of other products. */
@@ -181,7 +192,7 @@ function produce(context: Context, call: HandledCall): unknown {
 
 /** The call as the handler gets it. Its signal also ends with the timeout, and with the stream if it asks for one. */
 function callOf(
-  { operation, edition, readsClaim }: Context,
+  { operation, edition, readsClaim, planGate }: Context,
   { id, catalog, input, access, asOf, stream, claimed }: HandledCall,
   timeout: RunningCall & { readonly signal: AbortSignal },
   streamEnd: AbortController | null,
@@ -200,6 +211,7 @@ function callOf(
   }
   const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
   if (readsClaim && claimed) keepClaim(call, claimed)
+  if (planGate) keepPlanGate(call, planGate)
   return Object.assign(call, { ask: createAsk(edition(), operation.product, call, operation.maxFreshnessSeconds) })
 }
 

@@ -9,7 +9,7 @@ import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
 import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
 import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
-import { CatalogError, type Issue } from '../validation/issue.ts'
+import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
 import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
@@ -163,12 +163,36 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
       }
     }
     if (failed.length === 0) {
+      const unreported = unreportedDemands(catalog, products)
+      issues.push(...unreported)
+      failed.push(...new Set(unreported.map(({ file }) => file)))
+    }
+    if (failed.length === 0) {
       const used = new Set([...products.values()].map(({ instance }) => instance))
       return { catalog, products, unused: [...created].filter((instance) => !used.has(instance)) }
     }
     failed.forEach((file) => selection.rollBack(file))
     last = new Map([...before, ...products])
   }
+}
+
+/** Lists the plans that demand fresh data of operations whose products do not report how fresh they are. */
+function unreportedDemands(catalog: Catalog, products: ReadonlyMap<string, ReadyProduct>): Issue[] {
+  const reporting = new Set(
+    catalog.products.filter(({ file }) => products.get(file)?.instance.freshness).map(({ id }) => id),
+  )
+  const isUnreported = (id: OperationId): boolean => {
+    const operation = catalog.operations.get(id)
+    return operation !== undefined && operation.fresh !== 'request' && !reporting.has(operation.product)
+  }
+  const sale = catalog.products.find(({ operations }) => operations.some(({ plan }) => plan))
+  if (!sale) return []
+  return catalog.plans.plans.flatMap(({ plan, fresh, authorizes }, at) => {
+    const unreported = fresh ? authorizes.find(isUnreported) : undefined
+    if (unreported === undefined) return []
+    const message = `The plan ${plan} demands fresh data of ${unreported}, but its product does not report how fresh they are. Write a function freshness(input, asOf) in its plugin, or remove "fresh".`
+    return [{ file: sale.file, pointer: pointerOf('plans', at, 'fresh'), rule: 'fresh', message }]
+  })
 }
 
 /** The documents to build from: each as it was read or as it was in the previous edition, or left out. */
@@ -356,7 +380,10 @@ class AssembledEdition implements Edition {
       }
     }
     this.bound = frozenMap(bound)
-    this.#gates = [...bound.values()].flatMap(({ operation, fresh }) => (fresh && !operation.plan ? [fresh] : []))
+    // A plan that demands no more than the operations that it opens is stale when one of them is.
+    this.#gates = [...bound.values()].flatMap(({ operation, fresh }) =>
+      fresh && (!operation.plan || operation.plan.fresh) ? [fresh] : [],
+    )
     this.#breakers = catalog.products.flatMap(({ id, operations }) =>
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
     )

@@ -141,16 +141,24 @@ async function collect(dir: string, folder: string): Promise<PluginFiles> {
   return new Map([...files].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Lists the files in `name`, as paths below `dir`. `name` may be a file itself. */
-async function filesOf(dir: string, name: string): Promise<string[]> {
+/**
+ * Lists the files in `name`, as paths below `dir`. `name` may be a file itself. Throws an Error for a link to a folder that
+ * contains it, which has no end.
+ *
+ * @param above the real paths of the folders that lead here
+ */
+async function filesOf(dir: string, name: string, above: readonly string[] = []): Promise<string[]> {
   const found = await stat(join(dir, name))
   if (found.isFile()) return [name]
+  const real = await realpath(join(dir, name))
+  if (above.some((folder) => folder === real || folder.startsWith(real.endsWith(sep) ? real : real + sep)))
+    throw new Error(`${name} is a link to a folder that contains it. Remove the link.`)
   const entries = await readdir(join(dir, name), { withFileTypes: true })
   const nested = entries.map(async (entry) => {
     const path = join(name, entry.name)
     if (entry.name.startsWith('.') || entry.name === 'node_modules') return []
     if (entry.isDirectory() || (entry.isSymbolicLink() && (await stat(join(dir, path))).isDirectory()))
-      return filesOf(dir, path)
+      return filesOf(dir, path, [...above, real])
     return entry.name === 'package.json' ? [] : [path]
   })
   return (await Promise.all(nested)).flat()

@@ -3,11 +3,11 @@
  * served by one edition from start to end.
  */
 import type { Awaitable } from '../awaitable.ts'
-import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
+import type { Catalog, Operation, OperationId, Plan } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
 import type { ClaimedRequest } from '../payments/presented-payment.ts'
-import type { FreshnessGate, FreshnessState } from './freshness.ts'
+import type { FreshnessGate, FreshnessLook, FreshnessState } from './freshness.ts'
 import type { Caller } from './timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
@@ -49,6 +49,11 @@ export interface BoundOperation {
   freshness?(input: Input, asOf: Date): Awaitable<Freshness | null>
   /** Decides whether answers may be sold. Undefined if the catalog asks for nothing. */
   readonly fresh?: FreshnessGate
+  /**
+   * Looks at the present data with what the operation and a plan that opens it demand of them. Undefined or null if nothing
+   * is demanded, or nothing is known.
+   */
+  lookFor?(plan: Pick<Plan, 'fresh'>): FreshnessLook | null
   /** Throws Unavailable while the product's breaker is open or a product that it uses is disabled. */
   assertAvailable(): void
 }

@@ -6,14 +6,14 @@
 import { LRUCache } from 'lru-cache'
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import { ServiceError } from '../errors.ts'
-import { writtenFreshData } from '../catalog/fresh-data.ts'
+import { stricterOf, writtenFreshData } from '../catalog/fresh-data.ts'
 import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Freshness, Input, Logger } from '../plugin/plugin.ts'
 import { hasUnreadBody } from '../plugin/unread-body.ts'
 import type { FreshnessNotice, Missing } from '../x402/challenge.ts'
 import { type Caller, type Meter, type TimeoutOptions, withTimeout } from './timeout.ts'
 
-/** How fresh the data of an operation are, for an ordinary call. */
+/** How fresh the data of an operation are, for an ordinary call, or those of all operations that a plan opens. */
 export interface FreshnessState extends FreshnessNotice {
   readonly operation: OperationId
   readonly route: string
@@ -82,18 +82,28 @@ export class OperationGate implements FreshnessGate {
   readonly #parts: FreshnessGateParts
   readonly #usual: FreshnessLook
   readonly #reports = new LRUCache<string, Report>({ max: MAX_REPORTS })
+  #input: Input | null | undefined
 
   constructor(parts: FreshnessGateParts) {
-    const { operation, usual } = parts
-    let input: Input | null | undefined
-    const lookAt = (delaySeconds: number): FreshnessLook =>
-      new UsualLook(operation, () => {
-        input ??= usual()
-        return input && andThen(this.#report(input, delaySeconds), (outcome) => this.#judge(outcome, delaySeconds))
-      })
+    const { fresh, maxFreshnessSeconds: delaySeconds } = parts.operation
     this.#parts = parts
-    this.#usual = lookAt(operation.maxFreshnessSeconds)
-    this.present = operation.maxFreshnessSeconds === 0 ? this.#usual : lookAt(0)
+    this.#usual = this.#lookAt(delaySeconds, fresh)
+    this.present = delaySeconds === 0 ? this.#usual : this.#lookAt(0, fresh)
+  }
+
+  /** Looks at the state of the data as of now, of which somebody demands more than the operation. */
+  demanding(fresh: FreshData): FreshnessLook {
+    return this.#lookAt(0, stricterOf(this.#parts.operation.fresh, fresh))
+  }
+
+  #lookAt(delaySeconds: number, required: FreshData): FreshnessLook {
+    const { operation, usual } = this.#parts
+    return new UsualLook({ ...operation, fresh: required }, () => {
+      const input = (this.#input ??= usual())
+      return (
+        input && andThen(this.#report(input, delaySeconds), (outcome) => this.#judge(outcome, delaySeconds, required))
+      )
+    })
   }
 
   notice(): FreshnessNotice {
@@ -106,7 +116,7 @@ export class OperationGate implements FreshnessGate {
 
   assertFresh(input: Input, delaySeconds: number): Awaitable<void> {
     return andThen(this.#report(input, delaySeconds), (outcome) => {
-      const { error } = this.#judge(outcome, delaySeconds)
+      const { error } = this.#judge(outcome, delaySeconds, this.#parts.operation.fresh)
       if (error) throw error
     })
   }
@@ -152,16 +162,15 @@ export class OperationGate implements FreshnessGate {
     return { found: undefined }
   }
 
-  #judge(outcome: Outcome, delaySeconds: number): Judgement {
+  #judge(outcome: Outcome, delaySeconds: number, required: FreshData): Judgement {
     if ('refusal' in outcome)
       return { missing: REPORT, found: null, error: outcome.refusal, reason: outcome.refusal.message }
-    const { operation, now } = this.#parts
     const { found } = outcome
-    const asOf = new Date(now().getTime() - delaySeconds * 1000)
-    const missing = found === null ? NOTHING : found === undefined ? REPORT : missingOf(operation.fresh, found, asOf)
+    const asOf = new Date(this.#parts.now().getTime() - delaySeconds * 1000)
+    const missing = found === null ? NOTHING : found === undefined ? REPORT : missingOf(required, found, asOf)
     if (missing.length === 0) return { missing, found: found ?? null, error: null, reason: null }
-    const reason = missing.map((name) => sentenceOf(name, operation.fresh, found ?? null, asOf)).join(' ')
-    return { missing, found: found ?? null, error: staleError(operation.fresh, missing, found ?? null, reason), reason }
+    const reason = missing.map((name) => sentenceOf(name, required, found ?? null, asOf)).join(' ')
+    return { missing, found: found ?? null, error: staleError(required, missing, found ?? null, reason), reason }
   }
 }
 
@@ -298,17 +307,26 @@ async function inTime<Value>(work: Promise<Value>, lost: Meter | undefined): Pro
   }
 }
 
+/** What the gate of a plan needs to know. */
+export interface PlanGateParts {
+  /** The operation that sells the plan. */
+  readonly operation: Pick<Operation, 'id' | 'displayRoute' | 'fresh'>
+  /** Looks at the present state of each operation that the plan opens, with what the plan demands of it. */
+  readonly opened: () => readonly FreshnessLook[]
+}
+
 /**
- * The gate of the purchase of a plan. A plan is sold while the data of all operations that it opens are fresh. Their
- * delay does not matter, because a plan sells future data.
+ * The gate of the purchase of a plan. A plan is sold while the data of all operations that it opens are fresh, as they and
+ * the plan demand. Their delay does not matter, because a plan sells future data.
  */
 export class PlanGate implements FreshnessGate {
-  readonly #looks: () => readonly FreshnessLook[]
+  readonly #parts: PlanGateParts
+  #looks: readonly FreshnessLook[] | null = null
   #last: { readonly of: readonly FreshnessNotice[]; readonly notice: FreshnessNotice } | null = null
+  #state: { readonly of: readonly FreshnessState[]; readonly state: readonly FreshnessState[] } | null = null
 
-  /** @param gates the gates of the operations that the plan opens */
-  constructor(gates: () => readonly FreshnessGate[]) {
-    this.#looks = () => gates().map(({ present }) => present)
+  constructor(parts: PlanGateParts) {
+    this.#parts = parts
   }
 
   get present(): FreshnessLook {
@@ -316,31 +334,99 @@ export class PlanGate implements FreshnessGate {
   }
 
   notice(): FreshnessNotice {
-    const notices = this.#looks().map((look) => look.notice())
-    if (this.#last && notices.every((notice, at) => notice === this.#last?.of[at])) return this.#last.notice
-    const missing = [...new Set(notices.flatMap((notice) => notice.missing))]
-    const isUnknown = notices.some(({ status }) => status === 'unknown')
-    const notice: FreshnessNotice =
-      missing.length > 0 ? Object.freeze({ status: 'stale', missing }) : isUnknown ? UNKNOWN : FRESH
+    const notices = this.#opened().map((look) => look.notice())
+    if (this.#last && isEach(notices, this.#last.of)) return this.#last.notice
+    const notice = noticeOf(notices)
     this.#last = { of: notices, notice }
     return notice
   }
 
+  /** The state of the plan: what it demands, and the least that was found of it. */
   async state(): Promise<readonly FreshnessState[]> {
-    return (await Promise.all(this.#looks().map(async (look) => look.state()))).flat()
+    const opened = await this.opened()
+    if (this.#state && isEach(opened, this.#state.of)) return this.#state.state
+    const { id, displayRoute, fresh } = this.#parts.operation
+    const stale = staleOf(opened)
+    const state: FreshnessState = {
+      operation: id,
+      route: displayRoute,
+      ...noticeOf(opened),
+      required: typeof fresh === 'object' && fresh !== null ? fresh : {},
+      found: leastOf(opened.flatMap(({ found }) => found ?? [])),
+      reason: stale.length === 0 ? null : sentencesOf(stale),
+    }
+    this.#state = { of: opened, state: [state] }
+    return this.#state.state
+  }
+
+  /** The state of each operation that the plan opens. */
+  async opened(): Promise<readonly FreshnessState[]> {
+    return (await Promise.all(this.#opened().map(async (look) => look.state()))).flat()
   }
 
   async assertFresh(): Promise<void> {
-    const stale = (await this.state()).filter(({ status }) => status === 'stale')
+    const stale = staleOf(await this.opened())
     if (stale.length === 0) return
-    const what = stale.map(({ route, reason }) => `${route}: ${reason}`).join(' ')
     throw new ServiceError(
       'data_stale',
-      `This plan is not sold while its data are not fresh. ${what} Nothing was charged.`,
+      `This plan is not sold while its data are not fresh. ${sentencesOf(stale)} Nothing was charged.`,
       {
         headers: { 'retry-after': String(RETRY_SECONDS) },
-        fields: { missing: [...new Set(stale.flatMap(({ missing }) => missing))] },
+        fields: { missing: noticeOf(stale).missing },
       },
     )
   }
+
+  /** An edition binds its operations before any of them is called. */
+  #opened(): readonly FreshnessLook[] {
+    return (this.#looks ??= this.#parts.opened())
+  }
+}
+
+const isEach = (these: readonly unknown[], those: readonly unknown[]): boolean =>
+  these.length === those.length && these.every((one, at) => one === those[at])
+
+const staleOf = (states: readonly FreshnessState[]): readonly FreshnessState[] =>
+  states.filter(({ status }) => status === 'stale')
+
+/** Why a plan is not sold. Its operations often lack the same: "GET /v1/news, GET /v1/events: There are no data yet." */
+function sentencesOf(stale: readonly FreshnessState[]): string {
+  const reasons = new Set(stale.map(({ reason }) => reason))
+  const routesOf = (why: string | null): string =>
+    stale.flatMap(({ route, reason }) => (reason === why ? [route] : [])).join(', ')
+  return [...reasons].map((reason) => `${routesOf(reason)}: ${reason}`).join(' ')
+}
+
+/** What a plan lacks: everything that one of its operations lacks. */
+function noticeOf(notices: readonly FreshnessNotice[]): FreshnessNotice {
+  const missing = [...new Set(notices.flatMap((notice) => notice.missing))]
+  if (missing.length > 0) return Object.freeze({ status: 'stale', missing })
+  return notices.some(({ status }) => status === 'unknown') ? UNKNOWN : FRESH
+}
+
+/** The least fresh of several reports, part by part. Null without one. */
+function leastOf(reports: readonly Freshness[]): Freshness | null {
+  if (reports.length === 0) return null
+  const newest = reports.map((report) => report.newest?.getTime() ?? null)
+  const counted = reports.flatMap(({ sources }) => sources ?? [])
+  return {
+    newest: newest.some((at) => at === null) ? null : new Date(Math.min(...(newest as number[]))),
+    sources: counted.length === 0 ? null : Math.min(...counted),
+    coverage: Math.min(...reports.map(({ coverage }) => coverage)),
+  }
+}
+
+const gates = new WeakMap<object, PlanGate>()
+
+/** Keeps the gate of the plan that a call buys for as long as the call lasts. */
+export function keepPlanGate(call: object, gate: PlanGate): void {
+  gates.set(call, gate)
+}
+
+/** How fresh the data of a plan are, in the form of answers: what each route reports that its token opens. */
+export async function freshnessOfPlan(call: object) {
+  const opened = (await gates.get(call)?.opened()) ?? []
+  return opened
+    .flatMap(({ route, found }) => (found === null ? [] : [{ route, ...writtenFreshness(found) }]))
+    .sort((one, other) => (one.route < other.route ? -1 : 1))
 }

@@ -344,7 +344,10 @@ async function pluginInstance(
       await registration.stop?.()
       return failed('handlers', mismatch)
     }
-    const unreported = registration.freshness ? undefined : operations.find(promisesFreshData)
+    // What a plan demands, the products of the operations that it opens report.
+    const unreported = registration.freshness
+      ? undefined
+      : operations.find((each) => promisesFreshData(each) && !each.plan)
     if (unreported) {
       await registration.stop?.()
       return failed(

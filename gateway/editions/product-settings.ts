@@ -8,24 +8,32 @@ import { COMPILED_SOON, SchemaError, compile, createAjv, violationsOf } from '..
 /** Returns the value of an environment variable that documents may name as `env:NAME`, or null if it is not set. */
 export type Secret = (name: string) => string | null
 
+/** A variable that a document names, and that is not set, or set to nothing. */
+export interface MissingSecret {
+  /** JSON pointer of the string that names it. */
+  readonly pointer: string
+  readonly name: string
+  readonly isEmpty: boolean
+}
+
 const ENV = /^env:([A-Za-z_][A-Za-z0-9_]*)$/
 
 /**
  * Returns a copy of a value in which every string "env:NAME" is replaced by that secret. `missing` lists the variables
- * that are not set, each with the JSON pointer of the string that names it.
+ * that are not set or empty, each with the JSON pointer of the string that names it.
  */
 export function withSecrets<Value>(
   value: Value,
   secret: Secret,
   pointer = '',
-): { readonly value: Value; readonly missing: readonly { readonly pointer: string; readonly name: string }[] } {
-  const missing: { pointer: string; name: string }[] = []
+): { readonly value: Value; readonly missing: readonly MissingSecret[] } {
+  const missing: MissingSecret[] = []
   const fill = (node: unknown, at: string): unknown => {
     if (typeof node === 'string') {
       const name = ENV.exec(node)?.[1]
       if (name === undefined) return node
       const found = secret(name)
-      if (found === null) missing.push({ pointer: at, name })
+      if (found === null || found.trim() === '') missing.push({ pointer: at, name, isEmpty: found !== null })
       return found ?? ''
     }
     if (Array.isArray(node)) return node.map((item, index) => fill(item, at + pointerOf(index)))
@@ -81,9 +89,7 @@ function validatorOf(schema: JsonSchema): ValidateFunction {
 }
 
 /** The issue of a secret that the environment does not have. */
-export function missingSecret(
-  file: string,
-  { pointer, name }: { readonly pointer: string; readonly name: string },
-): Issue {
-  return { file, pointer, rule: 'secret', message: `The environment has no ${name}. Set it, or remove this field.` }
+export function missingSecret(file: string, { pointer, name, isEmpty }: MissingSecret): Issue {
+  const what = isEmpty ? `The environment variable ${name} is empty.` : `The environment has no ${name}.`
+  return { file, pointer, rule: 'secret', message: `${what} Set it, or remove this field.` }
 }

@@ -17,7 +17,7 @@ export interface Swap extends CurrentEdition {
   readonly issues: readonly Issue[]
   /** Builds an edition from the files and swaps it in. If the build fails, the current edition stays. */
   reload(): Promise<readonly Issue[]>
-  /** Calls the listener after each swap. Returns a function that removes it. */
+  /** Calls the listener after each swap; an error that it throws is logged. Returns a function that removes it. */
   onEdition(listener: EditionListener): () => void
   /** Does work on behalf of an edition: its plugins are not stopped before the work ends. */
   during<Result>(edition: Edition, work: () => Awaitable<Result>): Awaitable<Result>
@@ -105,13 +105,22 @@ class EditionSwap implements Swap {
     }
     this.#serving = built
     logEdition(log, built)
-    for (const listener of this.#listeners) listener(edition, previous)
+    for (const listener of this.#listeners) this.#tell(listener, edition, previous)
     await previous.stopJobs(edition)
     edition.start()
     this.#retire(previous).catch((error: unknown) =>
       log.error({ err: error }, 'the previous edition was not stopped cleanly'),
     )
     return issues
+  }
+
+  /** The edition serves already, so a listener that fails must stop neither the others nor the end of the previous one. */
+  #tell(listener: EditionListener, edition: Edition, previous: Edition): void {
+    try {
+      listener(edition, previous)
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'a listener of new editions failed')
+    }
   }
 
   /** Stops an edition when its last call has ended. */

@@ -165,9 +165,20 @@ function refusal(status: number, retryAfter: string | null): Error {
   if (status === 415) return new ServiceError('media_unsupported')
   if ([400, 409, 416, 422].includes(status))
     return new InvalidInput(`The source of this product refused the request (status ${status}).`)
-  const seconds = Number(retryAfter ?? 60)
-  if (status === 429 || status === 503) return new Unavailable(undefined, Number.isFinite(seconds) ? seconds : 60)
+  if (status === 429 || status === 503) return new Unavailable(undefined, waitSeconds(retryAfter))
   return new Error(`the upstream answered ${status}`)
+}
+
+const USUAL_WAIT_SECONDS = 60
+const LONGEST_WAIT_SECONDS = 3_600
+
+/** How long a Retry-After asks to wait: a number of seconds or a date, from a second to an hour; a minute if it is neither. */
+function waitSeconds(retryAfter: string | null): number {
+  const text = retryAfter?.trim() ?? ''
+  const isDate = /^[A-Z][a-z]{2}, .* GMT$/.test(text)
+  const seconds = isDate ? (Date.parse(text) - Date.now()) / 1000 : /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (Number.isNaN(seconds)) return USUAL_WAIT_SECONDS
+  return Math.ceil(Math.min(Math.max(seconds, 1), LONGEST_WAIT_SECONDS))
 }
 
 /** The parts of a caller's HTTP request that an upstream receives beside the validated input. */
@@ -220,7 +231,8 @@ export class StreamedReply extends Reply<undefined> {
   readonly response: UpstreamResponse
 
   constructor(response: UpstreamResponse) {
-    super(undefined, { status: response.status, headers: response.headers })
+    const { 'retry-after': _, ...headers } = response.headers
+    super(undefined, { status: response.status, headers })
     this.response = response
   }
 }

@@ -88,7 +88,7 @@ async function answer(exchange: Exchange): Promise<void> {
   if (screen) return sendScreen(exchange, screen, await screen.data(edition, query))
   const download = isRead ? exchange.downloads[path] : undefined
   if (download) return sendDownload(exchange, download(query))
-  if (path === LOGOUT && method === 'POST') return redirect(exchange, LOGIN, sessions.close())
+  if (path === LOGOUT && method === 'POST') return redirect(exchange, LOGIN, await sessions.close(request.headers))
   const action = method === 'POST' ? exchange.actions[path] : undefined
   if (!action) throw new ServiceError('not_found', 'The operator console has no such page.')
   await runAction(exchange, action)

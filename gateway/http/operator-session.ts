@@ -1,12 +1,25 @@
 /**
  * Access to the operator console. A request sends OPERATOR_TOKEN as a bearer token, or a browser logs in with it and
- * gets a session cookie. The cookie holds the end of the session and a MAC of it, never the token.
+ * gets a session cookie. The cookie holds when the session ends, a number that no other session has, and a MAC of both,
+ * never the token. A session that was logged out is listed with the revoked access tokens, so that it has ended in every
+ * process, and after a restart.
  */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Revocations } from '../tokens/revocations.ts'
 
 const COOKIE_NAME = 'operator'
 const SESSION_SECONDS = 12 * 3600
+const LOGGED_OUT = 'the operator logged out'
+
+export interface SessionParts {
+  readonly now: () => Date
+  readonly revocations: Pick<Revocations, 'ids' | 'revoke'>
+  /** Makes the number of a session, in hexadecimal digits. Default: a random one. */
+  readonly newId?: () => string
+}
+
+const randomId = (): string => randomBytes(9).toString('hex')
 
 /** Checks and issues credentials of the operator console. */
 export class OperatorSessions {
@@ -14,8 +27,13 @@ export class OperatorSessions {
   readonly #baseUrl: string
   readonly #now: () => Date
   readonly #key: Buffer
+  readonly #revocations: Pick<Revocations, 'ids' | 'revoke'>
 
-  constructor(token: string, baseUrl: string, now: () => Date) {
+  readonly #newId: () => string
+
+  constructor(token: string, baseUrl: string, { now, revocations, newId = randomId }: SessionParts) {
+    this.#revocations = revocations
+    this.#newId = newId
     this.#token = token
     this.#baseUrl = baseUrl
     this.#now = now
@@ -36,12 +54,15 @@ export class OperatorSessions {
 
   /** Returns the Set-Cookie header of a new session. */
   open(): string {
-    const end = String(this.#now().getTime() + SESSION_SECONDS * 1000)
-    return this.#cookie(`${end}.${this.#mac('session', end)}`, SESSION_SECONDS)
+    const end = this.#now().getTime() + SESSION_SECONDS * 1000
+    const session = `${end}-${this.#newId()}`
+    return this.#cookie(`${session}.${this.#mac('session', session)}`, SESSION_SECONDS)
   }
 
-  /** Returns the Set-Cookie header that ends the session. */
-  close(): string {
+  /** Ends the session of a request, and returns the Set-Cookie header that removes its cookie. */
+  async close(headers: IncomingHttpHeaders): Promise<string> {
+    const session = this.#sessionOf(headers)
+    if (session !== null) await this.#revocations.revoke(this.#idOf(session), LOGGED_OUT)
     return this.#cookie('', 0)
   }
 
@@ -64,10 +85,18 @@ export class OperatorSessions {
     return URL.canParse(origin) && new URL(origin).host === host
   }
 
+  /** The open session of a request, without its MAC. */
   #sessionOf({ cookie = '' }: IncomingHttpHeaders): string | null {
     const value = new RegExp(`(?:^|;\\s*)${COOKIE_NAME}=([\\w.-]+)`).exec(cookie)?.[1] ?? ''
-    const [end = '', mac = ''] = value.split('.')
-    return isEqual(mac, this.#mac('session', end)) && Number(end) > this.#now().getTime() ? value : null
+    // Nothing else may stand in the cookie: a session has one name.
+    const [, session = '', end, mac = ''] = /^((\d+)-[\da-f]+)\.([\w-]+)$/.exec(value) ?? []
+    const isOpen = isEqual(mac, this.#mac('session', session)) && Number(end) > this.#now().getTime()
+    return isOpen && !this.#revocations.ids.has(this.#idOf(session)) ? session : null
+  }
+
+  /** The name of a session in the list of revocations, from which its cookie cannot be made. */
+  #idOf(session: string): string {
+    return `operator:${this.#mac('ended', session)}`
   }
 
   #mac(purpose: string, text: string): string {

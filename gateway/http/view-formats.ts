@@ -1,6 +1,6 @@
 /** Formats numbers, times and code for views. Every view gets it as `format`. */
 import { STATUS_CODES } from 'node:http'
-import { dollars } from '../documents/listed-operations.ts'
+import { dollars } from '../x402/dollars.ts'
 
 const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
 

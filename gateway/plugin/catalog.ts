@@ -180,6 +180,8 @@ export interface Plan {
   readonly priceText: string
   /** Ids of the operations that a token of this plan may call. */
   readonly authorizes: readonly OperationId[]
+  /** What must be true of the data of all of them for the plan to be sold, beyond what they promise. Null: nothing. */
+  readonly fresh: FreshData | null
   /** False if the plan cannot be bought. Tokens issued before stay valid. */
   readonly enabled: boolean
 }

@@ -47,11 +47,15 @@ export class SchemaError extends Error {
 export const COMPILED_SOON: Options = { code: { optimize: false } }
 
 /**
- * Compiles a schema of the gateway itself. Tests check it against the meta-schema, because that would slow down every
+ * Compiles a schema of the gateway itself, which may refer to those that are `known`. Tests check it against the meta-schema, because that would slow down every
  * start.
  */
-export function compileOwn(schema: JsonSchema, options: Options = { allErrors: true }): ValidateFunction {
-  return createAjv(new Map(), { ...COMPILED_SOON, ...options }).compile(schema)
+export function compileOwn(
+  schema: JsonSchema,
+  options: Options = { allErrors: true },
+  known: Schemas = new Map(),
+): ValidateFunction {
+  return createAjv(known, { ...COMPILED_SOON, ...options }).compile(schema)
 }
 
 /** Checks schemas by their meta-schema. It is shared, because compiling the meta-schema takes longer than most schemas. */

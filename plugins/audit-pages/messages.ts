@@ -43,5 +43,6 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 /** The text for an error code; null without a code. Unknown codes get a general text and are not shown. */
 export function problemMessage(code: string): string | null {
   if (code === '') return null
-  return PROBLEMS[code] ?? 'Something went wrong. Please try again in a minute.'
+  const message = Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code] : undefined
+  return message ?? 'Something went wrong. Please try again in a minute.'
 }

@@ -114,8 +114,12 @@ const MESSAGES: Readonly<Record<string, string>> = {
   rate_limited: 'Too many requests. Please wait a minute and try again.',
 }
 
-/** Returns the message for an error code, or null without a code. The message for an unknown code contains the code. */
+/**
+ * Returns the message for an error code, or null without a code. Unknown codes get a general one: whoever writes a link
+ * chooses the code, and must not choose what the page says.
+ */
 export function problemMessage(code: unknown): string | null {
   if (typeof code !== 'string' || code === '') return null
-  return MESSAGES[code] ?? `Something went wrong (${code}). Please try again in a minute.`
+  const message = Object.hasOwn(MESSAGES, code) ? MESSAGES[code] : undefined
+  return message ?? 'Something went wrong. Please try again in a minute.'
 }

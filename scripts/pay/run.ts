@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import { createPublicClient, erc20Abi, http } from 'viem'
+import { withoutCredentials } from '../../gateway/config/address-credentials.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 import { type Options, PayError, readOptions, USAGE } from './arguments.ts'
 import { exchange, type Exchange, exchangePaid, type Outgoing } from './exchange.ts'
@@ -227,8 +228,9 @@ const WAIT_MS = 20_000
 /** Reads balances only from a node of this network: a balance on another chain would be misleading. */
 function createBalances(rpcUrl: string | null, network: Network): Balances {
   if (rpcUrl === null) return { read: async () => null, settle: async () => undefined }
+  const { address, headers } = withoutCredentials(rpcUrl)
   const client = createPublicClient({
-    transport: http(rpcUrl, { retryCount: 1, timeout: 5_000 }),
+    transport: http(address, { retryCount: 1, timeout: 5_000, fetchOptions: { headers } }),
     pollingInterval: 100,
   })
   return {

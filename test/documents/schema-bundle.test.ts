@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createBundle } from '../../gateway/documents/schema-bundle.ts'
-import { dollars } from '../../gateway/documents/listed-operations.ts'
+import { dollars } from '../../gateway/x402/dollars.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 const FILES = new Map<string, JsonSchema>([

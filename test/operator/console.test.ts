@@ -1,12 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { OperatorSessions } from '../../gateway/http/operator-session.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
-import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
+import { newWallet, openGateway, type TestGateway, until } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
 const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
 const FORM = 'application/x-www-form-urlencoded'
+
+const sessionsAt = (token: string, baseUrl: string, now = () => new Date()): OperatorSessions =>
+  new OperatorSessions(token, baseUrl, { now, revocations: { ids: new Set(), revoke: async () => {} } })
 
 describe('the operator console', () => {
   let shop: TestGateway
@@ -80,20 +86,53 @@ describe('the operator console', () => {
     const out = await post('/operator/logout', { csrf_token }, { cookie })
     expect(out.headers.get('set-cookie')).to.match(/Max-Age=0/)
     const thirteenHoursAgo = new Date(shop.now().getTime() - 13 * 3600_000)
-    const old = new OperatorSessions(TOKEN, shop.url, () => thirteenHoursAgo).open().split(';')[0] as string
+    const old = sessionsAt(TOKEN, shop.url, () => thirteenHoursAgo)
+      .open()
+      .split(';')[0] as string
     expect((await fetch(at('/operator'), { headers: { cookie: old } })).status, 'an old session').to.equal(401)
   })
 
+  it('ends a session for good when it is logged out, here, after a restart and in other processes, and no other session', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'))
+    const open = () => openGateway({ OPERATOR_TOKEN: TOKEN, DATA_DIR: dataDir }, { inMemory: false })
+    const sessionOf = async ({ url }: TestGateway): Promise<string> => {
+      const body = new URLSearchParams({ token: TOKEN })
+      const login = await fetch(`${url}/operator/login`, { method: 'POST', body, redirect: 'manual' })
+      return login.headers.get('set-cookie')?.split(';')[0] ?? ''
+    }
+    const statusOf = async ({ url }: TestGateway, cookie: string): Promise<number> =>
+      (await fetch(`${url}/operator`, { headers: { cookie } })).status
+    const [first, other] = [await open(), await open()]
+    try {
+      const [mine, theirs] = [await sessionOf(first), await sessionOf(first)]
+      expect(mine).not.to.equal(theirs)
+      expect(await statusOf(other, mine)).to.equal(200)
+      const headers = { cookie: mine }
+      const out = await fetch(`${first.url}/operator/logout`, { method: 'POST', headers, redirect: 'manual' })
+      expect(out.status).to.equal(303)
+      expect(await statusOf(first, mine), 'a stolen copy of the cookie').to.equal(401)
+      expect(await statusOf(first, `${mine}.x`), 'a copy with more at its end').to.equal(401)
+      expect(await statusOf(first, theirs), 'another session').to.equal(200)
+      await until(async () => (await statusOf(other, mine)) === 401)
+      await first.gateway.close()
+      const again = await open()
+      expect(await statusOf(again, mine), 'after a restart').to.equal(401)
+      expect(await statusOf(again, theirs), 'another session after a restart').to.equal(200)
+      await again.close()
+    } finally {
+      await Promise.all([first.close(), other.close()])
+      rmSync(dataDir, { recursive: true, force: true })
+    }
+  })
+
   it('restricts its cookie to HTTPS if the gateway is public', () => {
-    const sessions = new OperatorSessions(TOKEN, 'https://gate.example', () => new Date())
+    const sessions = sessionsAt(TOKEN, 'https://gate.example')
     expect(sessions.open()).to.match(/; Secure$/)
-    expect(new OperatorSessions(TOKEN, shop.url, () => new Date()).open()).to.not.contain('Secure')
+    expect(sessionsAt(TOKEN, shop.url).open()).to.not.contain('Secure')
     const cookie = sessions.open().split(';')[0] as string
     expect(sessions.authenticate({ cookie })).to.equal('cookie')
     expect(sessions.authenticate({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
-    expect(
-      new OperatorSessions('another-operator-token', shop.url, () => new Date()).authenticate({ cookie }),
-    ).to.equal(null)
+    expect(sessionsAt('another-operator-token', shop.url).authenticate({ cookie })).to.equal(null)
   })
 
   it('revokes a subscription from its own form, and from no other page', async () => {

@@ -1,6 +1,7 @@
 /** The built-in plugin that sells plans: the free list of plans, purchases that return access tokens, and reissue. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../../plugin/catalog.ts'
 import { termsOf } from '../../catalog/plans.ts'
+import { freshnessOfPlan } from '../../editions/freshness.ts'
 import { ServiceError } from '../../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
@@ -24,7 +25,8 @@ const SETTINGS = {
 
 /** The plugin "plans". A purchase stores nothing: it is the settled payment, and the token is sent only after it. */
 export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plugin {
-  const purchase = async ({ operation, access, catalog, id }: Call) => {
+  const purchase = async (call: Call) => {
+    const { operation, access, catalog, id } = call
     const { plan } = operation
     if (!plan || access.kind !== 'payment') throw new ServiceError('payment_required')
     const issued = await tokens.issue({
@@ -35,7 +37,8 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
       id,
       ...(access.at ? { issuedAt: access.at } : {}),
     })
-    return purchaseOf(catalog, plan, issued)
+    const freshness = await freshnessOfPlan(call)
+    return { ...purchaseOf(catalog, plan, issued), ...(freshness.length === 0 ? {} : { freshness }) }
   }
   const getPlans = documentHandler((catalog) => planList(catalog, baseUrl))
 

@@ -6,6 +6,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
 import { findNetwork, type Network } from '../../config/networks.ts'
+import { dollars } from '../../x402/dollars.ts'
 import type { PaymentRequirements, Refusal } from '../../x402/payment-requirements.ts'
 import type { DecodedPayment, OfflineRefusal, PaymentMethod } from '../payment-method.ts'
 import { type Authorization, type Transfer, transferOf } from './eip3009.ts'
@@ -93,7 +94,7 @@ function checkTerms(payment: DecodedPayment, requirements: PaymentRequirements):
   const side = payment.amount < amount ? 'below' : 'above'
   return refusal(
     'invalid_exact_evm_payload_authorization_value_mismatch',
-    `The amount ${payment.amount} is ${side} the price of ${amount}; request a new quote.`,
+    `The amount of ${dollars(payment.amount)} USDC is ${side} the price of ${dollars(amount)} USDC; request a new quote.`,
   )
 }
 
@@ -124,20 +125,29 @@ function checkTime(
   if (startsAt > now + SKEW_SECONDS)
     return refusal(
       'invalid_exact_evm_payload_authorization_valid_after',
-      `The payment is valid only after ${startsAt}; it is ${now}.`,
+      `The payment is valid only after ${timeOf(startsAt)}; it is ${timeOf(now)}.`,
     )
   if (expiresAt < now + BigInt(SETTLE_SECONDS))
     return refusal(
       'invalid_exact_evm_payload_authorization_valid_before',
-      `The payment ends at ${expiresAt} and it is ${now}: too late to settle. Sign a fresh one.`,
+      `The payment ends at ${timeOf(expiresAt)} and it is ${timeOf(now)}: too late to settle. Sign a fresh one.`,
     )
   const latest = now + BigInt(maxTimeoutSeconds + SLACK_SECONDS)
   if (expiresAt > latest)
     return refusal(
       'invalid_exact_evm_payload_authorization_valid_before',
-      `validBefore ${expiresAt} is too far ahead; sign until ${now + BigInt(maxTimeoutSeconds)}.`,
+      `The payment ends ${expiresAt > LAST_YEAR ? 'after' : 'at'} ${timeOf(expiresAt)}, too far ahead; sign until ${timeOf(now + BigInt(maxTimeoutSeconds))}.`,
     )
   return null
+}
+
+/** The last second of the year 9999: a signature may name any second until 2^256. */
+const LAST_YEAR = 253_402_300_799n
+
+/** Formats seconds since the epoch. @example timeOf(1_800_000_000n) → "2027-01-15T08:00:00Z" */
+function timeOf(seconds: bigint): string {
+  if (seconds > LAST_YEAR) return 'the year 9999'
+  return new Date(Number(seconds) * 1000).toISOString().replace('.000Z', 'Z')
 }
 
 function checkSignature(

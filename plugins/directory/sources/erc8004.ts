@@ -54,7 +54,7 @@ export async function* agentsOf(
   }
 }
 
-/** Null for an agent that does not exist: the call reverts. */
+/** Null for an agent that does not exist: the call reverts. Throws SourceError if the chain does not say for each. */
 async function urisOf(
   rpcUrl: string,
   registry: `0x${string}`,
@@ -79,16 +79,31 @@ async function urisOf(
   })
   const answers: unknown = response.ok ? await response.json().catch(() => null) : null
   if (!Array.isArray(answers)) throw new SourceError(`the chain answered ${response.status}`)
-  const results = new Map(answers.filter(isRow).map(({ id, result }) => [id, result]))
-  return calls.map(({ id }) => uriIn(coder, results.get(id)))
+  const byId = new Map(answers.filter(isRow).map((answer) => [answer['id'], answer]))
+  return calls.map(({ id }) => uriIn(coder, byId.get(id)))
+}
+
+/** What nodes say of a call that reverts, beside the code 3 of Geth. Any other error says nothing about the agent. */
+const REVERTED = /revert/i
+
+function isReverted(error: Row): boolean {
+  return error['code'] === 3 || [error['message'], error['data']].some((text) => REVERTED.test(textOf(text) ?? ''))
 }
 
 function dataOf({ encodeFunctionData }: Coder, agent: number): string {
   return encodeFunctionData({ abi: ABI, functionName: 'tokenURI', args: [BigInt(agent)] })
 }
 
-function uriIn({ decodeFunctionResult }: Coder, result: unknown): string | null {
-  if (typeof result !== 'string' || !/^0x[0-9a-f]+$/i.test(result)) return null
+/** The address in an answer. Null for an agent that does not exist, or whose address cannot be read. */
+function uriIn({ decodeFunctionResult }: Coder, answer: Row | undefined): string | null {
+  if (isRow(answer?.['error'])) {
+    if (isReverted(answer['error'])) return null
+    throw new SourceError(`the chain answered the error ${Number(answer['error']['code'])}`)
+  }
+  const result = answer?.['result']
+  if (typeof result !== 'string') throw new SourceError('the chain did not answer every call')
+  if (result === '0x') throw new SourceError('there is no registry at this address')
+  if (!/^0x[0-9a-f]+$/i.test(result)) return null
   try {
     const uri = decodeFunctionResult({ abi: ABI, functionName: 'tokenURI', data: result as `0x${string}` })
     return uri.length > LONGEST_URI ? null : uri

@@ -71,7 +71,12 @@ function readOneSignIn(presented: string | Readonly<Record<string, unknown>>): v
   equal(text.split('\n').length, 9 + (read.statement === undefined ? 0 : 1) + optional + resources)
 }
 
-const sessions = new OperatorSessions('operator-token', BASE_URL, () => NOW)
+const sessions = new OperatorSessions('operator-token', BASE_URL, {
+  now: () => NOW,
+  revocations: { ids: new Set(), revoke: async () => {} },
+  // Inputs of earlier runs hold the cookie.
+  newId: () => 'c0ffee',
+})
 const COOKIE = sessions.open().split(';', 1)[0] ?? ''
 
 export const CREDENTIALS: readonly FuzzTarget[] = [

@@ -62,6 +62,18 @@ const plans = {
       price: '1.50',
       authorizes: ['getFeed', 'followFeed', 'getFeedOnce'],
     },
+    {
+      plan: 'whole-1h',
+      label: 'Whole news, one hour',
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 3600,
+      route: 'POST /v1/passes/whole/1h',
+      price: '3.00',
+      authorizes: ['getFeed', 'getFeedOnce'],
+      // Its first demand is stricter than that of each operation, and its second is not.
+      fresh: { coverage: 0.95, newest_seconds: 300 },
+    },
   ],
 }
 
@@ -232,7 +244,71 @@ describe('an operation that is sold only while its data are fresh', () => {
       return String(answer['message']).includes('GET /v1/feed/once') ? answer : undefined
     })
     expect(refused).to.deep.include({ code: 'data_stale', missing: ['newest'] })
-    expect(refused['message']).to.contain('GET /v1/feed: ')
+    expect(refused['message']).to.match(/GET \/v1\/feed[:,]/)
+  })
+
+  describe('and is opened by a plan that demands more', () => {
+    const WHOLE = '/v1/passes/whole/1h'
+    const buyPlan = (path: string): Promise<Response> => buy(`${url}${path}`, newWallet(), 2, { method: 'POST' })
+    const demands = { coverage: 0.95, newest_seconds: 300 }
+    /** What /health says about the plan, once it lacks that. */
+    const planOnce = (...missing: string[]): Promise<Record<string, unknown>> =>
+      untilFound(async () => {
+        const state = await stateOnce('purchasePlanWhole1h', missing.length === 0 ? 'fresh' : 'stale')
+        return String(state['missing']) === String(missing) ? state : undefined
+      })
+
+    it('is sold while the plan is not, which its 402 and /health say', async () => {
+      await set({ ...GOOD, coverage: 0.92 })
+      const state = await planOnce('coverage')
+      expect(state).to.deep.include({
+        route: `POST ${WHOLE}`,
+        missing: ['coverage'],
+        required: demands,
+        reason: 'GET /v1/feed, GET /v1/feed/once: 92% of the expected data are there, of at least 95%.',
+      })
+      expect(state['found']).to.deep.include({ sources: 2, coverage: 0.92 })
+      expect((await shop.json('/health'))['status']).to.equal('degraded')
+      const { v1 } = await offer(`${url}${WHOLE}`, { method: 'POST' })
+      expect(v1).to.deep.include({ freshness: { status: 'stale', missing: ['coverage'], required: demands } })
+      const refused = await json(await buyPlan(WHOLE))
+      expect(refused).to.deep.include({ code: 'data_stale', missing: ['coverage'] })
+      expect(refused['message']).to.contain('92% of the expected data are there, of at least 95%. Nothing was charged.')
+      expect(charged()).to.equal(0)
+      expect((await buy(anew(), newWallet())).status).to.equal(200)
+      expect((await buyPlan('/v1/passes/news/1h')).status).to.equal(200)
+    })
+
+    it('counts its own demand where that is the stricter one', async () => {
+      await set({ ...GOOD, age_seconds: 100 })
+      await planOnce('newest')
+      const refused = await json(await buyPlan(WHOLE))
+      expect(refused).to.deep.include({ code: 'data_stale', missing: ['newest'] })
+      expect(refused['message']).to.contain('seconds old, more than 60.')
+    })
+
+    it('is named in the answer to the purchase with the freshness at which the plan was sold', async () => {
+      await set({ ...GOOD, coverage: 0.97 })
+      await planOnce()
+      const sold = await json(await buyPlan(WHOLE))
+      const rows = sold['freshness'] as { newest: string }[]
+      expect(rows.map(({ newest, ...row }) => row)).to.deep.equal([
+        { route: 'GET /v1/feed', sources: 2, coverage: 0.97 },
+        { route: 'GET /v1/feed/once', sources: 2, coverage: 0.97 },
+      ])
+      for (const { newest } of rows) expect(Date.now() - Date.parse(newest)).to.be.within(0, 60_000)
+    })
+
+    it('is promised with the plan in the documents', async () => {
+      expect(((await shop.json('/pricing.json')) as { fresh: object }).fresh).to.deep.include({
+        [`POST ${WHOLE}`]: demands,
+      })
+      const { paths } = (await shop.json('/openapi.json')) as {
+        paths: Record<string, { post: Record<string, unknown> }>
+      }
+      expect(paths[WHOLE]?.post).to.deep.include({ 'x-fresh': demands })
+      expect(paths[WHOLE]?.post['description']).to.contain('on every route that it opens')
+    })
   })
 
   it('is measured at the moment that the caller may see', async () => {

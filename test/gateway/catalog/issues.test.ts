@@ -231,6 +231,11 @@ describe('issues of a catalog', () => {
       ['plans.json', '/plans/0/route', 'route-taken'],
     ],
     [
+      'a plan that demands more data than there can be',
+      { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], fresh: { coverage: 1.5 } }] } },
+      ['plans.json', '/plans/0/fresh/coverage', 'maximum'],
+    ],
+    [
       'plans without a route that lists them',
       { 'gold.json': gold(), 'plans.json': { ...PLANS, path: null } },
       ['plans.json', '/path', 'path'],

@@ -43,6 +43,16 @@ describe('the catalog', () => {
     expect(create({ 'gold.json': gold() }).catalog.operations.get('getGold')?.fresh).to.equal(null)
   })
 
+  it('sells a plan under the conditions that it names itself', () => {
+    const [plan] = PLANS.plans
+    const plans = { ...PLANS, plans: [{ ...plan, fresh: { coverage: 0.9 } }] }
+    const { catalog, issues } = create({ 'gold.json': gold(), 'plans.json': plans })
+    expect(issues).to.deep.equal([])
+    expect(catalog.operations.get('purchasePlanLive24h')?.fresh).to.deep.equal({ coverage: 0.9 })
+    const without = create({ 'gold.json': gold(), 'plans.json': PLANS }).catalog
+    expect(without.operations.get('purchasePlanLive24h')?.fresh).to.equal(null)
+  })
+
   it('waits for a final payment from 1 USD on, unless the document says otherwise', () => {
     const waitOf = (change: Parameters<typeof gold>[0]): string | undefined =>
       create({ 'gold.json': gold(change) }).catalog.operations.get('getGold')?.wait

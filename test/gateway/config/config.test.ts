@@ -59,6 +59,23 @@ describe('the configuration', () => {
     expect(found.join('\n')).not.to.contain('s3cret')
   })
 
+  it('reports nodes and facilitators that cannot be called, without their credentials', () => {
+    const production = { NETWORK: 'base', PAY_TO: `0x${'b2'.repeat(20)}`, BASE_URL: 'https://shop.example' }
+    const found = issues({
+      ...production,
+      DATA_MODE: 'online',
+      RPC_URL: 'https://node.example https://reader:s3cret@node.example:99999',
+      FACILITATOR_URL: 'https://shop:s3cret@',
+    })
+    expect(found).to.have.length(2)
+    expect(found.join('\n'))
+      .to.match(/RPC_URL names something that is not an address/)
+      .and.match(/FACILITATOR_URL names something that is not an address/)
+    expect(found.join('\n')).not.to.contain('s3cret')
+    const wrongKind = issues({ ...production, DATA_MODE: 'online', RPC_URL: 'ftp://reader:s3cret@node.example' })
+    expect(wrongKind.join('\n')).to.contain('RPC_URL').and.not.to.contain('s3cret')
+  })
+
   it('lists everything that production needs and does not have', () => {
     const found = issues({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
     expect(found)

@@ -10,7 +10,7 @@ import { idsOf, useEditions } from './edition-fixture.ts'
 const HOST = { type: 'object', properties: { host: { type: 'string' } } }
 
 describe('an edition', () => {
-  const { open } = useEditions()
+  const { open, build, write } = useEditions()
 
   it('answers with the handlers of the plugins that the catalog names', async () => {
     const { edition, issues } = await open({ 'gold.json': gold() })
@@ -105,6 +105,18 @@ describe('an edition', () => {
       /has no NO_KEY/,
     ],
     [
+      'has a setting whose secret is empty',
+      gold({}, { settings: { key: 'env:EMPTY_KEY' } }),
+      '/settings/key',
+      /The environment variable EMPTY_KEY is empty\. Set it, or remove this field\./,
+    ],
+    [
+      'has an upstream whose secret is blank',
+      { ...thing('up'), plugin: undefined, upstream: { url: 'http://a', headers: { key: 'env:BLANK_KEY' } } },
+      '/upstream/headers/key',
+      /The environment variable BLANK_KEY is empty/,
+    ],
+    [
       'has settings though its plugin takes none',
       thing('throws', {}, { settings: { a: 1 } }),
       '/settings',
@@ -158,7 +170,10 @@ describe('an edition', () => {
       good.operations = {
         getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
       }
-      const { edition, issues } = await open({ 'bad.json': document, 'good.json': good })
+      const { edition, issues } = await open(
+        { 'bad.json': document, 'good.json': good },
+        { EMPTY_KEY: '', BLANK_KEY: ' ' },
+      )
       expect(issues).to.have.length(1)
       expect(issues[0]).to.include({ file: 'bad.json', pointer })
       expect(issues[0]?.message).to.match(message)
@@ -207,17 +222,18 @@ describe('an edition', () => {
     expect(new Set(files)).to.deep.equal(new Set(['service.json', 'gold.json', 'tin.json']))
   })
 
+  const plan = {
+    plan: 'day',
+    label: 'A day',
+    tier: 'live',
+    max_freshness_seconds: 0,
+    duration_seconds: 86400,
+    route: 'POST /v1/plans/day',
+    price: '1',
+    authorizes: ['getGold'],
+  }
+
   it('does not sell a plan while a product that it opens is disabled', async () => {
-    const plan = {
-      plan: 'day',
-      label: 'A day',
-      tier: 'live',
-      max_freshness_seconds: 0,
-      duration_seconds: 86400,
-      route: 'POST /v1/plans/day',
-      price: '1',
-      authorizes: ['getGold'],
-    }
     const { edition } = await open({
       'gold.json': gold({}, { plugin: 'throws-in-setup' }),
       'teller.json': TELLER,
@@ -225,5 +241,23 @@ describe('an edition', () => {
     })
     expect(edition.catalog.plans).to.include({ enabled: false })
     expect(() => edition.bound.get('purchasePlanDay')?.assertAvailable()).to.throw(/not sold at the moment/)
+  })
+
+  it('does not sell a plan that demands fresh data of an operation whose product does not report how fresh they are', async () => {
+    const demanding = { ...plan, fresh: { coverage: 0.9 } }
+    const both = { ...demanding, authorizes: ['getGold', 'getThing'] }
+    const plans = (sold: object) => ({ path: '/v1/plans', plans: [sold] })
+    const documents = { 'gold.json': gold(), 'thing.json': thing('throws'), 'plans.json': plans(both) }
+    const { edition, issues } = await open(documents)
+    expect(issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal([
+      ['plans.json', '/plans/0/fresh', 'fresh'],
+    ])
+    expect(issues[0]?.message).to.match(/The plan day demands fresh data of getThing, but its product does not report/)
+    expect(idsOf(edition)).to.deep.equal(['gold', 'throws'])
+    write('plans.json', plans(demanding))
+    expect((await build(edition)).issues).to.deep.equal([])
+    write('plans.json', plans(both))
+    write('thing.json', thing('throws', { fresh: false }))
+    expect((await build(edition)).issues).to.deep.equal([])
   })
 })

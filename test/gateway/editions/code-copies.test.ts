@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -50,6 +51,44 @@ describe('the copies of plugin code', () => {
     write('gold/deep/price.ts', 'export const price = 1')
     expect(await copy(dir, 'gold', 0)).to.equal(first)
     expect(await copy(dir, 'gold', 1)).not.to.equal(first)
+  })
+
+  const loops: readonly (readonly [string, () => void, RegExp])[] = [
+    [
+      'its own folder',
+      () => symlinkSync('.', join(dir, 'gold/again')),
+      /gold\/again is a link to a folder that contains it/,
+    ],
+    [
+      'a folder above the plugins',
+      () => symlinkSync(folder, join(dir, 'gold/deep/up')),
+      /gold\/deep\/up is a link to a folder that contains it/,
+    ],
+    [
+      'folders that link to each other',
+      () => {
+        write('sums/mean.ts', '')
+        write('gold/index.ts', `import '../sums/mean.ts'`)
+        symlinkSync(join(dir, 'sums'), join(dir, 'gold/sums'))
+        symlinkSync(join(dir, 'gold'), join(dir, 'sums/gold'))
+      },
+      /gold\/sums\/gold is a link to a folder that contains it/,
+    ],
+    ['itself', () => symlinkSync('self', join(dir, 'gold/self')), /ELOOP.*gold\/self/],
+  ]
+  for (const [what, link, message] of loops)
+    it(`are refused with a clear error if a link leads to ${what}`, async () => {
+      link()
+      const refused = await copy(dir, 'gold', 0).catch((error: unknown) => error)
+      expect((refused as Error).message).to.match(message)
+    })
+
+  it('follow links to other folders', async () => {
+    mkdirSync(join(folder, 'elsewhere'))
+    writeFileSync(join(folder, 'elsewhere/tin.ts'), 'export {}')
+    for (const name of ['one', 'two']) symlinkSync(join(folder, 'elsewhere'), join(dir, 'gold', name))
+    const home = await copy(dir, 'gold', 0)
+    for (const name of ['one', 'two']) expect(read(home, `${name}/tin.ts`)).to.equal('export {}')
   })
 
   it('include the sibling folders that the code refers to, directly or indirectly, and no others', async () => {

@@ -1,5 +1,8 @@
 import { expect } from 'chai'
-import { oneAtATime } from '../../../gateway/editions/swap.ts'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { createSwap, oneAtATime } from '../../../gateway/editions/swap.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
+import { gold, openCatalog, openEditionBuilder } from '../../support/catalog.ts'
 
 function gate() {
   let open = (): void => {}
@@ -40,5 +43,34 @@ describe('reloads of the catalog', () => {
     const [first, second] = await Promise.allSettled([reload(), reload()])
     expect(first).to.include({ status: 'rejected' })
     expect(second).to.deep.equal({ status: 'fulfilled', value: 2 })
+  })
+})
+
+describe('the swap of an edition', () => {
+  it('tells every listener and ends the previous edition, also if a listener throws', async () => {
+    const catalog = openCatalog({ 'gold.json': gold() })
+    const builder = await openEditionBuilder(catalog)
+    const swap = createSwap({ prepare: async () => {}, now: builder.now, log: createLog('silent') })
+    try {
+      await swap.open((previous) => builder.build(previous ? { previous } : {}))
+      const first = swap.current
+      const stopped: Edition[] = []
+      first.stopJobs = async (next) => void stopped.push(next)
+      const told: string[] = []
+      swap.onEdition(() => {
+        told.push('first')
+        throw new Error('a listener failed')
+      })
+      swap.onEdition(() => void told.push('second'))
+      catalog.write('gold.json', gold({ price: '0.006' }))
+      expect(await swap.reload()).to.deep.equal([])
+      expect(swap.current).not.to.equal(first)
+      expect(told).to.deep.equal(['first', 'second'])
+      expect(stopped).to.deep.equal([swap.current])
+    } finally {
+      await swap.close()
+      await builder.close()
+      catalog.close()
+    }
   })
 })

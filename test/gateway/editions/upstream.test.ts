@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
+import { StreamedReply } from '../../../gateway/editions/upstream.ts'
+import type { ServiceError } from '../../../gateway/errors.ts'
 import { callOperation } from '../../../gateway/testing.ts'
 import { openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 
@@ -20,7 +22,23 @@ describe('an upstream product', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const venue = { type: 'object', required: ['venue'], properties: { venue: { type: 'string' } } }
+    const getBasis = {
+      route: 'GET /v1/x/basis/{venue}',
+      summary: 'Basis.',
+      price: '0.005',
+      params: venue,
+      query: { type: 'object', properties: { days: { type: 'array', items: { type: 'integer' } } } },
+      response: { type: 'object', required: ['basis'] },
+    }
     catalog = openCatalog({
+      'x/impatient.json': {
+        product: 'impatient',
+        family: 'x',
+        title: 'Basis',
+        summary: 'Basis by venue, soon or never.',
+        upstream: { url: `${url}/basis/{venue}`, timeout_seconds: 0.2 },
+        operations: { getBasisSoon: { ...getBasis, route: 'GET /v1/x/impatient/{venue}' } },
+      },
       'x/basis.json': {
         product: 'basis',
         family: 'x',
@@ -29,18 +47,10 @@ describe('an upstream product', () => {
         upstream: {
           url: `${url}/basis/{venue}`,
           headers: { authorization: 'env:KEY' },
-          timeout_seconds: 0.2,
           max_bytes: 1000,
         },
         operations: {
-          getBasis: {
-            route: 'GET /v1/x/basis/{venue}',
-            summary: 'Basis.',
-            price: '0.005',
-            params: venue,
-            query: { type: 'object', properties: { days: { type: 'array', items: { type: 'integer' } } } },
-            response: { type: 'object', required: ['basis'] },
-          },
+          getBasis,
           setBasis: {
             route: 'POST /v1/x/basis/{venue}',
             summary: 'Basis of what is sent.',
@@ -96,7 +106,10 @@ describe('an upstream product', () => {
   it('is not paused because callers send text that no address can hold', async () => {
     respond = (_, response) => response.end('{"basis": 1}')
     for (let times = 0; times < 5; times++) expect(await failure('\ud800')).to.include({ code: 'validation_failed' })
-    expect(edition.status()).to.deep.equal([{ product: 'basis', status: 'ok' }])
+    expect(edition.status()).to.deep.equal([
+      { product: 'basis', status: 'ok' },
+      { product: 'impatient', status: 'ok' },
+    ])
   })
 
   const answers: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
@@ -111,7 +124,6 @@ describe('an upstream product', () => {
     ['answers 500', (response) => response.writeHead(500).end('{"basis": 1}'), 'product_failed'],
     ['answers 404', (response) => response.writeHead(404).end(), 'not_found'],
     ['is busy', (response) => response.writeHead(503, { 'retry-after': '7' }).end(), 'product_suspended'],
-    ['takes too long', () => {}, 'product_timeout'],
     ['closes the connection', (response) => response.destroy(), 'product_failed'],
   ]
   for (const [title, answer, code] of answers)
@@ -120,4 +132,42 @@ describe('an upstream product', () => {
       edition = (await builder.build()).edition
       expect(await failure()).to.include({ code })
     })
+
+  const inTwoMinutes = (): string => new Date(Date.now() + 120_000).toUTCString()
+  const waits: readonly (readonly [says: string, header: () => string | undefined, least: number, most: number])[] = [
+    ['seconds', () => '7', 7, 7],
+    ['a date', inTwoMinutes, 100, 121],
+    ['a date of the past', () => new Date(0).toUTCString(), 1, 1],
+    ['no wait', () => '0', 1, 1],
+    ['a year', () => '31536000', 3600, 3600],
+    ['more than a number can hold', () => '9'.repeat(400), 3600, 3600],
+    ['a date of the year 9999', () => 'Fri, 31 Dec 9999 23:59:59 GMT', 3600, 3600],
+    ['less than nothing', () => '-5', 60, 60],
+    ['a part of a second', () => '1.5', 60, 60],
+    ['another number', () => '0x10', 60, 60],
+    ['nothing that can be read', () => 'soon', 60, 60],
+    ['nothing', () => undefined, 60, 60],
+  ]
+  for (const [says, header, least, most] of waits)
+    it(`tells its caller to wait for ${least === most ? least : 'about 120'} seconds if a busy upstream says ${says}`, async () => {
+      const value = header()
+      respond = (_, response) => response.writeHead(503, value === undefined ? {} : { 'retry-after': value }).end()
+      edition = (await builder.build()).edition
+      const { headers } = (await failure()) as ServiceError
+      expect(headers['retry-after']).to.match(/^\d+$/)
+      expect(Number(headers['retry-after'])).to.be.within(least, most)
+    })
+
+  it('passes the headers of a stream on, without a Retry-After, which says nothing about an answer', () => {
+    const headers = { 'content-type': 'text/plain', 'retry-after': 'soon' }
+    const response = { status: 200, headers, pipe: () => Promise.resolve(), discard: () => {} }
+    expect(new StreamedReply(response).headers).to.deep.equal({ 'content-type': 'text/plain' })
+  })
+
+  it('answers product_timeout if the upstream takes too long', async () => {
+    respond = () => {}
+    edition = (await builder.build()).edition
+    const call = callOperation(edition, 'getBasisSoon', { params: { venue: 'deribit' }, asOf })
+    expect(await call.catch((error: unknown) => error)).to.include({ code: 'product_timeout' })
+  })
 })

@@ -192,6 +192,8 @@ describe('POST /v1/audit', () => {
       const page = await (await fetch(`${gateway.url}/audit-tool?err=validation_failed`, { headers: BROWSER })).text()
       expect(page).to.contain('role="alert"').and.to.contain('could not be read as a ledger')
       expect(page).to.contain('<option value="large_cap">').and.to.contain('enctype="multipart/form-data"')
+      const unknown = await (await fetch(`${gateway.url}/audit-tool?err=constructor`, { headers: BROWSER })).text()
+      expect(unknown).to.contain('Something went wrong. Please try again in a minute.')
     })
 
     it('lets anyone who knows the address delete the report', async () => {

@@ -70,6 +70,8 @@ describe('an ERC-8004 registry', () => {
   let chain: Server
   let uris: readonly string[]
   let fault: number | null
+  /** What the chain answers in place of an agent; undefined: nothing at all. */
+  let unanswered: ((agent: number) => object | undefined) | null
 
   before(async () => {
     chain = createServer((request, response) => {
@@ -82,6 +84,7 @@ describe('an ERC-8004 registry', () => {
           expect(to).to.equal(REGISTRY)
           const [agent] = decodeFunctionData({ abi: ABI, data }).args
           const uri = uris[Number(agent) - 1]
+          if (unanswered && uri === undefined) return { jsonrpc: '2.0', id, ...unanswered(Number(agent)) }
           if (uri === undefined) return { jsonrpc: '2.0', id, error: { code: 3, message: 'execution reverted' } }
           return {
             jsonrpc: '2.0',
@@ -104,6 +107,7 @@ describe('an ERC-8004 registry', () => {
   })
   beforeEach(() => {
     fault = null
+    unanswered = null
   })
 
   const inline = (file: object): string =>
@@ -135,6 +139,39 @@ describe('an ERC-8004 registry', () => {
       status: 'ok',
       dropped: { scheme: 51, malformed: 3 },
     })
+  })
+
+  const failures: readonly (readonly [what: string, answer: object | undefined, error: string])[] = [
+    ['limits the rate', { error: { code: -32005, message: 'rate limit' } }, 'the chain answered the error -32005'],
+    ['has an internal error', { error: { code: -32603, message: 'internal' } }, 'the chain answered the error -32603'],
+    ['answers some calls only', undefined, 'the chain did not answer every call'],
+    ['has no code at that address', { result: '0x' }, 'there is no registry at this address'],
+  ]
+  for (const [what, answer, error] of failures)
+    it(`reports an error and removes nothing if its chain ${what}`, async () => {
+      unanswered = () => answer
+      directory.clock += 24 * 3600
+      const known = uris
+      uris = []
+      await directory.run('sweep')
+      uris = known
+      const { total, sources } = await directory.find()
+      expect(total).to.equal(2)
+      expect(sources.find(({ id }) => id === 'agents')).to.include({ status: 'degraded', error })
+    })
+
+  it('ends where its chain says in other words that an agent does not exist', async () => {
+    const refusals = [
+      { code: -32000, message: 'execution reverted: ERC721: invalid token ID' },
+      { code: -32015, message: 'VM execution error.', data: 'Reverted 0x7e2732890000' },
+      { code: 3, message: 'execution failed', data: '0x7e273289' },
+    ]
+    unanswered = (agent) => ({ error: refusals[agent % refusals.length] })
+    directory.clock += 24 * 3600
+    await directory.run('sweep')
+    const { total, sources } = await directory.find()
+    expect(total).to.equal(2)
+    expect(sources.find(({ id }) => id === 'agents')).to.include({ status: 'ok' })
   })
 
   it('reports an error and removes nothing if its chain does not answer', async () => {

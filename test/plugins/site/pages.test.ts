@@ -125,7 +125,14 @@ describe('the pages of the service', () => {
     proves('page-queries')
     expect(await html('/')).not.to.contain('role="alert"')
     expect(await html('/?err=validation_failed')).to.contain('Please check it and send it again')
-    expect(await html('/?err=%3Cscript%3Ealert(1)%3C/script%3E')).to.contain('(&lt;script&gt;alert(1)&lt;/script&gt;)')
+    // Whoever writes a link must not choose what the page says.
+    for (const chosen of ['<script>alert(1)</script>', 'send 5 USDC to 0xb2', 'constructor', '__proto__'])
+      for (const path of ['/', '/pricing']) {
+        const page = await html(`${path}?err=${encodeURIComponent(chosen)}`)
+        const [, shown] = /role="alert"[^>]*>([^]*?)<\//.exec(page) ?? []
+        expect(shown, `${path} ${chosen}`).to.contain('Something went wrong. Please try again in a minute.')
+        expect(shown, `${path} ${chosen}`).not.to.match(/script|send 5|function|\[object/)
+      }
     expect(await html('/pricing')).not.to.contain('Thank you')
     expect(await html('/pricing?ok=1')).to.contain('Thank you')
     const refused = await gateway.page('/pricing?ok=many')

@@ -1,5 +1,6 @@
 /** Client of one x402 facilitator (x402 spec v2, section 7). It classifies each answer by what it proves. */
 import type { Logger } from '../../../plugin/plugin.ts'
+import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { PaymentEnvelope } from '../../../x402/payment-envelope.ts'
@@ -19,6 +20,7 @@ export type SettleAnswer =
   | { readonly kind: 'success' | 'failure'; readonly reason: string; readonly transaction: Hex | null }
 
 export interface FacilitatorClient {
+  /** Without credentials, because it is logged and written to the journal. */
   readonly url: string
   /** Whether it supports this network, as of the last refresh. Null if it has not answered. */
   isSupported(): boolean | null
@@ -28,6 +30,7 @@ export interface FacilitatorClient {
 }
 
 export interface FacilitatorClientOptions {
+  /** A user name and a password in it are sent as Basic authorization. */
   readonly url: string
   readonly network: Network
   /** Public address of the gateway: the resource of a v1 request if the payment names none. */
@@ -50,7 +53,8 @@ export function createFacilitatorClient({
   timeoutSeconds,
   log,
 }: FacilitatorClientOptions): FacilitatorClient {
-  const url = given.replace(/\/+$/, '')
+  const { address, headers: credentials } = withoutCredentials(given)
+  const url = address.replace(/\/+$/, '')
   const method = createExactEvm(network)
   let versions: ReadonlySet<unknown> | null = null
 
@@ -61,6 +65,7 @@ export function createFacilitatorClient({
     async refresh() {
       try {
         const response = await fetch(`${url}/supported`, {
+          headers: credentials,
           signal: AbortSignal.timeout(SUPPORTED_TIMEOUT_SECONDS * 1000),
         })
         const { kinds } = (await response.json()) as { readonly kinds: readonly Fields[] }
@@ -78,7 +83,7 @@ export function createFacilitatorClient({
       try {
         const response = await fetch(`${url}/settle`, {
           method: 'POST',
-          headers: { 'content-type': 'application/json' },
+          headers: { 'content-type': 'application/json', ...credentials },
           body: JSON.stringify(settleRequest(method, versions, baseUrl, payment, requirements)),
           redirect: 'error',
           signal: AbortSignal.timeout(timeoutSeconds * 1000),

@@ -1,5 +1,6 @@
 /** A JSON-RPC 2.0 client over HTTP. Its errors say whether the request may have had an effect. */
 import { request } from 'undici'
+import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { Hex } from '../../../config/networks.ts'
 
 /**
@@ -73,17 +74,18 @@ export function quantity(number: number | bigint): Hex {
   return `0x${number.toString(16)}`
 }
 
-/** Creates a client of one node. */
+/** Creates a client of one node. A user name and a password in its address are sent as Basic authorization. */
 export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   const milliseconds = timeoutSeconds * 1000
   const timeouts = { headersTimeout: milliseconds, bodyTimeout: milliseconds }
-  const headers = { 'content-type': 'application/json' }
+  const { address, headers: credentials } = withoutCredentials(url)
+  const headers = { 'content-type': 'application/json', ...credentials }
 
   // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than
   // they do.
   async function post(message: unknown): Promise<unknown> {
     try {
-      const { body } = await request(url, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })
+      const { body } = await request(address, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })
       return await body.json()
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })

@@ -71,13 +71,15 @@ describe('the offline check of the exact scheme', () => {
   it('refuses another recipient, another amount and another network, and says what to change', async () => {
     const toAnother = await sign({ signed: { to: account.address } })
     expect(reason(toAnother)).to.equal('invalid_exact_evm_payload_recipient_mismatch')
-    for (const [value, side] of [
-      ['4000', 'below'],
-      ['5001', 'above'],
+    for (const [value, amount, side] of [
+      ['4000', '0.004', 'below'],
+      ['5001', '0.005001', 'above'],
     ] as const) {
       const refusal = verify(await sign({ signed: { value } }), requirements, NOW)
       expect(refusal?.reason).to.equal('invalid_exact_evm_payload_authorization_value_mismatch')
-      expect(refusal?.message).to.equal(`The amount ${value} is ${side} the price of 5000; request a new quote.`)
+      expect(refusal?.message).to.equal(
+        `The amount of ${amount} USDC is ${side} the price of 0.005 USDC; request a new quote.`,
+      )
     }
     expect(reason(await sign(), NOW, { ...requirements, network: NETWORKS.base })).to.equal('invalid_network')
   })
@@ -102,6 +104,26 @@ describe('the offline check of the exact scheme', () => {
     expect(
       reason(accepting({ ...lower, maxTimeoutSeconds: 60, extra: { name: 'USDC', version: '2', note: 1 } })),
     ).to.equal(undefined)
+  })
+
+  it('names times as people read them, also those that no calendar has', async () => {
+    const message = async (signed: object, now = NOW) => verify(await sign({ signed }), requirements, now)?.message
+    expect(await message({ validAfter: String(NOW + 60) })).to.equal(
+      'The payment is valid only after 2027-01-15T08:01:00Z; it is 2027-01-15T08:00:00Z.',
+    )
+    expect(await message({ validBefore: String(NOW + 1) })).to.equal(
+      'The payment ends at 2027-01-15T08:00:01Z and it is 2027-01-15T08:00:00Z: too late to settle. Sign a fresh one.',
+    )
+    expect(await message({ validBefore: String(NOW + 86_400) })).to.equal(
+      'The payment ends at 2027-01-16T08:00:00Z, too far ahead; sign until 2027-01-15T08:05:00Z.',
+    )
+    const endless = String((1n << 256n) - 1n)
+    expect(await message({ validBefore: endless })).to.equal(
+      'The payment ends after the year 9999, too far ahead; sign until 2027-01-15T08:05:00Z.',
+    )
+    expect(await message({ validAfter: endless, validBefore: endless })).to.equal(
+      'The payment is valid only after the year 9999; it is 2027-01-15T08:00:00Z.',
+    )
   })
 
   it('refuses payments that start too late, end too soon or stay valid too long', async () => {

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { createRpc, RpcError } from '../../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 
@@ -16,10 +17,12 @@ describe('the JSON-RPC client', () => {
   let answer: (body: string) => { status?: number; body: string } | 'cut' | 'hang'
   let server: Server
   let url: string
+  let authorization: string | undefined
 
   before(async () => {
     server = createServer((request, response) => {
       let body = ''
+      authorization = request.headers.authorization
       request.on('data', (chunk) => (body += String(chunk)))
       request.on('end', () => {
         const reply = answer(body)
@@ -41,6 +44,17 @@ describe('the JSON-RPC client', () => {
       return { body: '{"jsonrpc":"2.0","id":1,"result":null}' }
     }
     expect(await createRpc(url).call('eth_x', 'a', 1)).to.equal(null)
+  })
+
+  it('sends the user name and the password of its address as a header, and shows them in no error', async () => {
+    answer = () => ({ body: '{"jsonrpc":"2.0","id":1,"result":"0x1"}' })
+    const rpc = createRpc(url.replace('http://', 'http://reader:s3cret%2F1@'))
+    expect(await rpc.call('eth_chainId')).to.equal('0x1')
+    expect(authorization).to.equal(`Basic ${Buffer.from('reader:s3cret/1').toString('base64')}`)
+    answer = () => 'cut'
+    expect(inspect(await failure(rpc.call('eth_chainId')), { depth: 9 })).not.to.match(/s3cret|cmVhZGVy/)
+    const unreached = createRpc('http://reader:s3cret@no-such-host.invalid')
+    expect(inspect(await failure(unreached.call('eth_chainId')), { depth: 9 })).not.to.contain('s3cret')
   })
 
   it('distinguishes a node that was not reached from one whose answer was lost', async () => {

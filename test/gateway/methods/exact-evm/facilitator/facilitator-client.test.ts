@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { privateKeyToAccount } from 'viem/accounts'
+import { NETWORKS } from '../../../../../gateway/config/networks.ts'
+import { createExactEvm } from '../../../../../gateway/methods/exact-evm/exact-evm.ts'
+import { createFacilitatorClient } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-client.ts'
+import { decodePayment } from '../../../../../gateway/methods/payment-method.ts'
+import { createLog } from '../../../../../gateway/observe/log.ts'
+import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
+import { PAY_TO } from '../../../../support/gateway.ts'
+import { createPayment, type Requirement } from '../../../../support/wallet.ts'
+
+const network = NETWORKS['base-sepolia']
+const method = createExactEvm(network)
+const requirements: PaymentRequirements = {
+  scheme: 'exact',
+  network,
+  amount: 5000n,
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 300,
+}
+
+describe('the client of a facilitator whose address has a user name and a password', () => {
+  let server: Server
+  let received: IncomingMessage[]
+  let host: string
+  let isCut: boolean
+
+  beforeEach(async () => {
+    received = []
+    isCut = false
+    server = createServer((request, response) => {
+      received.push(request)
+      if (isCut) return void request.socket.destroy()
+      const kinds = [{ scheme: 'exact', network: network.caip2, x402Version: 2 }]
+      const answer = request.url === '/x402/supported' ? { kinds } : { success: false, errorReason: 'no_funds' }
+      request.resume().on('end', () => response.end(JSON.stringify(answer)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('sends them as a header, and shows them nowhere', async () => {
+    let logged = ''
+    const log = createLog('debug', { write: (line) => (logged += line) })
+    const url = `http://shop:s3cret%2F1@${host}/x402/`
+    const client = createFacilitatorClient({ url, network, baseUrl: 'https://shop.example', timeoutSeconds: 5, log })
+    expect(client.url).to.equal(`http://${host}/x402`)
+    await client.refresh()
+    expect(client.isSupported()).to.equal(true)
+    const account = privateKeyToAccount(`0x${'22'.repeat(32)}`)
+    const requirement = method.acceptsV2(requirements) as unknown as Requirement
+    const payment = decodePayment(await createPayment({ account, requirement, version: 2 }), [method])
+    expect(await client.settle(payment, requirements)).to.include({ kind: 'failure', reason: 'no_funds' })
+    const authorization = `Basic ${Buffer.from('shop:s3cret/1').toString('base64')}`
+    expect(received.map(({ url: path, headers }) => [path, headers.authorization])).to.deep.equal([
+      ['/x402/supported', authorization],
+      ['/x402/settle', authorization],
+    ])
+    isCut = true
+    expect(await client.settle(payment, requirements)).to.deep.equal({ kind: 'unknown' })
+    expect(logged)
+      .to.contain('the facilitator gave no answer')
+      .and.not.to.match(/s3cret|c2hvcDp/)
+    const error = await client.refresh().catch((thrown: unknown) => thrown)
+    expect(inspect(error, { depth: 9 })).not.to.match(/s3cret|c2hvcDp/)
+  })
+})
