@@ -43,20 +43,21 @@ export function readBarsFile(name: string): (Bar & { symbol: string | undefined 
   ]
   const time = symbol === 0 ? 1 : 0
   return lines.map((line) => {
-    const cells = line.trim().replaceAll('"', '').split(',')
-    const number = (index: number): number | null => {
-      const cell = cells[index]
-      return cell === undefined || cell === '' ? null : Number(cell)
-    }
+    const text = line.trim()
+    const cells = (text.includes('"') ? text.replaceAll('"', '') : text).split(',')
     const moment = cells[time] ?? ''
     return {
       symbol: symbol === -1 ? undefined : cells[symbol],
       t: /^\d+$/.test(moment) ? Number(moment) : moment,
-      o: number(open),
-      h: number(high),
-      l: number(low),
-      c: number(close),
-      v: number(volume),
+      o: numberOf(cells[open]),
+      h: numberOf(cells[high]),
+      l: numberOf(cells[low]),
+      c: numberOf(cells[close]),
+      v: numberOf(cells[volume]),
     }
   })
+}
+
+function numberOf(cell: string | undefined): number | null {
+  return cell === undefined || cell === '' ? null : Number(cell)
 }
