@@ -56,7 +56,7 @@ describe('after a price change, the gateway', () => {
     expect(refused.status).to.equal(402)
     const error = await json(refused)
     expect(error).to.include({ code: 'payment_invalid', retry: 'new_quote' })
-    expect(error['message']).to.match(/5000.*8000/)
+    expect(error['message']).to.match(/0\.005 USDC.*0\.008 USDC/)
     expect(refused.headers.get('payment-required')).to.be.a('string')
     expect((await buy(url, live.wallet)).status).to.equal(200)
     expect(paid()).to.deep.equal([5000n, 8000n])
