@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
@@ -32,7 +31,10 @@ describe('the facilitator settler', () => {
   let requirements: PaymentRequirements
   const settlers: Settler[] = []
 
-  const open = (urls: readonly string[] = [first.url, second.url], change: { rpcUrl?: string } = {}): Settler => {
+  const open = (
+    urls: readonly string[] = [first.url, second.url],
+    change: { rpcUrl?: string; confirmSeconds?: number } = {},
+  ): Settler => {
     const settler = createFacilitatorSettler({
       urls,
       rpcUrl: chain.rpcUrl,
@@ -293,12 +295,12 @@ describe('the facilitator settler', () => {
         const payload = await pay()
         await chain.rpc.call('evm_setAutomine', false)
         try {
-          const settling = settle(open([first.url]), payload)
+          // The settler waits for the transfer until it shows, however long the other facilitator takes to send it.
+          const settling = settle(open([first.url], { confirmSeconds: 30 }), payload)
           await until(() => settleRequests(first) === 1)
           second.script(() => 'pass')
           const other = settle(open([second.url]), payload)
-          await until(() => settleRequests(second) === 1)
-          await delay(200)
+          await until(async () => (await chain.rpc.call<{ pending: Hex }>('txpool_status')).pending !== '0x0')
           await chain.rpc.call('evm_mine')
           expect(await settling).to.include({ state: 'settled' })
           await other
