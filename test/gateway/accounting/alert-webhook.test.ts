@@ -1,27 +1,23 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { createAlertSender } from '../../../gateway/accounting/alert-webhook.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
+import { type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.ts'
 
 describe('the alert webhook', () => {
-  let server: Server
+  let server: LoopbackServer
   let received: IncomingMessage[]
   let host: string
 
   beforeEach(async () => {
     received = []
-    server = createServer((request, response) => {
+    server = await startLoopbackServer(async (request, response) => {
       received.push(request)
       request.resume().on('end', () => response.end())
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    host = new URL(server.url).host
   })
-  afterEach(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  })
+  afterEach(() => server.close())
 
   it('gets the user name and the password of its address, which appear in no log', async () => {
     let logged = ''

@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -10,6 +9,7 @@ import { decodePayment } from '../../../../../gateway/methods/payment-method.ts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
 import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
 import { PAY_TO } from '../../../../support/gateway.ts'
+import { type LoopbackServer, startLoopbackServer } from '../../../../support/loopback-server.ts'
 import { createPayment, type Requirement } from '../../../../support/wallet.ts'
 
 const network = NETWORKS['base-sepolia']
@@ -23,7 +23,7 @@ const requirements: PaymentRequirements = {
 }
 
 describe('the client of a facilitator whose address has a user name and a password', () => {
-  let server: Server
+  let server: LoopbackServer
   let received: IncomingMessage[]
   let host: string
   let isCut: boolean
@@ -31,20 +31,16 @@ describe('the client of a facilitator whose address has a user name and a passwo
   beforeEach(async () => {
     received = []
     isCut = false
-    server = createServer((request, response) => {
+    server = await startLoopbackServer(async (request, response) => {
       received.push(request)
       if (isCut) return void request.socket.destroy()
       const kinds = [{ scheme: 'exact', network: network.caip2, x402Version: 2 }]
       const answer = request.url === '/x402/supported' ? { kinds } : { success: false, errorReason: 'no_funds' }
       request.resume().on('end', () => response.end(JSON.stringify(answer)))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    host = new URL(server.url).host
   })
-  afterEach(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  })
+  afterEach(() => server.close())
 
   it('sends them as a header, and shows them nowhere', async () => {
     let logged = ''
