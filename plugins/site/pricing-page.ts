@@ -186,6 +186,8 @@ function plans(catalog: Catalog) {
         label: plan.label,
         seconds: plan.durationSeconds,
         freshnessSeconds: plan.maxFreshnessSeconds,
+        /** What must be true of the data of every route of the plan for it to be sold; null: nothing. */
+        conditions: typeof operation.fresh === 'object' ? operation.fresh : null,
         enabled: plan.enabled,
         routes: plan.authorizes.flatMap((id) => {
           const authorized = catalog.operations.get(id)

@@ -395,4 +395,9 @@ describe('the documents of an operation that is sold only while its data are fre
     expect(paths['/v1/feed/once']?.get).to.deep.include({ 'x-sell-empty': false })
     expect(await (await shop.get('/llms.txt')).text()).to.contain('2 or more sources deliver')
   })
+
+  it('say on the price page what must be true of the data for a plan to be sold', async () => {
+    const page = await (await shop.get('/pricing')).text()
+    expect(page).to.contain('Sold while').and.to.contain('90.0% or more of the expected data are there')
+  })
 })
