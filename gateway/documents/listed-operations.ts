@@ -37,10 +37,15 @@ export function freshSentence(operation: Operation): string {
   const conditions = [
     ...(newestSeconds === undefined ? [] : [`the newest data are at most ${newestSeconds} seconds old`]),
     ...(sources === undefined ? [] : [`${sources} or more sources deliver`]),
-    ...(coverage === undefined ? [] : [`${coverage * 100}% or more of the expected data are there`]),
+    ...(coverage === undefined ? [] : [`${percent(coverage)} or more of the expected data are there`]),
   ]
   const where = operation.plan ? ', on every route that it opens' : ''
   return `Sold only while ${conditions.join(' and ')}${where}; otherwise 503, uncharged.`
+}
+
+/** 0.9 is "90%", 0.29 is "29%" and not the "28.999999999999996%" of its product with 100. */
+function percent(share: number): string {
+  return `${Number((share * 100).toPrecision(12))}%`
 }
 
 /** Returns the cheapest priced route that needs no path parameter and no body, for use in examples. */
