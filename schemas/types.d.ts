@@ -2167,7 +2167,7 @@ export type DirectorySource = {
    */
   rows: number | null
   /**
-   * Number of rows left out, by reason: scheme, malformed, private_host, preview, superseded, other_origin.
+   * Number of rows left out, by reason: scheme, malformed, private_host, preview, superseded, other_origin, inactive, refused (an address that is not visited), unreachable (a file whose host did not answer with 200).
    */
   dropped: {
     [k: string]: number

@@ -45,10 +45,9 @@ export async function* agentsOf(
     const found = uris.flatMap((uri, at) => (uri === null ? [] : [{ uri, id: first + at }]))
     if (found.length === 0) return
     const read = found.map(async ({ uri, id }) => {
-      const payload = await fileAt(uri, visit, signal)
-      if (payload === 'elsewhere') return { listings: [], dropped: { scheme: 1 }, rows: 1 }
-      const page = readRegistration(payload, `${network}:${registry}:${id}`)
-      return page ?? { listings: [], dropped: { malformed: 1 }, rows: 1 }
+      const file = await fileAt(uri, visit, signal)
+      const page = file.failure === null ? readRegistration(file.payload, `${network}:${registry}:${id}`) : null
+      return page ?? { listings: [], dropped: { [file.failure ?? 'malformed']: 1 }, rows: 1 }
     })
     for (const page of await Promise.all(read)) yield page
   }
@@ -112,19 +111,28 @@ function uriIn({ decodeFunctionResult }: Coder, answer: Row | undefined): string
   }
 }
 
-async function fileAt(uri: string, visit: Visitor, signal: AbortSignal): Promise<unknown> {
+/** A registration file, or why there is none. */
+type File =
+  | { readonly failure: null; readonly payload: unknown }
+  | { readonly failure: 'scheme' | 'refused' | 'unreachable' | 'malformed' }
+
+async function fileAt(uri: string, visit: Visitor, signal: AbortSignal): Promise<File> {
   const inline = DATA.exec(uri)
-  if (!inline && !/^https?:/i.test(uri)) return 'elsewhere'
+  if (inline) {
+    const text = uri.slice(inline[0].length)
+    return parsed(() => (inline[1] ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text)))
+  }
+  if (!/^https?:/i.test(uri)) return { failure: 'scheme' }
+  const seen = await visit(uri, 'GET', signal)
+  if (seen.failure !== null) return { failure: seen.failure }
+  return seen.status === 200 ? parsed(() => seen.body) : { failure: 'unreachable' }
+}
+
+function parsed(text: () => string): File {
   try {
-    if (inline) {
-      const text = uri.slice(inline[0].length)
-      return JSON.parse(inline[1] ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text)) as unknown
-    }
-    const seen = await visit(uri, 'GET', signal)
-    return seen.failure === null && seen.status === 200 ? (JSON.parse(seen.body) as unknown) : null
-  } catch (error) {
-    if (signal.aborted) throw error
-    return null
+    return { failure: null, payload: JSON.parse(text()) as unknown }
+  } catch {
+    return { failure: 'malformed' }
   }
 }
 

@@ -118,6 +118,7 @@ describe('an ERC-8004 registry', () => {
       response.end(JSON.stringify({ ...FILE, name: 'From a host', services: [FILE.services[2]] })),
     )
     directory.internet.name('inside.example.org', ['10.0.0.1'])
+    directory.internet.site('down.example.org', '93.184.216.35', (_, response) => response.writeHead(503).end())
     const inlineService = { name: 'MCP', endpoint: 'https://inline.example.org/mcp' }
     uris = [
       inline({ ...FILE, services: [inlineService] }),
@@ -125,7 +126,11 @@ describe('an ERC-8004 registry', () => {
       'ipfs://bafy',
       'http://inside.example.org/',
       'http://127.0.0.1/',
+      'http://down.example.org/7.json',
+      'http://gone.example.org/8.json',
       'data:application/json;base64,AAAA',
+      // A file that is the JSON text "scheme" is no registration, and no reason either.
+      'data:application/json,"scheme"',
       ...Array.from({ length: 50 }, () => ''),
     ]
     await directory.run('sweep')
@@ -134,10 +139,10 @@ describe('an ERC-8004 registry', () => {
       ['https://weather.example.org/mcp', 'From a host', `eip155:8453:${REGISTRY}:2`],
       ['https://inline.example.org/mcp', 'Weather agent', `eip155:8453:${REGISTRY}:1`],
     ])
-    expect(directory.internet.dialled).to.deep.equal(['93.184.216.34:80'])
+    expect(directory.internet.dialled).to.deep.equal(['93.184.216.34:80', '93.184.216.35:80'])
     expect(sources.find(({ id }) => id === 'agents')).to.deep.include({
       status: 'ok',
-      dropped: { scheme: 51, malformed: 3 },
+      dropped: { scheme: 51, refused: 2, unreachable: 2, malformed: 2 },
     })
   })
 
