@@ -91,6 +91,7 @@ export default definePlugin({
     /** Gives the same answer whether or not the report existed, so that nobody can probe for addresses. */
     async function remove({ input }: Call<{ params: { rid: string } }>) {
       const { rid } = input.params
+      if (rid === SAMPLE) throw new NotFound('The sample report is made for each request, so it cannot be deleted.')
       await reports.remove(rid)
       return new Reply({ rid, deleted: true as const }, { headers: PRIVATE_HEADERS })
     }

@@ -212,5 +212,11 @@ describe('POST /v1/audit', () => {
       const html = await (await fetch(`${gateway.url}/report/sample`, { headers: BROWSER })).text()
       expect(html).to.contain('a few invented trades').and.not.to.contain('Delete this report')
     })
+
+    it('does not say that it deleted the sample report, which stays', async () => {
+      const response = await fetch(`${gateway.url}/report/sample`, { method: 'DELETE' })
+      expect(response.status).to.equal(404)
+      expect(await json(response)).to.have.nested.property('error.message').that.contains('cannot be deleted')
+    })
   })
 })
