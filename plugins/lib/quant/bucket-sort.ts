@@ -2,9 +2,9 @@
 const SMALL = 32
 
 /**
- * Returns the values in ascending order, as the `sort` of a typed array does, in a time that grows with their number
- * alone if they lie as evenly as the values of most distributions. It puts them into as many buckets as there are values,
- * evenly between the least and the greatest, and sorts each bucket.
+ * Bucket sort: returns the values in ascending order, as the `sort` of a typed array does, in linear time while they are
+ * spread evenly. There are as many buckets as values, all of one width between the least and the greatest value, and each
+ * is sorted on its own.
  *
  * @example sortedByBuckets(Float64Array.of(3, -1, 2)) // -1, 2, 3
  */
@@ -17,19 +17,20 @@ export function sortedByBuckets(values: Float64Array): Float64Array {
     if (value > greatest) greatest = value
   }
   const scale = (n - 1) / (greatest - least)
-  // All are equal, there are none, or one of them is not finite.
+  // No width: all values are equal, there are none, or one of them is infinite.
   if (!(scale > 0 && scale < Infinity)) return values.slice().sort()
   const bucket = new Int32Array(n)
   const ends = new Int32Array(n + 1)
   for (let i = 0; i < n; i += 1) {
     const place = Math.floor((values[i]! - least) * scale)
+    // NaN belongs to no bucket.
     if (!(place < n)) return values.slice().sort()
     bucket[i] = place
     ends[place + 1]! += 1
   }
   for (let i = 0; i < n; i += 1) ends[i + 1]! += ends[i]!
   const sorted = new Float64Array(n)
-  // Each count is moved to the end of its bucket as that is filled.
+  // Where the next value of each bucket goes.
   const next = ends.slice(0, n)
   for (let i = 0; i < n; i += 1) sorted[next[bucket[i]!]!++] = values[i]!
   for (let i = 0; i < n; i += 1) {

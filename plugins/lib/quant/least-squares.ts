@@ -16,40 +16,36 @@ export function createNormalEquations(size: number): NormalEquations {
   return { size, rows: 0, products: new Float64Array(size * size), moments: new Float64Array(size) }
 }
 
-/**
- * Adds observations: `columns` has the values of each regressor (include the constant 1 for an intercept). The sums are
- * those of one observation after the other. Four run beside each other, because each waits for its own last addition.
- */
+/** Adds observations: `columns` has the values of each regressor (include the constant 1 for an intercept). */
 export function addColumns(equations: NormalEquations, columns: readonly Float64Array[], outcomes: Float64Array): void {
   const { size, products, moments } = equations
-  const rows = outcomes.length
-  for (let i = 0; i < size; i += 1) {
-    const values = columns[i]!
-    // The products with every regressor up to this one, and with the outcome.
-    for (let j = 0; j <= i + 1; j += 4) {
-      const [a, b, c, d] = [0, 1, 2, 3].map((k) => (j + k <= i ? columns[j + k]! : outcomes)) as [
-        Float64Array,
-        Float64Array,
-        Float64Array,
-        Float64Array,
-      ]
-      const at = i * size + j
-      const start = (k: number): number => (j + k <= i ? products[at + k]! : moments[i]!)
-      let [p, q, r, s] = [start(0), start(1), start(2), start(3)]
-      for (let row = 0; row < rows; row += 1) {
-        const value = values[row]!
-        p += value * a[row]!
-        q += value * b[row]!
-        r += value * c[row]!
-        s += value * d[row]!
-      }
-      const sums = [p, q, r, s]
-      for (let k = 0; k < 4; k += 1)
-        if (j + k <= i) products[at + k] = sums[k]!
-        else if (j + k === i + 1) moments[i] = sums[k]!
-    }
+  for (const [i, values] of columns.entries()) {
+    // Row i of the lower triangle of X'X, and behind it the entry of X'y.
+    const sums = Float64Array.of(...products.subarray(i * size, i * size + i + 1), moments[i]!)
+    addProducts(sums, values, [...columns.slice(0, i + 1), outcomes])
+    products.set(sums.subarray(0, i + 1), i * size)
+    moments[i] = sums[i + 1]!
   }
-  equations.rows += rows
+  equations.rows += outcomes.length
+}
+
+/**
+ * Adds the inner product of `values` with each of `others` to its sum, one row after the other. Four sums grow at a time,
+ * because one alone would wait for its own last addition.
+ */
+function addProducts(sums: Float64Array, values: Float64Array, others: readonly Float64Array[]): void {
+  for (let first = 0; first < others.length; first += 4) {
+    const [a = values, b = a, c = a, d = a] = others.slice(first, first + 4)
+    let [p = 0, q = 0, r = 0, s = 0] = sums.subarray(first, first + 4)
+    for (let row = 0; row < values.length; row += 1) {
+      const value = values[row]!
+      p += value * a[row]!
+      q += value * b[row]!
+      r += value * c[row]!
+      s += value * d[row]!
+    }
+    sums.set([p, q, r, s].slice(0, others.length - first), first)
+  }
 }
 
 /**
