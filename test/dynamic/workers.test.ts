@@ -327,13 +327,16 @@ for (const [name, open] of Object.entries(DATABASES))
     })
   })
 
-/** Makes the folder of a gateway that sells one product at `url`, whose plugin may look for files in the folder. */
+/**
+ * Makes the folder of a gateway that sells one product at `url`, whose plugin may look for files in the folder. Its calls may
+ * take as long as a worker needs to start on a busy machine.
+ */
 async function makeFolder(plugin: (folder: string) => string) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
   const port = await freePort()
   for (const part of ['catalog', 'plugins/who']) mkdirSync(join(folder, part), { recursive: true })
   writeFileSync(join(folder, 'catalog/service.json'), JSON.stringify(SERVICE))
-  writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who')))
+  writeFileSync(join(folder, 'catalog/who.json'), JSON.stringify(wordProduct('who', { timeout_seconds: 120 })))
   writeFileSync(join(folder, 'plugins/who/index.ts'), plugin(folder))
   return { folder, port, url: `http://127.0.0.1:${port}/v1/who` }
 }
