@@ -43,7 +43,7 @@ interface Compilers {
   /** For input: stops at the first issue, and writes defaults into the value. */
   readonly firstIssue: () => Ajv2020
   readonly answers: () => Ajv2020
-  /** The check of every operation without a query. */
+  /** The check of every operation that refuses a query. */
   readonly noQuery: () => Check
 }
 
@@ -79,10 +79,7 @@ function compileValidators(compilers: Compilers, operation: Operation, onDemand:
     return get
   }
   const params = made(() => paramsCheck(compilers, operation))
-  const query = made(() => {
-    if (operation.plan) return NO_INPUT
-    return operation.query ? queryCheck(compilers, operation.query) : compilers.noQuery()
-  })
+  const query = made(() => queryCheckOf(compilers, operation))
   const body = made(() => bodyCheck(compilers, operation))
   const rules = once(() => bodyRulesOf(operation, compilers.schemas))
   const validAnswer = made(() =>
@@ -120,6 +117,26 @@ function paramsCheck(compilers: Compilers, { params }: Operation): Check {
   if (!params) return NO_INPUT
   const schema = dereference(params, compilers.schemas)
   return textCheck(compilers, 'params', 'path', schema, fieldsOf(schema, compilers.schemas))
+}
+
+/**
+ * The check of an operation's query. Pages ignore what they do not know: whoever links to one adds fields of their own, such
+ * as utm_source. So do free routes without any query, which have no input that could be invalid. Everywhere else an unknown
+ * field is refused, because it may be a misspelt one.
+ */
+function queryCheckOf(compilers: Compilers, { query, plan, view, price, internal }: Operation): Check {
+  if (plan) return NO_INPUT
+  if (query === null) return price === null && !internal ? NO_INPUT : compilers.noQuery()
+  const check = queryCheck(compilers, query)
+  return view === null ? check : ignoringOthers(check, fieldsOf(query, compilers.schemas))
+}
+
+/** A check that passes on the described fields only. */
+function ignoringOthers(check: Check, fields: Fields): Check {
+  return (sent) =>
+    check(
+      isObject(sent) ? Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(fields, name))) : sent,
+    )
 }
 
 /** A query has no fields besides those described, unless its schema allows them. */
