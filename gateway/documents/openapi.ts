@@ -194,11 +194,18 @@ function responses(operation: Operation, bundle: Bundle): object {
         },
       },
     },
+    ...(operation.form === null ? {} : { '303': REDIRECT }),
     ...(isPriced(operation) ? { '402': shown('PaymentRequired') } : {}),
     ...(isPriced(operation) || hasInput(operation) ? { '422': shown('ValidationError') } : {}),
     '429': shown('Error'),
     default: shown('Error'),
   }
+}
+
+/** The answer of a form to a browser, whether it was accepted or not. */
+const REDIRECT = {
+  description: 'To a caller that prefers text/html: the page to go on to, also for a form that was not accepted.',
+  headers: { Location: { description: 'Path of the page.', schema: { type: 'string', format: 'uri-reference' } } },
 }
 
 const shown = (response: string) => ({ $ref: `#/components/responses/${response}` })

@@ -91,6 +91,7 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
         expect(statuses, route).to.include('200')
         if (source.price !== null) expect(statuses, route).to.include.members(['402', '422'])
         if (hasInput) expect(statuses, route).to.include('422')
+        expect(statuses.includes('303'), route).to.equal(source.form !== null)
         expect('x-payment-info' in operation, route).to.equal(source.price !== null)
         expect(operation.security.length > 0, route).to.equal(source.price !== null)
         const media = Object.keys(operation.requestBody?.content ?? {})
