@@ -1,7 +1,7 @@
 /** Compiled validators for the input and the answer of an operation. */
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { type BodyRules, bodyRulesOf, LargeBody } from './large-body.ts'
-import { dereference, fieldsOf } from './schemas.ts'
+import { dereference, fieldsOf, isFileSchema } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
@@ -155,7 +155,7 @@ function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Opera
   if (!schema) return () => ({ value: undefined, items: [] })
   const { schemas, firstIssue, allIssues } = compilers
   const fields = fieldsOf(schema, schemas)
-  if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
+  if (bodyMedia.some(isForm) || Object.values(fields).some(isFileSchema))
     return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
   const first = compile(firstIssue(), schema, 'body')
   const all = once(() => compile(allIssues(), schema, 'body'))
@@ -182,7 +182,7 @@ function textCheck(
   schema: JsonSchema,
   fields: Fields,
 ): Check {
-  const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  const uploads = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
   const all = compile(allIssues(), schema, part)
   const first = once(() => compile(firstIssue(), schema, part))
   /** What a call that sends nothing gets, once that was valid and holds nothing that a handler could change. */
@@ -241,13 +241,9 @@ export function isForm(media: string): boolean {
 
 const isScalar = (value: unknown): boolean => value !== undefined && (typeof value !== 'object' || value === null)
 
-function isUpload(schema: JsonSchema | undefined): boolean {
-  return schema?.['format'] === 'binary' || schema?.['contentMediaType'] === 'application/octet-stream'
-}
-
 /** Makes a schema check its file fields as files. */
 function withUploads(schema: JsonSchema, fields: Fields): JsonSchema {
-  const files = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  const files = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
   if (files.length === 0) return schema
   const replaced = files.map((name) => [name, { upload: true }] as const)
   return { ...schema, properties: { ...(schema['properties'] as object), ...Object.fromEntries(replaced) } }

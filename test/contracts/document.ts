@@ -103,6 +103,17 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
       }
     })
 
+    it('describe files in JSON as text, because a generated client cannot put a file there', () => {
+      const { schemas } = description.components as { schemas: Record<string, object> }
+      const textOf = (schema: object): string => {
+        const { $ref } = schema as { $ref?: string }
+        return JSON.stringify($ref === undefined ? schema : schemas[$ref.split('/').at(-1) as string])
+      }
+      for (const { route, operation } of operationsOf(description))
+        for (const [media, { schema }] of Object.entries(operation.requestBody?.content ?? {}))
+          if (media.endsWith('json')) expect(textOf(schema), route).to.not.contain('"format":"binary"')
+    })
+
     it('give examples that fit their schemas', () => {
       expect(invalidExamples(description)).to.deep.equal([])
     })
