@@ -1,7 +1,7 @@
 /** Compiled validators for the input and the answer of an operation. */
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { type BodyRules, bodyRulesOf, LargeBody } from './large-body.ts'
-import { dereference, fieldsOf } from './schemas.ts'
+import { dereference, fieldsOf, isFileSchema } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
@@ -43,7 +43,7 @@ interface Compilers {
   /** For input: stops at the first issue, and writes defaults into the value. */
   readonly firstIssue: () => Ajv2020
   readonly answers: () => Ajv2020
-  /** The check of every operation without a query. */
+  /** The check of every operation that refuses a query. */
   readonly noQuery: () => Check
 }
 
@@ -79,10 +79,7 @@ function compileValidators(compilers: Compilers, operation: Operation, onDemand:
     return get
   }
   const params = made(() => paramsCheck(compilers, operation))
-  const query = made(() => {
-    if (operation.plan) return NO_INPUT
-    return operation.query ? queryCheck(compilers, operation.query) : compilers.noQuery()
-  })
+  const query = made(() => queryCheckOf(compilers, operation))
   const body = made(() => bodyCheck(compilers, operation))
   const rules = once(() => bodyRulesOf(operation, compilers.schemas))
   const validAnswer = made(() =>
@@ -122,6 +119,26 @@ function paramsCheck(compilers: Compilers, { params }: Operation): Check {
   return textCheck(compilers, 'params', 'path', schema, fieldsOf(schema, compilers.schemas))
 }
 
+/**
+ * The check of an operation's query. Pages ignore what they do not know: whoever links to one adds fields of their own, such
+ * as utm_source. So do free routes without any query, which have no input that could be invalid. Everywhere else an unknown
+ * field is refused, because it may be a misspelt one.
+ */
+function queryCheckOf(compilers: Compilers, { query, plan, view, price, internal }: Operation): Check {
+  if (plan) return NO_INPUT
+  if (query === null) return price === null && !internal ? NO_INPUT : compilers.noQuery()
+  const check = queryCheck(compilers, query)
+  return view === null ? check : ignoringOthers(check, fieldsOf(query, compilers.schemas))
+}
+
+/** A check that passes on the described fields only. */
+function ignoringOthers(check: Check, fields: Fields): Check {
+  return (sent) =>
+    check(
+      isObject(sent) ? Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(fields, name))) : sent,
+    )
+}
+
 /** A query has no fields besides those described, unless its schema allows them. */
 function queryCheck(compilers: Compilers, described: JsonSchema): Check {
   const schema = dereference(described, compilers.schemas)
@@ -138,7 +155,7 @@ function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Opera
   if (!schema) return () => ({ value: undefined, items: [] })
   const { schemas, firstIssue, allIssues } = compilers
   const fields = fieldsOf(schema, schemas)
-  if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
+  if (bodyMedia.some(isForm) || Object.values(fields).some(isFileSchema))
     return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
   const first = compile(firstIssue(), schema, 'body')
   const all = once(() => compile(allIssues(), schema, 'body'))
@@ -165,7 +182,7 @@ function textCheck(
   schema: JsonSchema,
   fields: Fields,
 ): Check {
-  const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  const uploads = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
   const all = compile(allIssues(), schema, part)
   const first = once(() => compile(firstIssue(), schema, part))
   /** What a call that sends nothing gets, once that was valid and holds nothing that a handler could change. */
@@ -224,13 +241,9 @@ export function isForm(media: string): boolean {
 
 const isScalar = (value: unknown): boolean => value !== undefined && (typeof value !== 'object' || value === null)
 
-function isUpload(schema: JsonSchema | undefined): boolean {
-  return schema?.['format'] === 'binary' || schema?.['contentMediaType'] === 'application/octet-stream'
-}
-
 /** Makes a schema check its file fields as files. */
 function withUploads(schema: JsonSchema, fields: Fields): JsonSchema {
-  const files = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  const files = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
   if (files.length === 0) return schema
   const replaced = files.map((name) => [name, { upload: true }] as const)
   return { ...schema, properties: { ...(schema['properties'] as object), ...Object.fromEntries(replaced) } }

@@ -145,3 +145,15 @@ export function fieldsOf(schema: JsonSchema | null, schemas: Schemas): Readonly<
   collect(dereference(schema, schemas))
   return fields
 }
+
+/** True for the schema of a file. */
+export function isFileSchema(schema: JsonSchema | undefined): boolean {
+  return schema?.['format'] === 'binary' || schema?.['contentMediaType'] === 'application/octet-stream'
+}
+
+/** The schema of a field where a file is sent as text: in JSON and over MCP. Any other field stays as it is. */
+export function asText(schema: JsonSchema): JsonSchema {
+  if (!isFileSchema(schema)) return schema
+  const description = [schema['description'], 'The content of the file as text.'].filter(Boolean).join(' ')
+  return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
+}

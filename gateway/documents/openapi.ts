@@ -1,8 +1,10 @@
 /** /openapi.json: OpenAPI 3.1 of every listed operation, with prices as indexers read them (`x-payment-info`). */
+import { asText, dereference, fieldsOf, isFileSchema } from '../catalog/schemas.ts'
 import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
+import type { Schemas } from '../validation/json-schema.ts'
 import { dollars } from '../x402/dollars.ts'
 import { freshSentence, groups, hasInput, isPriced, type PricedOperation } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
@@ -20,6 +22,7 @@ export function openapi(catalog: Catalog, context: DocumentContext) {
     for (const operation of operations)
       (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describeOperation(operation, title, {
         bundle,
+        schemas: catalog.schemas,
         context,
         plans: plansFor(operation, catalog),
       })
@@ -105,13 +108,14 @@ function components(bundle: Bundle) {
 
 interface OperationContext {
   readonly bundle: Bundle
+  readonly schemas: Schemas
   readonly context: DocumentContext
   /** Plans whose token covers the operation. */
   readonly plans: readonly string[]
 }
 
 /** Returns an OpenAPI 3.1 Operation Object with one tag. */
-function describeOperation(operation: Operation, tag: string, { bundle, context, plans }: OperationContext) {
+function describeOperation(operation: Operation, tag: string, { bundle, schemas, context, plans }: OperationContext) {
   const parameters = [...parametersIn('path', operation, bundle), ...parametersIn('query', operation, bundle)]
   return {
     operationId: operation.id,
@@ -119,7 +123,7 @@ function describeOperation(operation: Operation, tag: string, { bundle, context,
     description: describe(operation, context, plans),
     tags: [tag],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(operation.body === null ? {} : { requestBody: requestBody(operation, operation.body, bundle) }),
+    ...(operation.body === null ? {} : { requestBody: requestBody(operation, operation.body, { bundle, schemas }) }),
     responses: responses(operation, bundle),
     security: isPriced(operation) ? securityOf(plans) : [],
     ...(isPriced(operation) ? { 'x-payment-info': paymentInfo(operation, context) } : {}),
@@ -155,17 +159,31 @@ function parametersIn(location: 'path' | 'query', operation: Operation, bundle: 
   }))
 }
 
-/** The example is shown for the first media type. The other media types have the same fields. */
-function requestBody(operation: Operation, body: JsonSchema, bundle: Bundle): object {
-  const schema = bundle.add(body, operation.id)
+/** The example is shown for the first media type. The other media types have the same fields; in JSON, files are text. */
+function requestBody(
+  operation: Operation,
+  body: JsonSchema,
+  { bundle, schemas }: Pick<OperationContext, 'bundle' | 'schemas'>,
+): object {
+  const hasFiles = Object.values(fieldsOf(body, schemas)).some(isFileSchema)
+  const schemaFor = (media: string): JsonSchema =>
+    bundle.add(hasFiles && media.endsWith('json') ? withFilesAsText(body, schemas) : body, operation.id)
   const example = operation.example?.request.body
   const content = operation.bodyMedia.map((media, index) => [
     media,
     isRaw(media)
       ? { schema: rawSchema(media), ...(typeof example === 'string' ? { example } : {}) }
-      : { schema, ...(index === 0 && example !== undefined ? { example } : {}) },
+      : { schema: schemaFor(media), ...(index === 0 && example !== undefined ? { example } : {}) },
   ])
   return { required: true, content: Object.fromEntries(content) as object }
+}
+
+/** A generated client would put a file into JSON as an object without content. */
+function withFilesAsText(body: JsonSchema, schemas: Schemas): JsonSchema {
+  const fields = Object.entries(fieldsOf(body, schemas)).map(([name, field]) => [name, asText(field)])
+  // Two schemas with one title would be one type.
+  const { title: _, ...whole } = dereference(body, schemas)
+  return { ...whole, properties: Object.fromEntries(fields) as object }
 }
 
 /** True for a media type without fields, such as text/csv. */
@@ -194,11 +212,18 @@ function responses(operation: Operation, bundle: Bundle): object {
         },
       },
     },
+    ...(operation.form === null ? {} : { '303': REDIRECT }),
     ...(isPriced(operation) ? { '402': shown('PaymentRequired') } : {}),
     ...(isPriced(operation) || hasInput(operation) ? { '422': shown('ValidationError') } : {}),
     '429': shown('Error'),
     default: shown('Error'),
   }
+}
+
+/** The answer of a form to a browser, whether it was accepted or not. */
+const REDIRECT = {
+  description: 'To a caller that prefers text/html: the page to go on to, also for a form that was not accepted.',
+  headers: { Location: { description: 'Path of the page.', schema: { type: 'string', format: 'uri-reference' } } },
 }
 
 const shown = (response: string) => ({ $ref: `#/components/responses/${response}` })

@@ -117,7 +117,8 @@ function addHandlers(framework: Express, app: App): void {
       await operator(request, response, { id, edition, path: target.path })
     })
   framework.use('/assets', (request, response, next) => beginAsset(app, request, response, next))
-  const assets = { index: false, redirect: false, maxAge: '1h' } as const
+  // Assets are small, and a range of a compressed one would be cut from the wrong bytes.
+  const assets = { index: false, redirect: false, maxAge: '1h', acceptRanges: false } as const
   framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
   framework.use((request, response, next) => routerOf(app, visitOf(response).edition)(request, response, next))
   framework.use((error: unknown, _request: Request, response: Response, _next: unknown) =>
@@ -168,6 +169,8 @@ function beginAsset(app: App, request: Request, response: Response, next: () => 
   admit(app, 'free', visitOf(response))
   if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, request, response, ASSET_METHODS)
   setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id })
+  // As on every other route. Express would answer them with an error of its own.
+  for (const precondition of ['if-match', 'if-unmodified-since']) delete request.headers[precondition]
   next()
 }
 

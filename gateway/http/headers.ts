@@ -7,6 +7,8 @@ const EXPOSED = [
   'X-Call-Id',
   'Retry-After',
   'ETag',
+  'X-Catalog-Version',
+  'Content-Disposition',
   'Allow',
   'Link',
   'Idempotent-Replay',
@@ -28,6 +30,7 @@ const ALLOWED = [
   'Mcp-Session-Id',
   'Mcp-Protocol-Version',
   'Last-Event-ID',
+  'If-None-Match',
 ]
 
 const PAGE_POLICY = [

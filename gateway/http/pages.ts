@@ -37,10 +37,12 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
   if (error !== undefined) {
     if (!browser) return null
     const shown = { ...locals, ...errorBody(error), status: answer.status }
-    if (!quote) return { view: 'error', locals: shown }
+    const options = quote ? paymentOptions(quote) : []
+    // A free route has a 402 only to ask who calls. It has nothing to pay.
+    if (!quote || options.length === 0) return { view: 'error', locals: shown }
     return {
       view: 'payment',
-      locals: { ...shown, operation, network, requirements: quote.v2, paymentOptions: paymentOptions(quote) },
+      locals: { ...shown, operation, network, requirements: quote.v2, paymentOptions: options },
     }
   }
   if (operation?.view == null || answer.status >= 300 || !(browser || operation.response === null)) return null

@@ -110,8 +110,11 @@ export function announcedBytes({ headers }: Pick<IncomingMessage, 'headers'>): n
 /** Returns the operation's media type that matches the body. A body without content-type is read as the first one. */
 function acceptedMedia({ headers }: IncomingMessage, accepted: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity')
-    throw unsupported(`The content-encoding ${encoding} is not supported; send the body uncompressed.`, accepted)
+  if (encoding.toLowerCase() !== 'identity') {
+    const message = `The content-encoding ${encoding} is not supported; send the body uncompressed.`
+    // The header tells a client that the media type is not what is wrong (RFC 9110, section 12.5.3).
+    throw unsupported(message, accepted, { 'accept-encoding': 'identity' })
+  }
   const [named = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
   const media = named.trim()
   if (media === '') return accepted[0] as string
@@ -125,9 +128,13 @@ function acceptedMedia({ headers }: IncomingMessage, accepted: readonly string[]
 
 const isJson = (media: string): boolean => /^application\/[\w.-]+\+json$/.test(media)
 
-function unsupported(message: string, accepted: readonly string[]): ServiceError {
+function unsupported(
+  message: string,
+  accepted: readonly string[],
+  headers: Readonly<Record<string, string>> = {},
+): ServiceError {
   return new ServiceError('media_unsupported', message, {
-    headers: { accept: accepted.join(', ') },
+    headers: { accept: accepted.join(', '), ...headers },
     fields: { accepted },
   })
 }

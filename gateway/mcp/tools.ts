@@ -1,7 +1,7 @@
 /** Describes operations as MCP tools. A pure function of the catalog, so the tool list always matches it. */
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
-import { dereference, fieldsOf } from '../catalog/schemas.ts'
+import { asText, dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
@@ -94,14 +94,6 @@ function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
 function placesOf({ price }: Operation, { partOf, whole }: Layout): ArgumentPlaces {
   const outside = [...partOf].filter(([, part]) => part !== 'body').map(([name]) => name)
   return { isWhole: whole, outside: price === null ? outside : [...outside, PAYMENT_ARGUMENT] }
-}
-
-/** Over MCP, a file is passed as text. */
-function asText(schema: JsonSchema): JsonSchema {
-  const isFile = schema['format'] === 'binary' || schema['contentMediaType'] !== undefined
-  if (!isFile) return schema
-  const description = [schema['description'], 'The content of the file as text.'].filter(Boolean).join(' ')
-  return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
 }
 
 function describe(operation: Operation, layout: Layout, recipients: Recipients): ToolDefinition {

@@ -11,7 +11,7 @@ import { isObject } from '../validation/json.ts'
 export interface Detail {
   /** The example answer. */
   readonly answer: boolean
-  /** The schema of the answer. */
+  /** The schema of the answer; otherwise its type only. */
   readonly output: boolean
   /** The example request. */
   readonly request: boolean
@@ -38,18 +38,22 @@ export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): 
   const schemaOf = (schema: JsonSchema, value: unknown): JsonSchema =>
     reduce(allowAnything(dereference(schema, catalog.schemas), value), detail.input)
   const takesBody = method !== 'GET' && method !== 'DELETE'
+  // Indexers look for a body or a query, also where there is nothing to send. Some register no route without either.
+  const takesQuery = query !== null || !takesBody
   const exampleInput = {
     ...(params === null ? {} : { pathParams: texts(request.params ?? {}) }),
-    ...(query === null || request.query === undefined ? {} : { queryParams: request.query }),
+    ...(takesQuery ? { queryParams: request.query ?? {} } : {}),
     ...(takesBody ? { bodyType: bodyTypeOf(operation), body: request.body ?? {} } : {}),
   }
   const inputSchemas = {
     ...(params === null ? {} : { pathParams: { type: 'object', additionalProperties: { type: 'string' } } }),
-    ...(query === null ? {} : { queryParams: schemaOf(query, request.query) }),
+    ...(takesQuery ? { queryParams: schemaOf(query ?? {}, request.query) } : {}),
     ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: schemaOf(body ?? {}, request.body) } : {}),
   }
   const output =
-    detail.output && response !== null ? { example: reduce(dereference(response, catalog.schemas), 'rules') } : {}
+    response === null
+      ? {}
+      : { example: reduce(dereference(response, catalog.schemas), detail.output ? 'rules' : 'none') }
   const answer = detail.answer && example?.response !== undefined ? { example: example.response } : {}
   const template = operation.path.replace(/\{([^}]+)\}/g, ':$1')
   return {

@@ -32,7 +32,7 @@ export interface SignedOffer {
 export interface Offers {
   /**
    * The offers of one address, one per requirement and in that order. Empty if the grace period is too short to promise
-   * anything.
+   * anything, or the address too long for a header.
    */
   of(url: string, requirements: readonly PaymentRequirements[]): readonly SignedOffer[]
   /** Start of the current period in seconds since the epoch. Offers are signed anew in each period. */
@@ -50,6 +50,11 @@ export interface OffersParts {
 const MIN_GRACE_SECONDS = 60
 /** About ten megabytes. With more products than this, each in turn, every 402 would be signed anew. */
 const CACHED_ADDRESSES = 10_000
+/**
+ * A longer address leaves no room for an offer in the header of a 402. Path parameters are the caller's, who needs no payment
+ * to fill the memory with them.
+ */
+const MAX_ADDRESS_CHARACTERS = 1_024
 /** Old prices are still offered between reading a new catalog and serving it. */
 const MARGIN_SECONDS = 30
 
@@ -66,7 +71,7 @@ export function createOffers({ sign, now, graceSeconds }: OffersParts): Offers {
   return {
     periodStart,
     of(url, requirements) {
-      if (graceSeconds < MIN_GRACE_SECONDS) return []
+      if (graceSeconds < MIN_GRACE_SECONDS || url.length > MAX_ADDRESS_CHARACTERS) return []
       const at = periodStart()
       const key = `${at} ${requirements.map(({ network, amount }) => `${network.caip2} ${amount}`).join()} ${url}`
       const known = signed.get(key)

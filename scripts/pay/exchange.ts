@@ -53,9 +53,14 @@ export async function exchangePaid(
 ): Promise<Exchange> {
   let lost = 0
   let pending = 0
+  const { header, value, purchaseKey } = payment
+  const paying: Outgoing['headers'] = [
+    [header, value],
+    ...(purchaseKey === null ? [] : [['Idempotency-Key', purchaseKey] as const]),
+  ]
   for (;;) {
-    const answer = await exchange(outgoing, [payment.header, payment.value]).catch((error: unknown) => {
-      if (++lost >= LOST_TRIES) throw new PayError(unknownOutcome('No answer came', payment), { cause: error })
+    const answer = await exchange(outgoing, ...paying).catch((error: unknown) => {
+      if (++lost >= LOST_TRIES) throw new PayError(unknownOutcome('No answer came', paying), { cause: error })
       return null
     })
     if (answer === null) {
@@ -64,15 +69,16 @@ export async function exchangePaid(
       continue
     }
     if (!isPending(answer)) return answer
-    if (++pending >= PENDING_TRIES) throw new PayError(unknownOutcome('The settlement is still pending', payment))
+    if (++pending >= PENDING_TRIES) throw new PayError(unknownOutcome('The settlement is still pending', paying))
     const seconds = Math.min(30, Number(answer.headers.get('retry-after') ?? 2) || 0)
     note(`the settlement is pending; sending the same payment again in ${seconds} s`)
     await pause(Math.max(100, seconds * 1000))
   }
 }
 
-function unknownOutcome(what: string, { header, value }: Payment): string {
-  return `${what}, so the payment may or may not be settled. Do not pay again: repeat this call with the same payment:\n--header '${header}:${value}'`
+function unknownOutcome(what: string, paying: Outgoing['headers']): string {
+  const again = paying.map(([name, value]) => `--header '${name}:${value}'`).join(' ')
+  return `${what}, so the payment may or may not be settled. Do not pay again: repeat this call with the same payment:\n${again}`
 }
 
 function isPending({ status, body }: Exchange): boolean {

@@ -85,6 +85,8 @@ export interface Payment {
   readonly header: 'PAYMENT-SIGNATURE' | 'X-PAYMENT'
   /** Base64, ready to send. */
   readonly value: string
+  /** The Idempotency-Key to send with it, so that the answer can be fetched again. v2 names the purchase in `value`. */
+  readonly purchaseKey: string | null
   readonly from: Hex
   readonly nonce: Hex
   /** Seconds since the epoch. */
@@ -135,6 +137,7 @@ export async function signPayment(requirement: Requirement, key: Hex, nowSeconds
   return {
     header: version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE',
     value: Buffer.from(JSON.stringify({ ...envelope, payload: { signature, authorization } })).toString('base64'),
+    purchaseKey: version === 1 ? randomBytes(16).toString('hex') : null,
     from: account.address,
     nonce,
     validBefore,

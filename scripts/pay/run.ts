@@ -93,7 +93,8 @@ async function call(
       'Not paid: give --key, a private key that holds USDC on this network. For a sandbox, set DATA_DIR to its folder.',
     )
 
-  const payment = await signPayment(requirement, key, Math.floor(Date.now() / 1000))
+  const signed = await signPayment(requirement, key, Math.floor(Date.now() / 1000))
+  const payment = hasHeader(outgoing, 'idempotency-key') ? { ...signed, purchaseKey: null } : signed
   showPayment(payment, screen, report)
   const balances = createBalances(options.rpc ?? home?.rpc_url ?? null, requirement.network)
   const accounts = [payment.from, requirement.payTo]
@@ -179,10 +180,12 @@ function showRequirement(requirement: Requirement, screen: Screen, report: Repor
   }
 }
 
-function showPayment({ from, nonce, validBefore, header, value }: Payment, screen: Screen, report: Report): void {
+function showPayment(payment: Payment, screen: Screen, report: Report): void {
+  const { from, nonce, validBefore, header, value, purchaseKey } = payment
   const until = new Date(validBefore * 1000).toISOString()
   screen.line('signed', `by ${from}, valid until ${until}\nnonce ${nonce}`)
-  report.payment = { from, nonce, valid_until: until, header, value }
+  const named = purchaseKey === null ? {} : { idempotency_key: purchaseKey }
+  report.payment = { from, nonce, valid_until: until, header, value, ...named }
 }
 
 /** Shows an answer and its receipt. Returns the answer. */

@@ -108,23 +108,27 @@ export function wallet(running: () => Service): void {
     await close()
   })
 
-  it('repeats the same payment after a broken connection, and pays once', async () => {
-    const { page, requests, close } = await openWithWallet()
-    await service.moved()
-    let broken = 0
-    await page.route('**/v1/potus/entities', async (route) => {
-      if (route.request().headers()['payment-signature'] === undefined || broken > 0) return route.continue()
-      broken += 1
-      await route.fetch()
-      await route.abort('connectionreset')
+  for (const [what, address, amount] of [
+    ['an answer', '/v1/potus/entities', 250_000n],
+    ['the token of a plan', '/v1/potus/subscribe/archive/30d', 100_000_000n],
+  ] as const)
+    it(`repeats the same payment after a broken connection, pays once and gets ${what}`, async () => {
+      const { page, requests, close } = await openWithWallet()
+      await service.moved()
+      let broken = 0
+      await page.route(`**${address}`, async (route) => {
+        if (route.request().headers()['payment-signature'] === undefined || broken > 0) return route.continue()
+        broken += 1
+        await route.fetch()
+        await route.abort('connectionreset')
+      })
+      const form = buyForm(page, address)
+      await form.getByRole('button').click()
+      await form.locator('output', { hasText: 'The connection broke' }).waitFor()
+      await form.getByRole('button').click()
+      await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+      expect(requests.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
+      expect(await service.moved()).to.deep.equal({ buyer: -amount, payee: amount })
+      await close()
     })
-    const form = buyForm(page, '/v1/potus/entities')
-    await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'The connection broke' }).waitFor()
-    await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
-    expect(requests.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
-    expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
-    await close()
-  })
 }

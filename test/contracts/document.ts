@@ -91,6 +91,7 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
         expect(statuses, route).to.include('200')
         if (source.price !== null) expect(statuses, route).to.include.members(['402', '422'])
         if (hasInput) expect(statuses, route).to.include('422')
+        expect(statuses.includes('303'), route).to.equal(source.form !== null)
         expect('x-payment-info' in operation, route).to.equal(source.price !== null)
         expect(operation.security.length > 0, route).to.equal(source.price !== null)
         const media = Object.keys(operation.requestBody?.content ?? {})
@@ -100,6 +101,17 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
           .map(({ name }) => name)
         expect(names, route).to.have.members([...source.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]))
       }
+    })
+
+    it('describe files in JSON as text, because a generated client cannot put a file there', () => {
+      const { schemas } = description.components as { schemas: Record<string, object> }
+      const textOf = (schema: object): string => {
+        const { $ref } = schema as { $ref?: string }
+        return JSON.stringify($ref === undefined ? schema : schemas[$ref.split('/').at(-1) as string])
+      }
+      for (const { route, operation } of operationsOf(description))
+        for (const [media, { schema }] of Object.entries(operation.requestBody?.content ?? {}))
+          if (media.endsWith('json')) expect(textOf(schema), route).to.not.contain('"format":"binary"')
     })
 
     it('give examples that fit their schemas', () => {

@@ -66,6 +66,8 @@ describe('an HTTP answer', () => {
       expect(answer.headers['access-control-expose-headers'], path).to.match(
         /PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE/,
       )
+      const exposed = (answer.headers['access-control-expose-headers'] as string).split(', ')
+      expect(exposed, path).to.include.members(['ETag', 'X-Catalog-Version', 'Content-Disposition', 'Retry-After'])
       expect(answer.headers['x-content-type-options'], path).to.equal('nosniff')
       expect(answer.headers['content-security-policy'], path).to.equal("default-src 'none'; frame-ancestors 'none'")
       expect(answer.headers, path).to.not.have.property('x-powered-by')
@@ -136,6 +138,7 @@ describe('an HTTP answer', () => {
       'X-SERVICE-TOKEN',
       'Idempotency-Key',
       'Access-Control-Expose-Headers',
+      'If-None-Match',
     ])
     await request(gateway.server).options('/nowhere').expect(204)
     expect(gateway.requests).to.have.length(0)

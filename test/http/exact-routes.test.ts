@@ -91,11 +91,17 @@ describe('a request at the exact address of an operation', function () {
   })
 
   it('is validated like every other call, whatever was answered before', async () => {
-    expect((await answerTo('/pricing.json', 'plain')).status).to.equal(200)
-    const refused = await answerTo('/pricing.json?limit=1', 'plain')
+    expect((await answerTo('/pricing', 'plain')).status).to.equal(200)
+    const refused = await answerTo('/pricing?ok=yes', 'plain')
     expect(refused.status).to.equal(422)
     expect(JSON.parse(refused.body)).to.include({ code: 'validation_failed' })
-    expect((await answerTo('/pricing.json', 'plain')).status).to.equal(200)
+    expect((await answerTo('/pricing', 'plain')).status).to.equal(200)
+  })
+
+  it('is the same answer with a query that the operation does not take', async () => {
+    expect(await answerTo('/pricing.json?utm_source=letter', 'plain')).to.deep.equal(
+      await answerTo('/pricing.json', 'plain'),
+    )
   })
 
   it('gets the documents and pages of the current edition', async () => {

@@ -140,6 +140,25 @@ describe('a page', () => {
     await request(gateway.server).post('/assets/style.css').expect(405)
   })
 
+  it('loads whole assets, whatever range or precondition is asked for', async () => {
+    const asked = [
+      { range: 'bytes=999999-' },
+      { range: 'bytes=0-9', 'accept-encoding': 'gzip' },
+      { 'if-match': '"other"' },
+      { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' },
+    ]
+    for (const headers of asked) {
+      const { status, text } = await request(gateway.server).get('/assets/long.css').set(headers)
+      expect([status, text], JSON.stringify(headers)).to.deep.equal([200, LONG_STYLE])
+    }
+    const { headers } = await request(gateway.server).get('/assets/long.css').expect(200)
+    expect(headers).to.not.have.property('accept-ranges')
+    await request(gateway.server)
+      .get('/assets/long.css')
+      .set('if-none-match', headers['etag'] as string)
+      .expect(304)
+  })
+
   it('loads long assets compressed if the browser accepts gzip', async () => {
     const long = (accepts: string) => request(gateway.server).get('/assets/long.css').set('accept-encoding', accepts)
     const [packed, plain] = [await long('gzip').expect(200), await long('identity').expect(200)]

@@ -151,6 +151,23 @@ describe('npm run pay', () => {
     expect(setup.seller.settled.size).to.equal(1)
   })
 
+  it('sends an Idempotency-Key with a payment of x402 v1, which names no purchase itself, unless the buyer gave one', async () => {
+    setup.seller.behaviour.interfere = (_, response) => {
+      response.destroy()
+      return true
+    }
+    const { text } = await setup.pay('GET', '/weather', '--v1')
+    const keys = new Set(setup.paid().map(({ headers }) => headers['idempotency-key']))
+    expect([...keys][0]).to.match(/^[0-9a-f]{32}$/)
+    expect(keys.size).to.equal(1)
+    expect(text).to.contain(`' --header 'Idempotency-Key:${String([...keys][0])}'`)
+    setup.seller.behaviour.interfere = null
+    await setup.pay('GET', '/weather', '--v1', '--header', 'idempotency-key: of-the-buyer-1234')
+    expect(setup.paid().at(-1)?.headers['idempotency-key']).to.equal('of-the-buyer-1234')
+    await setup.pay('GET', '/weather')
+    expect(setup.paid().at(-1)?.headers).to.not.have.property('idempotency-key')
+  })
+
   it('prints one JSON object with the full answer for --json', async () => {
     setup.seller.behaviour.answer = Array.from({ length: 500 }, (_, row) => row)
     const { code, text } = await setup.pay('GET', '/weather', '--json')

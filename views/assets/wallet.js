@@ -48,23 +48,27 @@ for (const form of forms) {
   })
 }
 
-/** Buys the answer. Keeps a payment that may have been sent: repeating it is never charged twice. */
+/**
+ * Buys the answer. Keeps a payment that may have been sent: repeating it is never charged twice. The key proves that the
+ * purchase is this buyer's; without it the answer, above all the token of a plan, would not be sent again.
+ */
 async function buy(form, say) {
-  if (!form.payment) {
+  if (!form.purchase) {
     say('Getting the price…')
     const { offer, now } = await readOffer(form)
     say('Waiting for your signature in the wallet…')
-    form.payment = await sign(wallets[choice.value].provider, offer, now)
+    const payment = await sign(wallets[choice.value].provider, offer, now)
+    form.purchase = { 'payment-signature': payment, 'idempotency-key': randomHex(16) }
   }
   for (let turn = 0; turn < REPEATS; turn += 1) {
     say(turn === 0 ? 'Paying…' : 'The chain has not confirmed the payment yet. Trying again with the same payment…')
-    const answer = await ask(form, { 'payment-signature': form.payment })
+    const answer = await ask(form, form.purchase)
     const body = await answer.json()
     if (answer.ok) {
-      form.payment = undefined
+      form.purchase = undefined
       return say(paid(answer, body))
     }
-    if (body.retry === 'new_quote' || body.retry === 'never') form.payment = undefined
+    if (body.retry === 'new_quote' || body.retry === 'never') form.purchase = undefined
     if (body.retry !== 'same_payment') throw new Error(`${answer.status}: ${body.message}`)
     await new Promise((wake) => setTimeout(wake, 1000 * Math.min(5, Number(answer.headers.get('retry-after')) || 1)))
   }
@@ -102,7 +106,7 @@ async function sign(provider, offer, now) {
     value: offer.amount,
     validAfter: String(now - 600),
     validBefore: String(now + offer.maxTimeoutSeconds),
-    nonce: `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,
+    nonce: `0x${randomHex(32)}`,
   }
   const { name, version } = offer.extra
   const typed = {
@@ -127,6 +131,9 @@ function messageFor(error) {
     return 'The connection broke. Press the button again. It uses the same payment, so you never pay twice.'
   return error.message
 }
+
+const randomHex = (bytes) =>
+  [...crypto.getRandomValues(new Uint8Array(bytes))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 const toBase64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
 

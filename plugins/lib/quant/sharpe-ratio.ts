@@ -13,14 +13,15 @@ export interface SharpeSample {
 
 /**
  * T times the variance of a Sharpe ratio, 1 - γ3·SR + (γ4 - 1)/4·SR². It shows how much skew and fat tails widen the
- * distribution of the ratio. It is never negative for a possible sample, because kurtosis ≥ skewness² + 1.
+ * distribution of the ratio. It is never negative for a possible sample, because kurtosis ≥ skewness² + 1; for one that has
+ * two values, rounding could make it so.
  *
  * Source: Mertens (2002); Bailey and López de Prado, "The Sharpe ratio efficient frontier", J. Risk 15 (2012) eq. 4.
  *
  * @example sharpeVariance({ sharpe: 0.458, observations: 24, skewness: -2.448, kurtosis: 10.164 }) // 2.60173…
  */
 function sharpeVariance({ sharpe, skewness = 0, kurtosis = 3 }: SharpeSample): number {
-  return 1 - skewness * sharpe + ((kurtosis - 1) / 4) * sharpe * sharpe
+  return Math.max(0, 1 - skewness * sharpe + ((kurtosis - 1) / 4) * sharpe * sharpe)
 }
 
 /**

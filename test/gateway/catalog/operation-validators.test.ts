@@ -126,13 +126,34 @@ describe('a query', () => {
     )
   })
 
-  it('must be empty if the operation describes no fields', () => {
-    expect(detailOf({}, { query: { a: '1' } })).to.deep.include({
+  it('must be empty if the operation is priced and describes no fields', () => {
+    expect(detailOf({ price: '0.01' }, { query: { a: '1' } })).to.deep.include({
       loc: ['query', 'a'],
       msg: 'Is not known here; remove it.',
       type: 'extra_forbidden',
       input: '1',
     })
+  })
+
+  it('is ignored if the operation is free and describes no fields, and so are unknown fields of a page', () => {
+    expect(validate({ price: 'free' }, { query: { a: '1', b: ['\0', 'x'] } }).query).to.deep.equal({})
+    const page = {
+      price: 'free',
+      view: 'page',
+      response: undefined,
+      query: { ...QUERY.query, required: [], additionalProperties: false },
+    }
+    const described = { limit: 100, err: '' }
+    expect(validate(page, { query: { utm_source: 'letter', fbclid: ['a', 'b'] } }).query).to.deep.equal(described)
+    const hostile = Object.fromEntries([
+      ['__proto__', 'x'] as const,
+      ['constructor', 'y'] as const,
+      ['err', 'e'] as const,
+    ])
+    expect(validate(page, { query: hostile }).query).to.deep.equal({ ...described, err: 'e' })
+    expect(detailOf(page, { query: { limit: 'ten', utm_source: 'letter' } }).map(({ loc }) => loc)).to.deep.equal([
+      ['query', 'limit'],
+    ])
   })
 })
 

@@ -217,6 +217,11 @@ describe('signed receipts', () => {
     const [foreign, absent] = [await state('base-sepolia', {}), await state('base')]
     expect([foreign.status, absent.status]).to.deep.equal([402, 402])
     expect(await foreign.text()).to.equal(await absent.text())
+    const page = await state('base-sepolia', { accept: 'text/html' })
+    const html = await page.text()
+    expect([page.status, page.headers.get('content-type')]).to.deep.equal([402, 'text/html; charset=utf-8'])
+    expect(html).to.contain('Please prove that you paid').and.to.contain('sign in with the wallet that paid')
+    expect(page.headers.get('payment-required'), 'the challenge').to.be.a('string')
   })
 
   it('are not mistaken for offers: an altered offer is refused, and an expired one is reported as expired', async () => {

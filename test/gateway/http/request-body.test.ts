@@ -115,6 +115,10 @@ describe('the reader of request bodies', () => {
   it('refuses unsupported media types and bodies that are too long', async () => {
     expect(await codeOf(read(['application/json'], { 'content-type': 'image/png' }, 'x'))).to.equal('media_unsupported')
     expect(await codeOf(read(['application/json'], { 'content-encoding': 'br' }, 'x'))).to.equal('media_unsupported')
+    const encoded: unknown = await read(['application/json'], { 'content-encoding': 'gzip' }, 'x').catch(
+      (error) => error,
+    )
+    expect(encoded).to.have.property('headers').that.includes({ 'accept-encoding': 'identity' })
     expect(await codeOf(read(['application/json'], {}, ' '.repeat(100_001), 9000))).to.equal('body_too_large')
     expect(await codeOf(read(['application/json'], { 'content-length': '100001' }, ''))).to.equal('body_too_large')
     expect(await codeOf(read(['application/json'], {}, '{'))).to.equal('validation_failed')

@@ -64,4 +64,14 @@ for (const [name, folder] of [
         expect(resource.description.length, operation.id).to.be.within(1, 500)
       }
     })
+
+    it('describes what to send and what comes back, without which indexers register no route', () => {
+      type Part = { readonly properties: Readonly<Record<string, unknown>> }
+      for (const operation of priced) {
+        const { properties } = decode(quote(operation)).extensions.bazaar.schema as Part
+        const [input, output] = [(properties['input'] as Part).properties, (properties['output'] as Part).properties]
+        expect(input['body'] ?? input['queryParams'], operation.id).to.be.an('object')
+        expect(output['example'], operation.id).to.be.an('object')
+      }
+    })
   })

@@ -62,6 +62,14 @@ describe('signed offers', () => {
     expect(signed).to.deep.equal([])
   })
 
+  it('are neither signed nor kept for an address that leaves no room for them in the header', () => {
+    const offers = open(300)
+    for (let last = 0; last < 3; last += 1)
+      expect(offers.of(`${url}/${'x'.repeat(30_000)}${last}`, [on('base')])).to.deep.equal([])
+    expect(signed).to.deep.equal([])
+    expect(offers.of(`${url}/${'x'.repeat(500)}`, [on('base')])).to.have.length(1)
+  })
+
   it('are part of the 402, renewed in time, and as many as the header holds', () => {
     const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({})}`
     const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })

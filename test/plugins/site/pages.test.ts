@@ -145,6 +145,18 @@ describe('the pages of the service', () => {
       .deep.equal(['query', 'ok'])
   })
 
+  it('ignore what others add to their addresses, and so do documents', async () => {
+    const plain = await html('/pricing')
+    expect(await html('/pricing?utm_source=chatgpt.com&fbclid=a&fbclid=b')).to.equal(plain)
+    expect(await html('/pricing?ok=1&utm_source=chatgpt.com')).to.contain('Thank you')
+    for (const path of ['/', '/methodology', '/docs', '/docs/getPricing', '/health', '/robots.txt', '/openapi.json']) {
+      const { status } = await fetch(`${gateway.url}${path}?utm_source=chatgpt.com`)
+      expect(status, path).to.equal(200)
+    }
+    const misspelt = await fetch(`${gateway.url}/v1/prices/history?limt=5`)
+    expect(misspelt.status, 'a misspelt field of data').to.equal(422)
+  })
+
   it('show the free sample, its figures and the data source on the start page', async () => {
     const text = await html('/')
     expect(text).to.contain('Market regime 24 hours ago')

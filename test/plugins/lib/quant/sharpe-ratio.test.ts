@@ -29,6 +29,13 @@ describe('the probabilistic Sharpe ratio', () => {
     expect(probabilisticSharpe({ sharpe: 1, observations: 1 })).to.be.NaN
   })
 
+  it('is a probability for returns of two values, where rounding leaves a variance below zero', () => {
+    const sample = { sharpe: 21.16601048851671 / Math.sqrt(252), observations: 250, skewness: 1.5, kurtosis: 3.25 }
+    expect(probabilisticSharpe(sample)).to.equal(1)
+    expect(probabilisticSharpe(sample, 2)).to.equal(0)
+    expect(minimumTrackRecord(sample)).to.equal(1)
+  })
+
   it('is a probability for every possible skewness and kurtosis', () => {
     fc.assert(
       fc.property(number(-5, 5), number(-10, 10), number(0, 100), (sharpe, skewness, extra) => {
