@@ -190,6 +190,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
       const produced = answerOf(value, operation.view !== null && operation.response === null)
       answer = produced
       if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
+      if (produced.events) request.takeStreamPlace?.()
       return traced('settle', traces, () => admission.settle(produced))
     })
     return isPromise(settled) ? settled.catch(fail) : settled

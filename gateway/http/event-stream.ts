@@ -1,12 +1,37 @@
 /** Sends server-sent events (WHATWG HTML, section 9.2) over an open response. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { RateLimited } from '../errors.ts'
 import type { ServerEvent } from '../plugin/plugin.ts'
 
 /** Shorter than the idle timeouts of common proxies, which start at 30 s. */
 const HEARTBEAT_MS = 15_000
 /** A reader that accepts no data for this long is disconnected. It can reconnect and resume with Last-Event-ID. */
 const STALL_MS = 60_000
+
+const DEFAULT_MAX_STREAMS = 2_000
+const FULL_SECONDS = 60
+
+/** The event streams that are open, or that a payment is being settled for. Each one holds a socket. */
+export class StreamPlaces {
+  readonly #most: number
+  readonly #taken = new WeakSet<ServerResponse>()
+  #open = 0
+
+  constructor(most = DEFAULT_MAX_STREAMS) {
+    this.#most = most
+  }
+
+  /** Takes a place until the response has closed. Throws RateLimited if there is none. */
+  take(response: ServerResponse): void {
+    if (this.#taken.has(response)) return
+    if (this.#open >= this.#most) throw new RateLimited('Too many open event streams.', FULL_SECONDS)
+    if (response.closed) return
+    this.#taken.add(response)
+    this.#open += 1
+    response.once('close', () => (this.#open -= 1))
+  }
+}
 
 export interface StreamOptions {
   /** Ends the stream: the caller disconnected, or the server is closing. */
