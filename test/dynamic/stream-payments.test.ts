@@ -115,6 +115,27 @@ describe('the payment for a stream', () => {
     expect(shop.upstream.requests).to.have.length(asked)
   })
 
+  it('does not say that nothing was charged if the stream cannot be opened again', async () => {
+    const before = shop.transfers()
+    const header = await payment(shop.url, shop.live.wallet)
+    const named = { headers: { 'idempotency-key': 'stream-2026-11-23-0003' } }
+    const { transaction } = receipt(await send(shop.url, header, 2, named))
+    for (const [status, code, how] of [
+      [502, 'product_failed', 500],
+      [503, 'product_suspended', 503],
+      [404, 'not_found', 404],
+    ] as const) {
+      shop.upstream.answer = (response) => response.writeHead(how).end()
+      const failed = await send(shop.url, header, 2, named)
+      const body = await json(failed)
+      expect([failed.status, body['code'], body['transaction']]).to.deep.equal([status, code, transaction])
+      expect(body['message']).to.match(/^This payment was settled before/).and.not.to.match(/nothing was charged/i)
+    }
+    shop.upstream.answer = (response) => response.end('well')
+    expect(await (await send(shop.url, header, 2, named)).text()).to.equal('well')
+    expect(shop.transfers()).to.equal(before + 1)
+  })
+
   it('is charged once for three identical requests at the same time, and all get the stream', async () => {
     const before = shop.transfers()
     const header = await payment(shop.url, shop.live.wallet)
