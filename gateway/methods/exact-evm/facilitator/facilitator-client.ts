@@ -68,7 +68,7 @@ export function createFacilitatorClient({
           headers: credentials,
           signal: AbortSignal.timeout(SUPPORTED_TIMEOUT_SECONDS * 1000),
         })
-        const { kinds } = (await response.json()) as { readonly kinds: readonly Fields[] }
+        const { kinds } = (await jsonOf(response)) as { readonly kinds: readonly Fields[] }
         const own = kinds.filter(
           (kind) => kind['scheme'] === 'exact' && [network.name, network.caip2].includes(String(kind['network'])),
         )
@@ -89,7 +89,7 @@ export function createFacilitatorClient({
           signal: AbortSignal.timeout(timeoutSeconds * 1000),
         })
         const { status } = response
-        const answer = (await response.json().catch(() => null)) as Fields | null
+        const answer = (await jsonOf(response).catch(() => null)) as Fields | null
         logRejectedExtensions(log, url, response.headers.get('extension-responses'))
         if (status >= 500 || UNCLEAR_STATUS.has(status)) return { kind: 'unknown' }
         if (typeof answer?.['success'] !== 'boolean') return { kind: status >= 400 ? 'unsent' : 'unknown' }
@@ -101,6 +101,21 @@ export function createFacilitatorClient({
       }
     },
   }
+}
+
+/** Answers of facilitators have a few thousand bytes; a list of all that one supports may have more. */
+const MAX_ANSWER_BYTES = 4_000_000
+
+/** Reads an answer as JSON. Throws Error if it is too long, or no JSON. */
+async function jsonOf({ body }: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_ANSWER_BYTES) throw new Error(`the facilitator sent more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return JSON.parse(Buffer.concat(chunks).toString('utf8'))
 }
 
 /**

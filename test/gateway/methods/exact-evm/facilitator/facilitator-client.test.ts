@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
@@ -66,5 +67,35 @@ describe('the client of a facilitator whose address has a user name and a passwo
       .and.not.to.match(/s3cret|c2hvcDp/)
     const error = await client.refresh().catch((thrown: unknown) => thrown)
     expect(inspect(error, { depth: 9 })).not.to.match(/s3cret|c2hvcDp/)
+  })
+})
+
+describe('the client of a facilitator that answers without an end', () => {
+  it('reads a part of it, and takes it for no answer', async () => {
+    const [piece, pieces] = ['x'.repeat(1_000_000), 64]
+    let sent = 0
+    const server = await startLoopbackServer(async (request, response) => {
+      request.resume()
+      sent = 0
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{"success":true,"kinds":["')
+      for (; sent < pieces && !response.closed; sent += 1)
+        if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (!response.closed) response.end('"]}')
+    })
+    const log = createLog('silent')
+    const client = createFacilitatorClient({
+      url: server.url,
+      network,
+      baseUrl: 'https://shop.example',
+      timeoutSeconds: 5,
+      log,
+    })
+    const account = privateKeyToAccount(`0x${'22'.repeat(32)}`)
+    const requirement = method.acceptsV2(requirements) as unknown as Requirement
+    const payment = decodePayment(await createPayment({ account, requirement, version: 2 }), [method])
+    expect(await client.settle(payment, requirements)).to.deep.equal({ kind: 'unknown' })
+    expect(sent).to.be.below(pieces)
+    expect(await client.refresh().then(String, String)).to.match(/more than 4000000 bytes/)
+    await server.close()
   })
 })
