@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
+import type { Outcome } from '../../gateway/methods/payment-method.ts'
 import { MAX_REFETCHES } from '../../gateway/payments/replay.ts'
 import { buy, json, offer, payment, receipt, send } from '../support/agent.ts'
 import { until } from '../support/until.ts'
@@ -113,6 +114,30 @@ describe('the payment for a stream', () => {
     expect(body).to.include({ code: 'payment_already_used' })
     expect(body['message']).to.contain(`fetched again ${MAX_REFETCHES} times, which is the limit. Sign a new payment`)
     expect(shop.upstream.requests).to.have.length(asked)
+  })
+
+  it('does not open the stream again without end while the payment is in a block that may be replaced', async () => {
+    const { settler } = shop.live
+    const [settle, status] = [settler.settle.bind(settler), settler.status.bind(settler)]
+    const shallow = async (outcome: Promise<Outcome>): Promise<Outcome> => {
+      const known = await outcome
+      return known.state === 'settled' ? { ...known, provisional: true } : known
+    }
+    Object.assign(settler, {
+      settle: (...parameters: Parameters<typeof settle>) => shallow(settle(...parameters)),
+      status: (...parameters: Parameters<typeof status>) => shallow(status(...parameters)),
+    })
+    try {
+      const header = await payment(shop.url, shop.live.wallet)
+      const named = { headers: { 'idempotency-key': 'stream-2026-11-23-0004' } }
+      const statuses: number[] = []
+      for (let times = 0; times < MAX_REFETCHES + 2; times++)
+        statuses.push((await send(shop.url, header, 2, named)).status)
+      expect(statuses).to.deep.equal([...Array.from({ length: MAX_REFETCHES + 1 }, () => 200), 402])
+      expect(await shop.live.gateway.journal.counts()).to.include({ submitted: 1 })
+    } finally {
+      Object.assign(settler, { settle, status })
+    }
   })
 
   it('does not say that nothing was charged if the stream cannot be opened again', async () => {
