@@ -103,8 +103,8 @@ async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenChe
   if (!bought) await payments.sold(payment)
   const note = (): void => noteDelivery(parts, request.id, payment.payment.key)
   // A stream of events may never end: it is delivered when it opens.
-  if ('events' in answer) note()
-  else request.onSent(note)
+  if (!('events' in answer)) request.onSent(note)
+  else if (!request.caller.hasLeft) note()
   return answer
 }
 
