@@ -136,7 +136,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   }
 
   const settle = async (answer: Deliverable): Promise<PaidAnswer> => {
-    const isEmpty = answer.body.length === 0 && !answer.stream && !answer.events
+    const isEmpty = WITHOUT_BODY.has(answer.status) || (answer.body.length === 0 && !answer.stream && !answer.events)
     if (answer.status < 200 || answer.status > 299 || isEmpty) {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer
@@ -148,6 +148,9 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
+
+/** Answers with these statuses reach nobody with a body, whatever the product wrote (RFC 9110, 15.3.5 and 15.3.6). */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205])
 
 /** A payment must be valid for at least this long when it is sent, so that its transaction gets into a block. */
 const MIN_VALIDITY_SECONDS = 2
