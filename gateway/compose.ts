@@ -845,7 +845,7 @@ async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promi
     compare,
     findings,
     lease,
-    onCompared: ({ buckets }) => metrics.reconciled(buckets),
+    onCompared: (comparison) => metrics.reconciled(comparison?.buckets ?? {}),
     log,
   })
 }
