@@ -85,7 +85,7 @@ function admitByToken(parts: AdmitParts, call: IncomingCall, { access, plan }: A
 
 async function admitPayment(
   parts: AdmitParts,
-  { edition, bound: { operation, fresh } }: IncomingCall,
+  { edition, bound: { operation, fresh }, request }: IncomingCall,
   input: Input,
   payment: PresentedPayment | null,
   token: RefusedToken | null,
@@ -98,7 +98,7 @@ async function admitPayment(
     )
   if (operation.identifier === 'required' && payment.identifier === null) throw new ServiceError('identifier_required')
   await fresh?.assertFresh(input, operation.maxFreshnessSeconds)
-  const purchase = await parts.payments.admit(operation, payment, edition.catalog.version)
+  const purchase = await parts.payments.admit(operation, payment, edition.catalog, request.url)
   if ('status' in purchase) return purchase
   return {
     access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount, at: purchase.reservedAt },

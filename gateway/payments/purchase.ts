@@ -5,7 +5,7 @@
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
-import type { DecodedPayment, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
+import type { DecodedPayment, Listing, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
@@ -87,6 +87,8 @@ export interface PurchaseParts {
   readonly minBlocks: number
   /** Whether it buys a plan. */
   readonly isPlan: boolean
+  /** Describes what is paid for. */
+  readonly listing?: () => Listing
   readonly inProgress: PaymentsInProgress<PaidAnswer>
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
@@ -160,7 +162,8 @@ const MIN_VALIDITY_SECONDS = 2
  * then, the answer is kept and nothing is sent. Always finishes the work in `inProgress`.
  */
 export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, minBlocks, now, connection, work } = parts
+  const { journal, settler, method, record, payment, requirements, wait, minBlocks, listing } = parts
+  const { now, connection, work } = parts
   const { key, attempt } = record
   let submittedAt: number | null = null
   let isKept = false
@@ -172,6 +175,7 @@ export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): 
       : await settler.settle(payment, requirements, {
           wait,
           minBlocks,
+          ...(listing ? { listing } : {}),
           async record(intent) {
             if (connection.hasLeft) {
               isKept = await keepAnswer(journal, record, answer)
