@@ -48,7 +48,8 @@ describe('the payment for a stream', () => {
     ['does not have what was asked for', (response) => response.writeHead(404).end(), 404, 'not_found'],
     ['refuses the request', (response) => response.writeHead(416).end(), 422, 'validation_failed'],
     ['is busy', (response) => response.writeHead(503, { 'retry-after': '9' }).end(), 503, 'product_suspended'],
-    ['sends an empty answer', (response) => response.writeHead(204).end(), 502, 'product_failed'],
+    ['sends an answer without content', (response) => response.writeHead(204).end(), 502, 'product_failed'],
+    ['sends an empty answer', (response) => response.end(), 404, 'empty_not_sold'],
     ['does not answer in time', () => {}, 504, 'product_timeout'],
     ['closes the connection', (response) => response.destroy(), 502, 'product_failed'],
   ]
@@ -154,7 +155,9 @@ describe('the payment for a stream', () => {
       const failed = await send(shop.url, header, 2, named)
       const body = await json(failed)
       expect([failed.status, body['code'], body['transaction']]).to.deep.equal([status, code, transaction])
-      expect(body['message']).to.match(/^This payment was settled before/).and.not.to.match(/nothing was charged/i)
+      expect(body['message'])
+        .to.match(/^This payment was settled before/)
+        .and.not.to.match(/nothing was charged/i)
     }
     shop.upstream.answer = (response) => response.end('well')
     expect(await (await send(shop.url, header, 2, named)).text()).to.equal('well')
