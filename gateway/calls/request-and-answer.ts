@@ -40,8 +40,9 @@ export interface CallRequest {
   /**
    * Takes a place among the open event streams, before the answer is paid for. Throws RateLimited if there is none. Absent
    * where no event stream can be sent.
+   * @param isByToken whether the access token of the call opens it
    */
-  takeStreamPlace?(): void
+  takeStreamPlace?(isByToken: boolean): void
   /** Calls `listener` once the whole answer was sent; never if the caller disconnected before that. */
   onSent(listener: () => void): void
   /**

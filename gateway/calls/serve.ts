@@ -98,7 +98,9 @@ async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenChe
   const raw = await request.read()
   const payment = { ...unread, fingerprint: await fingerprint(operation, raw), checked }
   const bought = await payments.replay(operation, payment)
-  const answer = bought ? await sendAgain(parts, call, raw, payment, bought) : await produce(parts, call, raw, payment, null)
+  const answer = bought
+    ? await sendAgain(parts, call, raw, payment, bought)
+    : await produce(parts, call, raw, payment, null)
   if (!answer.receipt?.success) return answer
   if (!bought) await payments.sold(payment)
   const note = (): void => noteDelivery(parts, request.id, payment.payment.key)
@@ -132,7 +134,8 @@ async function orNotOpenedAgain(opened: Awaitable<Answer>, { receipt }: PaidAnsw
 
 function notOpenedAgain(error: ServiceError, receipt: PaidAnswer['receipt']): ServiceError {
   const { code, reason, headers, fields, retry } = error
-  const advice = retry === 'after_delay' ? ' now. Send the same request with the same payment again until it expires.' : '.'
+  const advice =
+    retry === 'after_delay' ? ' now. Send the same request with the same payment again until it expires.' : '.'
   return new ServiceError(
     code,
     `This payment was settled before, and its stream cannot be opened again${advice} Do not sign a new payment for it.`,
@@ -229,7 +232,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
       const produced = answerOf(value, operation.view !== null && operation.response === null)
       answer = produced
       if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
-      if (produced.events) request.takeStreamPlace?.()
+      if (produced.events) request.takeStreamPlace?.(access.kind === 'token')
       return traced('settle', traces, () => admission.settle(produced))
     })
     return isPromise(settled) ? settled.catch(fail) : settled

@@ -182,7 +182,7 @@ export function callRequest(call: HttpCall): CallRequest {
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),
-    takeStreamPlace: () => streams.take(response),
+    takeStreamPlace: (isByToken) => streams.take(response, isByToken ? headerToken(headers) : null),
     read() {
       const query = parsePairs(target.search)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }
