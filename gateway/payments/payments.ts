@@ -103,7 +103,7 @@ export interface Payments {
   sold(presented: PresentedPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
-  /** Whether a call of this process is working on a payment. */
+  /** Whether a call of this process is working on a payment, or watches its settlement. */
   isWorking(key: PaymentKey): boolean
   /** Resolves when no payment is being worked on. */
   idle(): Promise<void>
@@ -152,7 +152,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       return withJournal(() => admit(context, operation, presented, { version: catalog.version, listing }))
     },
     delivered: (key) => journal.delivered(key),
-    isWorking: (key) => inProgress.find(key) !== undefined,
+    isWorking: (key) => inProgress.isBusy(key),
     idle: () => inProgress.idle(),
   }
 }

@@ -307,18 +307,22 @@ async function recordLater(
   record: PaymentRecord,
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
+  if (later === undefined) return
+  const stopWatching = inProgress.watch(payment.key)
   const outcome = await later
-  const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
+  const isFinal = outcome.state === 'refused' || (outcome.state === 'settled' && !outcome.provisional)
   if (isFinal) inProgress.releaseHold(payment)
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional) {
+    if (outcome.state === 'settled' && !outcome.provisional) {
       // A reorganisation may have let a transaction of others overtake ours.
       if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
       else await recordSettlement(journal, log, record, outcome)
     }
-    if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
+    if (outcome.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.
+  } finally {
+    stopWatching()
   }
 }
 
