@@ -246,7 +246,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     settler: settlement.settler,
     lease: stores.lease,
     // The id of a call is that of the token it bought, if it bought one.
-    onReversed: ({ callId }) => revocations.revoke(callId, REVERSED),
+    onReversed: ({ callId }) => revocations.revoke(callId, REVERSED, { mayEnd: true }),
     onRestored: ({ callId }) => revocations.restore(callId, REVERSED),
     now: clock.wall,
     log,
@@ -845,7 +845,7 @@ async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promi
     compare,
     findings,
     lease,
-    onCompared: ({ buckets }) => metrics.reconciled(buckets),
+    onCompared: (comparison) => metrics.reconciled(comparison?.buckets ?? {}),
     log,
   })
 }

@@ -33,7 +33,7 @@ export interface Metrics {
   onSettled(listener: (outcome: string) => void): void
   /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
   latencies(): readonly number[]
-  /** Sets how many rows are in each bucket after a reconciliation. */
+  /** Sets how many rows are in each bucket after a reconciliation. Buckets that are not named have no figure any more. */
   reconciled(buckets: Readonly<Record<string, number>>): void
   /** Adds the metrics of the accounts that pay gas, which are read when the metrics are. */
   watchGas(accounts: () => readonly GasAccount[]): void
@@ -119,6 +119,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     onSettled: (listener) => void settlementListeners.push(listener),
     latencies: () => latencies,
     reconciled(rows) {
+      buckets.reset()
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
     },
     watchGas: (accounts) => registerGasMetrics(registry, accounts),
@@ -156,7 +157,7 @@ function createCounters(registers: [Registry]) {
     }),
     buckets: new Gauge({
       name: 'tollgate_reconciled_rows',
-      help: 'Payments and transfers by bucket, as of the last reconciliation with the chain.',
+      help: 'Payments and transfers by bucket, as of the last reconciliation with the chain. Of several processes, one has them.',
       labelNames: ['bucket'] as const,
       registers,
     }),

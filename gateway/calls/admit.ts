@@ -12,7 +12,7 @@ import type { PaidAnswer } from '../payments/purchase.ts'
 import type { Access, Input } from '../plugin/plugin.ts'
 import type { Tokens, VerifiedToken } from '../tokens/access-tokens.ts'
 import type { Answer, IncomingCall } from './request-and-answer.ts'
-import { untilTokenExpires } from './token-stream.ts'
+import { cutWhenTokenExpires, type TokenValidity, untilTokenExpires } from './token-stream.ts'
 
 export interface AdmitParts {
   readonly payments: Pick<Payments, 'admit'>
@@ -58,21 +58,34 @@ export function admit(
 const FREE: Access = { kind: 'free' }
 
 function admitByToken(parts: AdmitParts, call: IncomingCall, { access, plan }: AcceptedToken): Admission {
-  const isValid = async (): Promise<boolean> => {
+  const refusal = async (): Promise<ServiceError | null> => {
     const current = await readToken(parts, call)
-    return current !== null && !('refusal' in current)
+    return current !== null && 'refusal' in current ? current.refusal : null
   }
-  const remainingMs = (): number => parts.tokens.remainingMs(access)
+  const inItsTime: TokenValidity = {
+    isValid: async () => (await refusal()) === null,
+    remainingMs: () => parts.tokens.remainingMs(access),
+  }
+  // An answer of known length ends by itself, as one that is sent at once does.
+  const unlessRevoked: TokenValidity = {
+    isValid: async () => ['token_expired', undefined].includes((await refusal())?.code),
+    remainingMs: () => Number.POSITIVE_INFINITY,
+  }
   return {
     ...unpaid(parts, access, plan.maxFreshnessSeconds),
-    settle: (answer) =>
-      answer.events ? { ...answer, events: untilTokenExpires(answer.events, { isValid, remainingMs }) } : answer,
+    settle(answer) {
+      const { events, stream } = answer
+      if (events) return { ...answer, events: untilTokenExpires(events, inItsTime) }
+      if (!stream) return answer
+      const ends = stream.headers['content-length'] !== undefined
+      return { ...answer, stream: cutWhenTokenExpires(stream, ends ? unlessRevoked : inItsTime) }
+    },
   }
 }
 
 async function admitPayment(
   parts: AdmitParts,
-  { edition, bound: { operation, fresh } }: IncomingCall,
+  { edition, bound: { operation, fresh }, request }: IncomingCall,
   input: Input,
   payment: PresentedPayment | null,
   token: RefusedToken | null,
@@ -85,7 +98,7 @@ async function admitPayment(
     )
   if (operation.identifier === 'required' && payment.identifier === null) throw new ServiceError('identifier_required')
   await fresh?.assertFresh(input, operation.maxFreshnessSeconds)
-  const purchase = await parts.payments.admit(operation, payment, edition.catalog.version)
+  const purchase = await parts.payments.admit(operation, payment, edition.catalog, request.url)
   if ('status' in purchase) return purchase
   return {
     access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount, at: purchase.reservedAt },

@@ -2,6 +2,7 @@
  * The digest of the request a payment is bound to: operation id and canonical input as sent, before defaults. It does
  * not depend on the transport, so the same call over HTTP and over MCP has the same fingerprint.
  */
+import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { LargeBody } from '../catalog/large-body.ts'
@@ -130,8 +131,11 @@ function canonical(value: unknown): unknown {
   return text.length > LONG ? digestIfLong(Buffer.from(text)) : text
 }
 
+/** Bytes that are no text are digested too: as text, different ones would be the same. */
 function digestIfLong(bytes: Buffer): string {
-  return bytes.length > LONG ? `sha256:${largeFiles.get(bytes) ?? sha256(bytes)}` : bytes.toString('utf8')
+  return bytes.length > LONG || !isUtf8(bytes)
+    ? `sha256:${largeFiles.get(bytes) ?? sha256(bytes)}`
+    : bytes.toString('utf8')
 }
 
 function sha256(data: string | Buffer): string {

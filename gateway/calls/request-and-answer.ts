@@ -37,6 +37,12 @@ export interface CallRequest {
   readonly caller: Caller
   /** Set when the caller accepts server-sent events. */
   readonly stream?: StreamRequest
+  /**
+   * Takes a place among the open event streams, before the answer is paid for. Throws RateLimited if there is none. Absent
+   * where no event stream can be sent.
+   * @param isByToken whether the access token of the call opens it
+   */
+  takeStreamPlace?(isByToken: boolean): void
   /** Calls `listener` once the whole answer was sent; never if the caller disconnected before that. */
   onSent(listener: () => void): void
   /**

@@ -98,14 +98,54 @@ async function answerPaid(parts: ServeParts, call: IncomingCall, token: TokenChe
   const raw = await request.read()
   const payment = { ...unread, fingerprint: await fingerprint(operation, raw), checked }
   const bought = await payments.replay(operation, payment)
-  const answer = bought && !bought.mustRefetch ? bought : await produce(parts, call, raw, payment, bought)
+  const answer = bought
+    ? await sendAgain(parts, call, raw, payment, bought)
+    : await produce(parts, call, raw, payment, null)
   if (!answer.receipt?.success) return answer
   if (!bought) await payments.sold(payment)
   const note = (): void => noteDelivery(parts, request.id, payment.payment.key)
   // A stream of events may never end: it is delivered when it opens.
-  if ('events' in answer) note()
-  else request.onSent(note)
+  if (!('events' in answer)) request.onSent(note)
+  else if (!request.caller.hasLeft) note()
   return answer
+}
+
+/** The answer that a payment has bought before. The product makes a stream again. */
+async function sendAgain(
+  parts: ServeParts,
+  call: IncomingCall,
+  raw: RawInput,
+  payment: PresentedPayment,
+  bought: PaidAnswer,
+): Promise<Answer> {
+  if (!bought.mustRefetch) return bought
+  const produced = (async () => produce(parts, call, raw, payment, bought))()
+  return orNotOpenedAgain(produced, bought)
+}
+
+/** The stream, or the error of one that cannot be opened again: products say that nothing was charged, which is wrong here. */
+async function orNotOpenedAgain(opened: Awaitable<Answer>, { receipt }: PaidAnswer): Promise<Answer> {
+  try {
+    return await opened
+  } catch (error) {
+    throw error instanceof ServiceError && !(error instanceof InvalidInput) ? notOpenedAgain(error, receipt) : error
+  }
+}
+
+function notOpenedAgain(error: ServiceError, receipt: PaidAnswer['receipt']): ServiceError {
+  const { code, reason, headers, fields, retry } = error
+  const advice =
+    retry === 'after_delay' ? ' now. Send the same request with the same payment again until it expires.' : '.'
+  return new ServiceError(
+    code,
+    `This payment was settled before, and its stream cannot be opened again${advice} Do not sign a new payment for it.`,
+    {
+      ...(reason === undefined ? {} : { reason }),
+      headers,
+      fields: { ...fields, transaction: receipt?.transaction ?? null },
+      cause: error.cause ?? error,
+    },
+  )
 }
 
 /** What can be known about a payment before its request is read. */
@@ -147,7 +187,9 @@ function produce(
   const admitted = bought ?? traced('admit', traces, () => admit(parts, call, input, payment))
   return andThen(admitted, (admitted) => {
     if (!('status' in admitted)) return handle(call, input, admitted, isQueuedLater ? parts.queues : null)
-    return admitted.mustRefetch ? handle(call, input, readmit(parts, call, admitted), null) : admitted
+    if (!admitted.mustRefetch) return admitted
+    const opened = handle(call, input, readmit(parts, call, admitted), null)
+    return bought ? opened : orNotOpenedAgain(opened, admitted)
   })
 }
 
@@ -190,6 +232,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
       const produced = answerOf(value, operation.view !== null && operation.response === null)
       answer = produced
       if (produced.events && request.transport === 'mcp') throw new InvalidInput([STREAM_IN_TOOL])
+      if (produced.events) request.takeStreamPlace?.(access.kind === 'token')
       return traced('settle', traces, () => admission.settle(produced))
     })
     return isPromise(settled) ? settled.catch(fail) : settled

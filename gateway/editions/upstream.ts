@@ -55,7 +55,10 @@ async function forward({ upstream, headers, operation }: Route, { input, signal,
 }
 
 /** Calls the upstream and resolves when the answer begins. */
-async function stream({ upstream, headers, operation }: Route, { input, signal, id }: Call): Promise<StreamedReply> {
+async function stream(
+  { upstream, headers, operation }: Route,
+  { input, signal, id, access }: Call,
+): Promise<StreamedReply> {
   const { forwarded } = input as ForwardedInput
   if (!forwarded) throw new Error('a stream can only be sent over HTTP')
   const { body } = forwarded
@@ -69,8 +72,11 @@ async function stream({ upstream, headers, operation }: Route, { input, signal, 
       signal: until,
     }),
   )
-  if (response.status >= 200 && response.status < 300 && response.status !== 204) return new StreamedReply(response)
+  const isSuccess = response.status >= 200 && response.status < 300 && response.status !== 204
+  const isUnsold = access.kind === 'payment' && response.headers['content-length'] === '0'
+  if (isSuccess && !isUnsold) return new StreamedReply(response)
   response.discard()
+  if (isSuccess) throw new ServiceError('empty_not_sold')
   throw refusal(response.status, response.headers['retry-after'] ?? null)
 }
 

@@ -12,11 +12,11 @@ import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
 import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
-import { RateLimited, ServiceError } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorages } from './body-storage.ts'
-import { sendEvents } from './event-stream.ts'
+import { sendEvents, StreamPlaces } from './event-stream.ts'
 import { answerExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createRequestLog } from './request-log.ts'
@@ -46,7 +46,7 @@ export interface HttpParts {
   /** Where request bodies are kept. */
   readonly bodies?: BodyStorages
   readonly limits: Limits
-  /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
+  /** How many event streams may be open at once. Default: 2000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
   readonly operator?: OperatorConsole | null
@@ -55,7 +55,6 @@ export interface HttpParts {
 const MCP_METHODS = ['GET', 'POST']
 const ASSETS = 'GET /assets/*'
 const ASSET_METHODS = ['GET', 'HEAD']
-const DEFAULT_MAX_STREAMS = 2000
 /** Stands in for a request target that could not be parsed. */
 const ROOT_TARGET: Target = { path: '/', search: '' }
 
@@ -67,8 +66,7 @@ interface App extends HttpParts {
   readonly logVisit: (visit: Visit) => void
   readonly proxy: UpstreamProxy
   readonly routers: WeakMap<Edition, RequestHandler>
-  /** Count of open event streams. */
-  openStreams: number
+  readonly streams: StreamPlaces
 }
 
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
@@ -80,7 +78,7 @@ export function createHttpServer(parts: HttpParts): Server {
     logVisit: createRequestLog(parts.log),
     proxy: createUpstreamProxy(),
     routers: new WeakMap(),
-    openStreams: 0,
+    streams: new StreamPlaces(parts.maxStreams),
   }
   const framework = createExpress()
   const handlers: Handlers = {
@@ -195,9 +193,9 @@ function routerOf(app: App, edition: Edition): RequestHandler {
 /** Serves an operation, sends the answer to its end, and returns it. */
 function handleOperation(app: App, visit: Visit, bound: BoundOperation): Awaitable<Answer> {
   const { baseUrl } = app.config
-  const { proxy, readLarge, bodies } = app
+  const { proxy, streams, readLarge, bodies } = app
   const caller = new HttpCaller(visit.response)
-  const call = callRequest({ visit, bound, caller, baseUrl, proxy, readLarge, bodies })
+  const call = callRequest({ visit, bound, caller, baseUrl, proxy, streams, readLarge, bodies })
   return andThen(app.serve(visit.edition, bound, call), (answer) => {
     if (answer.events || answer.stream) return sendStream(app, visit, bound, caller, answer)
     respond(app, exchangeOf(app, visit, bound), answer)
@@ -214,8 +212,6 @@ async function sendStream(
   answer: Answer,
 ): Promise<Answer> {
   const { edition, request, response } = visit
-  if (answer.events && app.openStreams >= (app.maxStreams ?? DEFAULT_MAX_STREAMS))
-    throw new RateLimited('Too many open event streams.', 60)
   respond(app, exchangeOf(app, visit, bound), answer)
   if (answer.stream && request.method !== 'HEAD') await answer.stream.pipe(response)
   else if (answer.stream) {
@@ -225,12 +221,8 @@ async function sendStream(
   if (!answer.events) return answer
   const isCurrent = (): boolean => request.method !== 'HEAD' && app.editions.current === edition
   const options = { signal: AbortSignal.any([caller.signal, app.closing.signal]), isCurrent }
-  app.openStreams += 1
   // However the stream ends, the source has to stop: it may be waiting for an event that never comes.
-  await sendEvents(response, answer.events, options).finally(() => {
-    app.openStreams -= 1
-    caller.leave()
-  })
+  await sendEvents(response, answer.events, options).finally(() => caller.leave())
   return answer
 }
 

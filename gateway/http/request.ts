@@ -11,6 +11,7 @@ import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback } from './caller-address.ts'
+import type { StreamPlaces } from './event-stream.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
 import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
@@ -152,6 +153,8 @@ export interface HttpCall {
   readonly baseUrl: string
   /** Passes calls on to upstreams. An upstream receives the body as it was sent. */
   readonly proxy: UpstreamProxy
+  /** Where event streams take their places. */
+  readonly streams: StreamPlaces
   /** Reads large bodies. Without it, they are parsed on the event loop. */
   readonly readLarge?: ReadLargeBody | undefined
   /** Where bodies are kept. */
@@ -160,7 +163,7 @@ export interface HttpCall {
 
 /** Builds the CallRequest. The body is not read until `read` is called. */
 export function callRequest(call: HttpCall): CallRequest {
-  const { visit, bound, caller, baseUrl } = call
+  const { visit, bound, caller, baseUrl, streams } = call
   const { request, response, target } = visit
   const { operation, isUpstream } = bound
   const { headers } = request
@@ -179,6 +182,7 @@ export function callRequest(call: HttpCall): CallRequest {
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),
+    takeStreamPlace: (isByToken) => streams.take(response, isByToken ? headerToken(headers) : null),
     read() {
       const query = parsePairs(target.search)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }

@@ -84,6 +84,18 @@ function contentOf({ headers, body, value }: Answer): Pick<ResultParts, 'text' |
   if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { text }
   // The gateway itself has just serialized an object, or the handler has written one.
   if (isObject(value) && !Buffer.isBuffer(value) && json.startsWith('{')) return { text, structured: json }
-  const parsed: unknown = JSON.parse(json)
+  const parsed = parse(json)
   return isObject(parsed) ? { text, structured: JSON.stringify(parsed) } : { text }
+}
+
+/**
+ * The JSON value, or null if the text is none: an upstream may name a type that its answer does not have. The answer is paid
+ * by now, so it is sent as it is.
+ */
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return null
+  }
 }

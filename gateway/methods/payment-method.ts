@@ -195,12 +195,20 @@ export interface CheckOptions {
   readonly ahead: readonly Commitment[]
 }
 
+/** What a facilitator may list: the resource and its description, in the words of our own 402. */
+export interface Listing {
+  readonly resource: { readonly url: string; readonly description?: string }
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
 export interface SettleOptions {
   /** Stores the intent. False: nothing may be sent. */
   readonly record: (intent: Intent) => Promise<boolean>
   readonly wait: Wait
   /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. The settler notes it in the intent. */
   readonly minBlocks?: number
+  /** Describes what is paid for. If absent, nothing is said about it. */
+  readonly listing?: () => Listing
 }
 
 /** Moves the money of one method's payments. */

@@ -36,6 +36,10 @@ export interface PaymentsInProgress<Result> {
   heldBefore(payment: DecodedPayment): readonly Commitment[]
   /** Ends a hold that `finish` kept. */
   releaseHold(payment: DecodedPayment): void
+  /** Notes that the settlement of a payment whose answer has left is watched, until the returned function is called. */
+  watch(key: PaymentKey): () => void
+  /** Whether a payment is in progress or watched: then nobody else in this process has to look what becomes of it. */
+  isBusy(key: PaymentKey): boolean
   /** Resolves when no payment is in progress. */
   idle(): Promise<void>
 }
@@ -47,6 +51,7 @@ export const BLOCK_TIME_LAG_SECONDS = 60
 export function createPaymentsInProgress<Result>(nowSeconds: () => number): PaymentsInProgress<Result> {
   const inProgress = new Map<PaymentKey, { request: RequestInProgress; outcome: Promise<SharedOutcome<Result>> }>()
   const holds = createBalanceHolds(nowSeconds)
+  const watched = new Set<PaymentKey>()
   return {
     start(request) {
       const { payment } = request
@@ -75,6 +80,11 @@ export function createPaymentsInProgress<Result>(nowSeconds: () => number): Paym
     releaseHold(payment) {
       if (!inProgress.has(payment.key)) holds.remove(payment)
     },
+    watch(key) {
+      watched.add(key)
+      return () => void watched.delete(key)
+    },
+    isBusy: (key) => inProgress.has(key) || watched.has(key),
     async idle() {
       while (inProgress.size > 0) await Promise.all([...inProgress.values()].map(({ outcome }) => outcome))
     },

@@ -10,6 +10,7 @@ import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { ServiceError } from '../errors.ts'
 import {
   type DecodedPayment,
+  type Listing,
   methodOf,
   type PaymentKey,
   type PaymentMethod,
@@ -89,14 +90,20 @@ export interface Payments {
   /**
    * Checks and reserves a payment. Returns the purchase, or the answer that a duplicate request bought in the meantime.
    * Throws 409 if the payer has used the identifier for another payment.
-   * @param version of the catalog that the price comes from
+   * @param catalog that the price comes from
+   * @param url of the call
    */
-  admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
+  admit(
+    operation: Operation,
+    presented: PresentedPayment,
+    catalog: Catalog,
+    url: string,
+  ): Promise<Purchase | PaidAnswer>
   /** Records that the call of a payment ended with a sale, so that its large body does not count as unpaid. */
   sold(presented: PresentedPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
-  /** Whether a call of this process is working on a payment. */
+  /** Whether a call of this process is working on a payment, or watches its settlement. */
   isWorking(key: PaymentKey): boolean
   /** Resolves when no payment is being worked on. */
   idle(): Promise<void>
@@ -122,16 +129,15 @@ export function createPayments(parts: PaymentsParts): Payments {
   const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
   const isReady = (network: Network): boolean => settler.health(network).ready
 
+  function quoteIn(catalog: Catalog): ReturnType<typeof createChallenge> {
+    let quoteOf = quotes.get(catalog)
+    if (!quoteOf)
+      quotes.set(catalog, (quoteOf = createChallenge({ ...parts, ...challenges, catalog, formats: methods, isReady })))
+    return quoteOf
+  }
+
   return {
-    quote(catalog, operation, url, error, notice) {
-      let quoteOf = quotes.get(catalog)
-      if (!quoteOf)
-        quotes.set(
-          catalog,
-          (quoteOf = createChallenge({ ...parts, ...challenges, catalog, formats: methods, isReady })),
-        )
-      return quoteOf(operation, url, error, notice)
-    },
+    quote: (catalog, operation, url, error, notice) => quoteIn(catalog)(operation, url, error, notice),
     present: (request) => presentedPayment(request, methods),
     checkEarly(operation, { payment, bodyBytes }, version) {
       const checked = checkEarly(context, operation, payment, bodyBytes, version)
@@ -141,11 +147,30 @@ export function createPayments(parts: PaymentsParts): Payments {
       await checked?.largeBody?.paid()
     },
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
-    admit: (operation, presented, version) => withJournal(() => admit(context, operation, presented, version)),
+    admit(operation, presented, catalog, url) {
+      const listing = (): Listing => listingOf(quoteIn(catalog)(operation, url, DESCRIBED))
+      return withJournal(() => admit(context, operation, presented, { version: catalog.version, listing }))
+    },
     delivered: (key) => journal.delivered(key),
-    isWorking: (key) => inProgress.find(key) !== undefined,
+    isWorking: (key) => inProgress.isBusy(key),
     idle: () => inProgress.idle(),
   }
+}
+
+/** Its 402 describes what is paid for. It has a text of its own, so that it never replaces the one that is kept for callers. */
+const DESCRIBED = new ServiceError('payment_required', 'This describes the resource for a facilitator.')
+
+/** What the 402 says of the resource, for facilitators that list it. */
+function listingOf({ v2 }: Quote): Listing {
+  const { bazaar } = v2['extensions'] as Readonly<Record<string, unknown>>
+  return { resource: v2['resource'] as Listing['resource'], extensions: { bazaar } }
+}
+
+/** What is sold. */
+interface Sold {
+  /** Of the catalog that the price comes from. */
+  readonly version: string
+  readonly listing: () => Listing
 }
 
 /**
@@ -169,10 +194,10 @@ async function admit(
   context: Context,
   operation: Operation,
   presented: PresentedPayment,
-  version: string,
+  sold: Sold,
 ): Promise<Purchase | PaidAnswer> {
   for (let tries = 1; ; tries++) {
-    const admitted = await tryToAdmit(context, operation, presented, version)
+    const admitted = await tryToAdmit(context, operation, presented, sold)
     if (admitted) return admitted
     const bought = await replay(context, operation, presented)
     if (bought) return bought
@@ -202,12 +227,12 @@ async function tryToAdmit(
   context: Context,
   operation: Operation,
   presented: PresentedPayment,
-  version: string,
+  sold: Sold,
 ): Promise<Purchase | PaidAnswer | null> {
   const { journal, methods, settler, now, inProgress } = context
   const { payment, identifier, connection } = presented
   const { requirements, priceVersion, refusal } =
-    freshCheck(context, presented) ?? checkOffline(context, operation, payment, version)
+    freshCheck(context, presented) ?? checkOffline(context, operation, payment, sold.version)
   const recording = journal.health()
   if (!recording.ready) throw await unrecordedError(journal, payment.key, recording.reason)
   const health = settler.health(requirements.network)
@@ -253,6 +278,7 @@ async function tryToAdmit(
         wait,
         minBlocks: minBlocksOf(operation, requirements, context.planBlocks),
         isPlan: operation.plan !== null,
+        listing: sold.listing,
         inProgress,
         work,
         now,

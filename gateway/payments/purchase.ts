@@ -5,7 +5,7 @@
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
-import type { DecodedPayment, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
+import type { DecodedPayment, Listing, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
@@ -87,6 +87,8 @@ export interface PurchaseParts {
   readonly minBlocks: number
   /** Whether it buys a plan. */
   readonly isPlan: boolean
+  /** Describes what is paid for. */
+  readonly listing?: () => Listing
   readonly inProgress: PaymentsInProgress<PaidAnswer>
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
@@ -136,7 +138,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   }
 
   const settle = async (answer: Deliverable): Promise<PaidAnswer> => {
-    const isEmpty = answer.body.length === 0 && !answer.stream && !answer.events
+    const isEmpty = WITHOUT_BODY.has(answer.status) || (answer.body.length === 0 && !answer.stream && !answer.events)
     if (answer.status < 200 || answer.status > 299 || isEmpty) {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer
@@ -149,6 +151,9 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
 
+/** Answers with these statuses reach nobody with a body, whatever the product wrote (RFC 9110, 15.3.5 and 15.3.6). */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205])
+
 /** A payment must be valid for at least this long when it is sent, so that its transaction gets into a block. */
 const MIN_VALIDITY_SECONDS = 2
 
@@ -157,7 +162,8 @@ const MIN_VALIDITY_SECONDS = 2
  * then, the answer is kept and nothing is sent. Always finishes the work in `inProgress`.
  */
 export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, minBlocks, now, connection, work } = parts
+  const { journal, settler, method, record, payment, requirements, wait, minBlocks, listing } = parts
+  const { now, connection, work } = parts
   const { key, attempt } = record
   let submittedAt: number | null = null
   let isKept = false
@@ -169,6 +175,7 @@ export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): 
       : await settler.settle(payment, requirements, {
           wait,
           minBlocks,
+          ...(listing ? { listing } : {}),
           async record(intent) {
             if (connection.hasLeft) {
               isKept = await keepAnswer(journal, record, answer)
@@ -300,18 +307,22 @@ async function recordLater(
   record: PaymentRecord,
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
+  if (later === undefined) return
+  const stopWatching = inProgress.watch(payment.key)
   const outcome = await later
-  const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
+  const isFinal = outcome.state === 'refused' || (outcome.state === 'settled' && !outcome.provisional)
   if (isFinal) inProgress.releaseHold(payment)
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional) {
+    if (outcome.state === 'settled' && !outcome.provisional) {
       // A reorganisation may have let a transaction of others overtake ours.
       if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
       else await recordSettlement(journal, log, record, outcome)
     }
-    if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
+    if (outcome.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // Recovery will find the payment open and record its outcome.
+  } finally {
+    stopWatching()
   }
 }
 

@@ -18,7 +18,7 @@ export interface RecoveryParts {
   readonly staleSeconds: number
   /** How long a stored answer is kept after its settlement. */
   readonly answerRetentionSeconds: number
-  /** Whether a call of this process is working on a payment: then recovery leaves the payment to it. */
+  /** Whether a call of this process is working on a payment, or watches it: then recovery leaves the payment to it. */
   readonly isWorking?: (key: PaymentKey) => boolean
 }
 

@@ -226,7 +226,9 @@ async function finishRecord(
       return null
     }
     const paid = await finishSettlement(purchase, record, await settler.status(record), answer)
-    return paid.body.length === 0 ? replayed(paid) : paid
+    if (paid.body.length > 0) return paid
+    await assertMayRefetch(journal, record)
+    return replayed(paid)
   } catch (error) {
     work.finish({ error }, { keepHold: record.state === 'submitted' && !isFailed(error) })
     throw error

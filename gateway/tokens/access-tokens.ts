@@ -66,6 +66,11 @@ export const TOKEN_TYPE = 'JWT'
 /** `typ` of the JWS of an offer, so that it is never accepted as a receipt or an access token. */
 export const OFFER_TYPE = 'x402-offer'
 const CACHED_TOKENS = 1000
+/**
+ * The one way to write a token. Decoders also take spaces within a signature, and bits behind its 64 bytes: then one token
+ * would have any number of texts, and limits that count a token by its text would not hold.
+ */
+const ONE_TEXT = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
 
 /**
  * Opens or creates the key set and returns the token service.
@@ -88,6 +93,7 @@ export async function createTokens(options: TokenOptions): Promise<Tokens> {
   }
 
   async function verifySignature(token: string): Promise<VerifiedToken> {
+    if (!ONE_TEXT.test(token)) throw new errors.JWTInvalid()
     const { payload } = await jwtVerify(token, keyOfHeader, {
       algorithms: [ALGORITHM],
       // Receipts and offers are signed with the same keys, but have types of their own.

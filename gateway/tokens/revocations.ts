@@ -9,8 +9,11 @@ import { createReady, type Step } from '../stores/migrations.ts'
 export interface Revocations {
   /** Ids of the revoked tokens, as last read. */
   readonly ids: ReadonlySet<string>
-  /** Revokes a token: here at once, in other processes when they next read the table. Idempotent. */
-  revoke(id: string, reason: string): Promise<void>
+  /**
+   * Revokes a token: here at once, in other processes when they next read the table. Idempotent.
+   * @param options.mayEnd `restore` may take the revocation back, unless the token is also revoked for good
+   */
+  revoke(id: string, reason: string, options?: { readonly mayEnd: boolean }): Promise<void>
   /** Takes a revocation for this reason back: here at once, in other processes within a minute. Idempotent. */
   restore(id: string, reason: string): Promise<void>
   /** Reads what was added to the table, now. */
@@ -79,9 +82,10 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
 
   return {
     ids,
-    async revoke(id, reason) {
+    async revoke(id, reason, { mayEnd } = { mayEnd: false }) {
       await ready()
-      await db('revoked_tokens').insert({ id, at: Date.now(), reason }).onConflict('id').ignore()
+      const row = db('revoked_tokens').insert({ id, at: Date.now(), reason }).onConflict('id')
+      await (mayEnd ? row.ignore() : row.merge(['reason']))
       ids.add(id)
     },
     async restore(id, reason) {

@@ -21,7 +21,7 @@ export interface PaymentEnvelope {
   readonly accepted: Fields | null
   /** v2: the extensions that the client echoes. */
   readonly extensions: Fields
-  /** v2: the resource that the client says it pays for. Facilitators list resources by it. */
+  /** v2: the resource that the client says it pays for. */
   readonly resource?: Fields
 }
 

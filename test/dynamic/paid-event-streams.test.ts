@@ -3,7 +3,7 @@ import { get as httpGet, type IncomingMessage } from 'node:http'
 import { json as jsonOf } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { json, offer, payment } from '../support/agent.ts'
-import { until } from '../support/until.ts'
+import { nextRequest, until } from '../support/gateway.ts'
 import { openLiveGateway, type LiveGateway } from './live-gateway.ts'
 
 /** Sells the ticks of a clock: two at once, and the rest when the buyer has seen them. */
@@ -121,6 +121,28 @@ describe('an event stream with a price', () => {
     shop.advance(-61)
     expect((await shop.json('/v1/ticks/open'))['open']).to.be.greaterThan(0)
     open.destroy()
+  })
+
+  it('is resumed without a key after that minute too if its buyer had left before it opened', async () => {
+    const [before, header] = [transfers(), await payment(url, shop.wallet)]
+    const release = shop.settler.hold()
+    const arrived = nextRequest(shop)
+    const asked = shop.settler.calls.length
+    const sent = httpGet(url, { headers: { accept: 'text/event-stream', 'payment-signature': header }, agent: false })
+    sent.on('error', () => {})
+    const { response } = await arrived
+    await until(() => shop.settler.calls.slice(asked).includes('settle'))
+    sent.destroy()
+    await once(response, 'close')
+    release()
+    const key = (): string => shop.settler.transfers.at(-1)?.key ?? ''
+    await until(async () => transfers() > before && (await shop.gateway.journal.find(key()))?.state === 'settled')
+    // A delivery would be recorded by now.
+    await new Promise((wake) => setTimeout(wake, 100))
+    expect((await shop.gateway.journal.find(key()))?.deliveredAt).to.equal(null)
+    shop.advance(61)
+    expect(await read(await follow({ 'payment-signature': header }), 2)).to.deep.equal(['1', '2'])
+    shop.advance(-61)
   })
 
   it('is not given away if its payment cannot be settled', async () => {

@@ -38,8 +38,11 @@ export interface StreamShop {
   head(header: string, headers?: Record<string, string>): Promise<IncomingMessage>
 }
 
-/** Registers hooks in the current suite. The fields are set once the hooks have run. */
-export function useStreams(): StreamShop {
+/**
+ * Registers hooks in the current suite. The fields are set once the hooks have run.
+ * @param more documents of the catalog beside that of the files
+ */
+export function useStreams(more: Readonly<Record<string, unknown>> = {}): StreamShop {
   const shop = {
     transfers: () => shop.live.settler.transfers.length,
     async head(header, headers = {}) {
@@ -52,7 +55,7 @@ export function useStreams(): StreamShop {
 
   before(async () => {
     shop.upstream = await openUpstreamServer()
-    const catalog = { 'files.json': FILES(shop.upstream.url) }
+    const catalog = { 'files.json': FILES(shop.upstream.url), ...more }
     shop.live = await openLiveGateway({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
     shop.url = `${shop.live.url}/v1/files/big`
   })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
+import type { Outcome } from '../../gateway/methods/payment-method.ts'
 import { MAX_REFETCHES } from '../../gateway/payments/replay.ts'
 import { buy, json, offer, payment, receipt, send } from '../support/agent.ts'
 import { until } from '../support/until.ts'
@@ -47,7 +48,8 @@ describe('the payment for a stream', () => {
     ['does not have what was asked for', (response) => response.writeHead(404).end(), 404, 'not_found'],
     ['refuses the request', (response) => response.writeHead(416).end(), 422, 'validation_failed'],
     ['is busy', (response) => response.writeHead(503, { 'retry-after': '9' }).end(), 503, 'product_suspended'],
-    ['sends an empty answer', (response) => response.writeHead(204).end(), 502, 'product_failed'],
+    ['sends an answer without content', (response) => response.writeHead(204).end(), 502, 'product_failed'],
+    ['sends an empty answer', (response) => response.end(), 404, 'empty_not_sold'],
     ['does not answer in time', () => {}, 504, 'product_timeout'],
     ['closes the connection', (response) => response.destroy(), 502, 'product_failed'],
   ]
@@ -113,6 +115,53 @@ describe('the payment for a stream', () => {
     expect(body).to.include({ code: 'payment_already_used' })
     expect(body['message']).to.contain(`fetched again ${MAX_REFETCHES} times, which is the limit. Sign a new payment`)
     expect(shop.upstream.requests).to.have.length(asked)
+  })
+
+  it('does not open the stream again without end while the payment is in a block that may be replaced', async () => {
+    const { settler } = shop.live
+    const [settle, status] = [settler.settle.bind(settler), settler.status.bind(settler)]
+    const shallow = async (outcome: Promise<Outcome>): Promise<Outcome> => {
+      const known = await outcome
+      return known.state === 'settled' ? { ...known, provisional: true } : known
+    }
+    Object.assign(settler, {
+      settle: (...parameters: Parameters<typeof settle>) => shallow(settle(...parameters)),
+      status: (...parameters: Parameters<typeof status>) => shallow(status(...parameters)),
+    })
+    try {
+      const header = await payment(shop.url, shop.live.wallet)
+      const named = { headers: { 'idempotency-key': 'stream-2026-11-23-0004' } }
+      const statuses: number[] = []
+      for (let times = 0; times < MAX_REFETCHES + 2; times++)
+        statuses.push((await send(shop.url, header, 2, named)).status)
+      expect(statuses).to.deep.equal([...Array.from({ length: MAX_REFETCHES + 1 }, () => 200), 402])
+      expect(await shop.live.gateway.journal.counts()).to.include({ submitted: 1 })
+    } finally {
+      Object.assign(settler, { settle, status })
+    }
+  })
+
+  it('does not say that nothing was charged if the stream cannot be opened again', async () => {
+    const before = shop.transfers()
+    const header = await payment(shop.url, shop.live.wallet)
+    const named = { headers: { 'idempotency-key': 'stream-2026-11-23-0003' } }
+    const { transaction } = receipt(await send(shop.url, header, 2, named))
+    for (const [status, code, how] of [
+      [502, 'product_failed', 500],
+      [503, 'product_suspended', 503],
+      [404, 'not_found', 404],
+    ] as const) {
+      shop.upstream.answer = (response) => response.writeHead(how).end()
+      const failed = await send(shop.url, header, 2, named)
+      const body = await json(failed)
+      expect([failed.status, body['code'], body['transaction']]).to.deep.equal([status, code, transaction])
+      expect(body['message'])
+        .to.match(/^This payment was settled before/)
+        .and.not.to.match(/nothing was charged/i)
+    }
+    shop.upstream.answer = (response) => response.end('well')
+    expect(await (await send(shop.url, header, 2, named)).text()).to.equal('well')
+    expect(shop.transfers()).to.equal(before + 1)
   })
 
   it('is charged once for three identical requests at the same time, and all get the stream', async () => {

@@ -190,6 +190,7 @@ export async function openTransportGateway(
       const recorded = { operation: operation.id, request, raw }
       calls.push(recorded)
       const answer = answerOf(await edition.handlers.get(operation.id)?.(recorded))
+      if (answer.events) request.takeStreamPlace?.(false)
       return options.settle?.(answer, recorded) ?? answer
     } catch (error) {
       const refusal = errorAnswer(error, request.id)

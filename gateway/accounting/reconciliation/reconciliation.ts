@@ -26,7 +26,8 @@ export interface ReconciliationParts {
   readonly compare: Compare
   readonly findings: Findings
   readonly lease: Pick<Lease, 'hold'>
-  readonly onCompared: (comparison: Comparison) => void
+  /** Called with the result of each run, and with null once another process compares instead of this one. */
+  readonly onCompared: (comparison: Comparison | null) => void
   readonly log: Logger
 }
 
@@ -41,12 +42,15 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
   let last: Comparison | null = null
   let underWay: Promise<Comparison> | null = null
   let looking: Promise<void> = Promise.resolve()
+  /** The last result is of this process, and may be the newest one. */
+  let isCurrent = false
   let timer: NodeJS.Timeout | undefined
 
   async function compareNow(): Promise<Comparison> {
     try {
       await looking
       last = await compare()
+      isCurrent = true
       onCompared(last)
       return last
     } finally {
@@ -61,8 +65,15 @@ export function createReconciliation(parts: ReconciliationParts): Reconciliation
     await looking
   }
 
+  /** Another process holds the lease. */
+  function leave(): void {
+    if (!isCurrent || underWay) return
+    isCurrent = false
+    onCompared(null)
+  }
+
   async function work(isRun: boolean): Promise<void> {
-    if (!(await kept.hold())) return
+    if (!(await kept.hold())) return leave()
     if (isRun) await run()
     else if (!underWay) await look()
   }

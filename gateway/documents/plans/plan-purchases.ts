@@ -46,13 +46,14 @@ export async function planPurchases(
 /** The second in which the purchase was called: the token's window starts there. */
 async function purchasedAt(
   journal: Pick<Journal, 'events'>,
-  { key, attempt, createdAt }: PaymentRecord,
+  { key, attempt, callId, createdAt }: PaymentRecord,
 ): Promise<Date> {
   let at = createdAt
-  // A payment that was released and used again counts from its last use.
+  // A payment that was released and used again counts from its last call. One whose answer was kept for a caller who left is
+  // reserved twice for one call, which made the token the first time. Each reservation names its call.
   if (attempt > 1) {
     const events = await journal.events(key)
-    at = events.find((event) => event.state === 'reserved' && event.attempt === attempt)?.at ?? createdAt
+    at = events.find(({ state, detail }) => state === 'reserved' && detail === callId)?.at ?? createdAt
   }
   return new Date(Math.floor(at / 1000) * 1000)
 }

@@ -19,6 +19,7 @@ export interface ReceiptStatement {
   readonly version: 1
   /** CAIP-2. */
   readonly network: string
+  /** The address that was called; without its query if it is long. `requestDigest` covers the query in any case. */
   readonly resourceUrl: string
   readonly payer: string
   /** Seconds since the epoch. */
@@ -41,7 +42,23 @@ export interface SigningParts {
   readonly log: Logger
 }
 
-/** Adds a signed receipt to every paid answer of `serve`. An answer whose receipt cannot be signed is sent without. */
+/**
+ * The longest address in a receipt. Many proxies hold 4,096 bytes for all headers of an answer together and refuse the
+ * whole answer if they are longer, and this one is paid. An address of this length makes a header of about 3,100.
+ */
+const MAX_URL_CHARACTERS = 600
+
+/** The address to state, or null if even its path is too long. */
+function resourceOf(url: string): string | null {
+  if (url.length <= MAX_URL_CHARACTERS) return url
+  const [path = ''] = url.split('?', 1)
+  return path.length <= MAX_URL_CHARACTERS ? path : null
+}
+
+/**
+ * Adds a signed receipt to every paid answer of `serve`. An answer whose receipt cannot be signed, or would be too long, is
+ * sent without.
+ */
 export function withReceipts(parts: SigningParts, serve: Serve): Serve {
   return (edition, bound, request) =>
     andThen(serve(edition, bound, request), (answer) => withReceipt(parts, request, answer))
@@ -50,13 +67,15 @@ export function withReceipts(parts: SigningParts, serve: Serve): Serve {
 function withReceipt({ tokens, log }: SigningParts, { id, url }: CallRequest, answer: Answer): Awaitable<Answer> {
   const { receipt, record } = answer
   if (!receipt?.success || !record) return answer
+  const resource = resourceOf(url)
+  if (resource === null) return answer
   const add = (signed: string): Answer => ({ ...answer, receipt: { ...receipt, signed } })
   const goWithout = (error: unknown): Answer => {
     log.error({ call: id, err: error }, 'a receipt could not be signed')
     return answer
   }
   try {
-    const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, url, answer) })
+    const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, resource, answer) })
     return isPromise(signed) ? signed.then(add, goWithout) : add(signed)
   } catch (error) {
     return goWithout(error)

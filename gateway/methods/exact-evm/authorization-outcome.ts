@@ -35,14 +35,18 @@ export interface TransactionReceipt {
   readonly logs: readonly Log[]
   readonly gasUsed?: Hex
   /** Wei per unit of gas. */
-  readonly effectiveGasPrice?: Hex
+  readonly effectiveGasPrice?: Hex | null
   /** What a chain of the OP Stack charged for the data, in wei. */
-  readonly l1Fee?: Hex
+  readonly l1Fee?: Hex | null
 }
 
-/** What a transaction cost, in wei. */
-export function costOf({ gasUsed = '0x0', effectiveGasPrice = '0x0', l1Fee = '0x0' }: TransactionReceipt): bigint {
-  return BigInt(gasUsed) * BigInt(effectiveGasPrice) + BigInt(l1Fee)
+/** What a transaction cost, in wei. Some nodes write null for what does not apply. */
+export function costOf({
+  gasUsed,
+  effectiveGasPrice,
+  l1Fee,
+}: Pick<TransactionReceipt, 'gasUsed' | 'effectiveGasPrice' | 'l1Fee'>): bigint {
+  return BigInt(gasUsed ?? 0) * BigInt(effectiveGasPrice ?? 0) + BigInt(l1Fee ?? 0)
 }
 
 /**

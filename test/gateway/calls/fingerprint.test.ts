@@ -40,6 +40,14 @@ describe('the fingerprint of a request', () => {
     }
   })
 
+  it('differs for files that differ in bytes that are no text', async () => {
+    const files = [[0x80], [0x81], [0xef, 0xbf, 0xbd], [0xff, 0xfe]].map((bytes) => ({
+      file: { filename: 'a.bin', mediaType: 'application/octet-stream', bytes: Buffer.from(bytes) },
+    }))
+    const all = await Promise.all(files.map((body) => fingerprintOf(body)))
+    expect(new Set(all).size).to.equal(files.length)
+  })
+
   it('ignores the input of a purchase route, which changes nothing', async () => {
     const purchase = { id: 'purchasePlan', plan: {} } as Operation
     const raw = { params: {}, query: {}, body: null }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import { createServe, type ServeParts } from '../../../gateway/calls/serve.ts'
 import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
+import { RateLimited } from '../../../gateway/errors.ts'
 import { WorkQueues } from '../../../gateway/editions/work-queues.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { Reply, type ServerEvent } from '../../../gateway/plugin/plugin.ts'
@@ -22,14 +23,27 @@ const operation = {
 }
 const input = { params: {}, query: {}, body: undefined }
 
-/** Serves a paid tool call that is answered with a stream, which a tool cannot send. Returns how the payment ended. */
-async function payFor(events: AsyncIterable<ServerEvent>): Promise<{ status: number; released: number }> {
+/** A tool call, which cannot send a stream. */
+const TOOL_CALL: Partial<CallRequest> = { transport: 'mcp' }
+
+interface Ending {
+  readonly status: number
+  readonly released: number
+  readonly settled: number
+}
+
+/** Serves a paid call that is answered with a stream. Returns how the payment ended. */
+async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Promise<Ending> {
   let released = 0
+  let settled = 0
   const purchase = {
     payer: '0xb2',
     amount: 1n,
     reservedAt: new Date(),
-    settle: () => Promise.reject(new Error('nothing is settled')),
+    settle: async (answer: object) => {
+      settled += 1
+      return answer
+    },
     release: async () => void (released += 1),
   }
   const payments = {
@@ -53,14 +67,14 @@ async function payFor(events: AsyncIterable<ServerEvent>): Promise<{ status: num
   } as unknown as BoundOperation
   const request = {
     id: '1',
-    transport: 'mcp',
     credential: { payments: ['x'], token: null },
     bodyBytes: 0,
     caller: { hasLeft: false },
     read: () => input,
+    ...call,
   } as unknown as CallRequest
   const { status } = await serve({ catalog: { version: '1' } } as unknown as Edition, bound, request)
-  return { status, released }
+  return { status, released, settled }
 }
 
 describe('the payment of a stream that is not sent', () => {
@@ -71,7 +85,7 @@ describe('the payment of a stream that is not sent', () => {
   for (const [how, end] of Object.entries(endings))
     it(`is released even if the end of the stream ${how}`, async () => {
       const events = { [Symbol.asyncIterator]: () => ({ next: end, return: end }) }
-      expect(await payFor(events)).to.deep.equal({ status: 422, released: 1 })
+      expect(await payFor(events)).to.deep.equal({ status: 422, released: 1, settled: 0 })
     })
 
   it('is released after the stream was told to end', async () => {
@@ -81,6 +95,23 @@ describe('the payment of a stream that is not sent', () => {
       return { done: true, value: undefined } as const
     }
     expect(await payFor({ [Symbol.asyncIterator]: () => ({ next: end, return: end }) })).to.include({ released: 1 })
+    expect(ended).to.equal(1)
+  })
+
+  it('is released if too many streams are open, and the stream is told to end', async () => {
+    let ended = 0
+    const end = async () => {
+      ended += 1
+      return { done: true, value: undefined } as const
+    }
+    const full: Partial<CallRequest> = {
+      transport: 'http',
+      takeStreamPlace() {
+        throw new RateLimited('Too many open event streams.', 60)
+      },
+    }
+    const ending = await payFor({ [Symbol.asyncIterator]: () => ({ next: end, return: end }) }, full)
+    expect(ending).to.deep.equal({ status: 429, released: 1, settled: 0 })
     expect(ended).to.equal(1)
   })
 })

@@ -1,12 +1,13 @@
 /** Lost access tokens reissued to the wallet that paid. */
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { createReissue, reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
-import { ask, buy, json } from '../../support/agent.ts'
-import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+import { ask, buy, json, payment, send } from '../../support/agent.ts'
+import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 
 const REISSUE = '/v1/passes/reissue'
 const SHOP = resolve(import.meta.dirname, '../../fixtures/shop')
@@ -64,6 +65,35 @@ describe('a lost access token', () => {
     await shop.gateway.journal.forgetAnswers(Date.now() + 1e9)
     const { tokens } = (await json(await reissueTo(wallet))) as { tokens: Record<string, unknown>[] }
     expect(tokens[0]).to.include({ expires_at: purchase['expires_at'], issued_at: purchase['issued_at'] })
+  })
+
+  it('keeps its expiry if its buyer left before it was paid for, and came back', async () => {
+    const wallet = newWallet()
+    const url = `${shop.url}/v1/passes/late/1h`
+    const header = await payment(url, wallet, 2, { method: 'POST' })
+    const headers = { 'idempotency-key': 'reissue-2026-11-26-0001' }
+    const settle = shop.settler.settle.bind(shop.settler)
+    // The answer exists, and its caller leaves before its payment is sent.
+    const leaving = new AbortController()
+    Object.assign(shop.settler, {
+      async settle(...parameters: Parameters<typeof settle>) {
+        const left = once(await received, 'close')
+        leaving.abort()
+        await left
+        return settle(...parameters)
+      },
+    })
+    const received = nextRequest(shop).then(({ response }) => response)
+    const first = send(url, header, 2, { method: 'POST', headers, signal: leaving.signal })
+    expect(await first.catch(() => 'left')).to.equal('left')
+    const kept = async (): Promise<boolean> => (await shop.gateway.journal.counts()).answered === 1
+    await until(kept)
+    Object.assign(shop.settler, { settle })
+    shop.advance(120)
+    const purchase = await json(await send(url, header, 2, { method: 'POST', headers }))
+    const { tokens } = (await json(await reissueTo(wallet))) as { tokens: { token: string; expires_at: string }[] }
+    expect(tokens.map(({ expires_at: end }) => end)).to.deep.equal([purchase['expires_at']])
+    expect(decodeJwt(String(tokens[0]?.token))).to.deep.equal(decodeJwt(String(purchase['token'])))
   })
 
   it('is refused to other wallets, and for an old, future or foreign signature', async () => {

@@ -30,6 +30,17 @@ describe('a payment in progress', () => {
     expect(await Promise.all(duplicates)).to.deep.equal([1, 2, 3].map(() => ({ result: 'bars' })))
   })
 
+  it('is busy while it is in progress or its settlement is watched', () => {
+    const inProgress = create()
+    const { key } = request.payment
+    const work = inProgress.start(request)
+    const stopWatching = inProgress.watch(key)
+    work?.finish({ result: 'bars' })
+    expect([inProgress.isBusy(key), inProgress.find(key)]).to.deep.equal([true, undefined])
+    stopWatching()
+    expect(inProgress.isBusy(key)).to.equal(false)
+  })
+
   it('can start again once it has finished, and finishing the first one again does not end the second', () => {
     const inProgress = create()
     const first = inProgress.start(request)

@@ -57,6 +57,13 @@ describe('a purchase that ends without a sale', () => {
     expect(finished).to.deep.equal([{ error: failure }, { keepHold: false }])
   })
 
+  for (const status of [199, 204, 205, 300, 404])
+    it(`charges nothing for an answer ${status}, although it has a body`, async () => {
+      const answer = { status, headers: {}, body: Buffer.from('{"n":1}') }
+      expect(await (await purchase()).settle(answer)).to.equal(answer)
+      expect(await stateOf()).to.equal('released')
+    })
+
   it('says that the outcome is unknown, and keeps the amount held, if another process has taken the payment over', async () => {
     const taken = await purchase()
     // The write of the answer failed here after it was stored, and the other process sent the payment.

@@ -55,6 +55,17 @@ describe('access tokens', () => {
     })
   })
 
+  it('have one text: no other spelling of the signature is accepted', async () => {
+    const tokens = await open()
+    const { token } = await tokens.issue(GRANT)
+    const [start, last] = [token.slice(0, -1), token.slice(-1)]
+    const sameBits = String.fromCharCode(last.charCodeAt(0) + 1)
+    const spellings = [`${start}${sameBits}`, `${start} ${last}`, `${start}\t${last}`, `${token}==`, `${token} `]
+    expect(spellings).to.not.include(token)
+    for (const spelling of spellings) expect(await refusal(tokens, spelling), spelling).to.equal('token_invalid')
+    await tokens.verify(token)
+  })
+
   it('expire to the second, whether they are cached or not', async () => {
     const tokens = await open()
     const { token, expiresAt } = await tokens.issue(GRANT)

@@ -145,6 +145,23 @@ describe('revoked access tokens', () => {
     await db.destroy()
   })
 
+  it('stay revoked if the operator revoked them too, whatever becomes of their payment', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const revocations = createRevocations(db, pino({ level: 'silent' }))
+    const [reversed, mayEnd] = ['its payment was reversed', { mayEnd: true }]
+    for (const id of ['restored', 'after', 'before']) {
+      if (id === 'before') await revocations.revoke(id, 'by the operator')
+      await revocations.revoke(id, reversed, mayEnd)
+      if (id === 'after') await revocations.revoke(id, 'by the operator')
+      // Each look at a reversed payment revokes its token again.
+      await revocations.revoke(id, reversed, mayEnd)
+      await revocations.restore(id, reversed)
+    }
+    await revocations.read()
+    expect([...revocations.ids]).to.have.members(['after', 'before'])
+    await db.destroy()
+  })
+
   it('are read whichever process wrote them, if its clock is some seconds behind', async () => {
     const db = openDatabase({ file: ':memory:' })
     const revocations = createRevocations(db, pino({ level: 'silent' }))

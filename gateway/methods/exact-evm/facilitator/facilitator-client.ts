@@ -3,8 +3,7 @@ import type { Logger } from '../../../plugin/plugin.ts'
 import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
-import type { PaymentEnvelope } from '../../../x402/payment-envelope.ts'
-import type { DecodedPayment, PaymentMethod } from '../../payment-method.ts'
+import type { DecodedPayment, Listing, PaymentMethod } from '../../payment-method.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { createExactEvm } from '../exact-evm.ts'
 import { isUnsent } from '../nodes/rpc.ts'
@@ -26,14 +25,18 @@ export interface FacilitatorClient {
   isSupported(): boolean | null
   /** Reads /supported. Throws if that fails. */
   refresh(): Promise<void>
-  settle(payment: DecodedPayment, requirements: PaymentRequirements): Promise<SettleAnswer>
+  /**
+   * @param listing what the facilitator may list. A buyer sends a description too, but could write into it what he likes,
+   *   and facilitators show it to others under our address.
+   */
+  settle(payment: DecodedPayment, requirements: PaymentRequirements, listing?: Listing): Promise<SettleAnswer>
 }
 
 export interface FacilitatorClientOptions {
   /** A user name and a password in it are sent as Basic authorization. */
   readonly url: string
   readonly network: Network
-  /** Public address of the gateway: the resource of a v1 request if the payment names none. */
+  /** Public address of the gateway: the resource of a v1 request without a listing. */
   readonly baseUrl: string
   readonly timeoutSeconds: number
   readonly log: Logger
@@ -68,7 +71,7 @@ export function createFacilitatorClient({
           headers: credentials,
           signal: AbortSignal.timeout(SUPPORTED_TIMEOUT_SECONDS * 1000),
         })
-        const { kinds } = (await response.json()) as { readonly kinds: readonly Fields[] }
+        const { kinds } = (await jsonOf(response)) as { readonly kinds: readonly Fields[] }
         const own = kinds.filter(
           (kind) => kind['scheme'] === 'exact' && [network.name, network.caip2].includes(String(kind['network'])),
         )
@@ -79,17 +82,17 @@ export function createFacilitatorClient({
       }
     },
 
-    async settle(payment, requirements) {
+    async settle(payment, requirements, listing) {
       try {
         const response = await fetch(`${url}/settle`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...credentials },
-          body: JSON.stringify(settleRequest(method, versions, baseUrl, payment, requirements)),
+          body: JSON.stringify(settleRequest({ method, versions, baseUrl }, payment, requirements, listing)),
           redirect: 'error',
           signal: AbortSignal.timeout(timeoutSeconds * 1000),
         })
         const { status } = response
-        const answer = (await response.json().catch(() => null)) as Fields | null
+        const answer = (await jsonOf(response).catch(() => null)) as Fields | null
         logRejectedExtensions(log, url, response.headers.get('extension-responses'))
         if (status >= 500 || UNCLEAR_STATUS.has(status)) return { kind: 'unknown' }
         if (typeof answer?.['success'] !== 'boolean') return { kind: status >= 400 ? 'unsent' : 'unknown' }
@@ -103,17 +106,37 @@ export function createFacilitatorClient({
   }
 }
 
+/** Answers of facilitators have a few thousand bytes; a list of all that one supports may have more. */
+const MAX_ANSWER_BYTES = 4_000_000
+
+/** Reads an answer as JSON. Throws Error if it is too long, or no JSON. */
+async function jsonOf({ body }: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_ANSWER_BYTES) throw new Error(`the facilitator sent more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+}
+
+interface RequestParts {
+  readonly method: PaymentMethod
+  /** That the facilitator supports; null if unknown. */
+  readonly versions: ReadonlySet<unknown> | null
+  readonly baseUrl: string
+}
+
 /**
  * Builds the request in the payer's x402 version, or in the other one if the facilitator only supports that. The
  * signature is valid in both.
- * @param versions that the facilitator supports; null if unknown
  */
 function settleRequest(
-  method: PaymentMethod,
-  versions: ReadonlySet<unknown> | null,
-  baseUrl: string,
+  { method, versions, baseUrl }: RequestParts,
   { envelope, ...payment }: DecodedPayment,
   requirements: PaymentRequirements,
+  { resource, extensions }: Partial<Listing> = {},
 ): Fields {
   const isSupported = versions === null || versions.size === 0 || versions.has(envelope.version)
   const version = isSupported ? envelope.version : 3 - envelope.version
@@ -123,15 +146,16 @@ function settleRequest(
     return {
       x402Version: 1,
       paymentPayload: { x402Version: 1, scheme: envelope.scheme, network: network.name, payload },
-      paymentRequirements: method.acceptsV1(requirements, { url: resourceOf(envelope) ?? baseUrl, description: '' }),
+      paymentRequirements: method.acceptsV1(requirements, {
+        url: resource?.url ?? baseUrl,
+        description: resource?.description ?? '',
+      }),
     }
   const requirement = method.acceptsV2(requirements)
-  const { resource, extensions } = envelope
-  const accepted = envelope.accepted ?? requirement
-  const described = resource ? { resource } : {}
+  const listed = resource ? { resource } : {}
   return {
     x402Version: 2,
-    paymentPayload: { x402Version: 2, ...described, accepted, payload, extensions },
+    paymentPayload: { x402Version: 2, ...listed, accepted: requirement, payload, extensions: extensions ?? {} },
     paymentRequirements: requirement,
   }
 }
@@ -147,11 +171,6 @@ function logRejectedExtensions(log: Logger, facilitator: string, header: string 
 function payloadOf({ signature, from, to, value, validAfter, validBefore, nonce }: Transfer): Fields {
   const numbers = { value: String(value), validAfter: String(validAfter), validBefore: String(validBefore) }
   return { signature, authorization: { from, to, ...numbers, nonce } }
-}
-
-function resourceOf({ resource }: PaymentEnvelope): string | null {
-  const url = resource?.['url']
-  return typeof url === 'string' ? url : null
 }
 
 /** An x402 reason. Some facilitators put internal texts here, which are not passed on. */

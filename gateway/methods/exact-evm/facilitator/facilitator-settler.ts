@@ -7,7 +7,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { DecodedPayment, NodeState, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
+import type {
+  DecodedPayment,
+  Listing,
+  NodeState,
+  Outcome,
+  Settler,
+  SubmittedPayment,
+  Wait,
+} from '../../payment-method.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
@@ -115,21 +123,17 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
     mayPay: (payment, _requirements, { proven }) =>
       orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
 
-    async settle(payment, requirements, { record, wait, minBlocks = 1 }) {
+    async settle(payment, requirements, { record, wait, minBlocks = 1, listing }) {
       const [first] = usable(clients)
       if (!first) throw new ServiceError('settler_unavailable')
       const fromBlock = Number(await orUnavailable(health, isOutage, () => rpc.call<Hex>('eth_blockNumber')))
+      const settlement = { payment, requirements, listing: listing?.() }
       const { version } = payment.envelope
       const deep = minBlocks > 1 ? { minBlocks } : {}
       const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock, version, ...deep }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
-      const outcome = await askToSettle(
-        context,
-        payment,
-        requirements,
-        { ...transferOf(payment), fromBlock, minBlocks },
-        wait,
-      )
+      const sent = { ...transferOf(payment), fromBlock, minBlocks }
+      const outcome = await askToSettle(context, settlement, sent, wait)
       if (outcome.state === 'pending') repeats.asked(payment.key, payment.expiresAt)
       return outcome
     },
@@ -186,14 +190,20 @@ async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorizat
   }
 }
 
+/** What a facilitator is asked to settle. */
+interface Settlement {
+  readonly payment: DecodedPayment
+  readonly requirements: PaymentRequirements
+  readonly listing: Listing | undefined
+}
+
 /**
  * Asks one facilitator after the other. One that gives no clear answer is asked twice, and the chain is read before each
  * further request. As soon as one of them may have sent the payment, no refusal by another proves anything.
  */
 async function askToSettle(
   context: Context,
-  payment: DecodedPayment,
-  requirements: PaymentRequirements,
+  { payment, requirements, listing }: Settlement,
   sent: SentAuthorization,
   wait: Wait,
 ): Promise<Outcome> {
@@ -202,7 +212,7 @@ async function askToSettle(
   let unclear = 0
   for (const client of usable(clients))
     for (let requests = 1; requests <= REQUESTS_PER_FACILITATOR; requests++) {
-      const answer = await client.settle(payment, requirements)
+      const answer = await client.settle(payment, requirements, listing)
       if (isNotTaken(answer)) {
         log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; trying the next one')
         break

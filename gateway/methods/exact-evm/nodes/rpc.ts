@@ -1,5 +1,5 @@
 /** A JSON-RPC 2.0 client over HTTP. Its errors say whether the request may have had an effect. */
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { Hex } from '../../../config/networks.ts'
 
@@ -74,10 +74,15 @@ export function quantity(number: number | bigint): Hex {
   return `0x${number.toString(16)}`
 }
 
+/** The connections to all nodes. The logs of 2,000 blocks are a few megabytes; what is longer would fill the memory. */
+const connections = new Agent({ maxResponseSize: 32_000_000 })
+/** How many times longer than its beginning a whole answer may take: a node that sends slowly would hold a payment for ever. */
+const WHOLE_ANSWER = 3
+
 /** Creates a client of one node. A user name and a password in its address are sent as Basic authorization. */
 export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   const milliseconds = timeoutSeconds * 1000
-  const timeouts = { headersTimeout: milliseconds, bodyTimeout: milliseconds }
+  const options = { dispatcher: connections, headersTimeout: milliseconds, bodyTimeout: milliseconds }
   const { address, headers: credentials } = withoutCredentials(url)
   const headers = { 'content-type': 'application/json', ...credentials }
 
@@ -85,8 +90,13 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   // they do.
   async function post(message: unknown): Promise<unknown> {
     try {
-      const { body } = await request(address, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })
-      return await body.json()
+      const { body } = await request(address, { method: 'POST', headers, body: JSON.stringify(message), ...options })
+      const timer = setTimeout(() => body.destroy(), WHOLE_ANSWER * milliseconds)
+      try {
+        return await body.json()
+      } finally {
+        clearTimeout(timer)
+      }
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
       throw new RpcError('unknown', 'The node did not answer, or its answer is not JSON.', { cause: error })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
 import {
+  costOf,
   createOutcomeReader,
   hasTransfer,
   type Log,
@@ -38,6 +39,12 @@ const receipt = (logs: readonly Log[], status: Hex = '0x1'): TransactionReceipt 
 const proves = (...logs: readonly Log[]): boolean => hasTransfer(receipt(logs), network, sent)
 
 describe('the receipt of a settlement', () => {
+  it('says what it cost, also if the node writes null for what the chain does not charge', () => {
+    expect(costOf({ gasUsed: '0x64', effectiveGasPrice: '0x2', l1Fee: '0x7' })).to.equal(207n)
+    expect(costOf({ gasUsed: '0x64', effectiveGasPrice: '0x2', l1Fee: null })).to.equal(200n)
+    expect(costOf({ gasUsed: '0x64', effectiveGasPrice: null })).to.equal(0n)
+  })
+
   it('proves the payment if the authorization is followed by its transfer', () => {
     expect(proves(used(), transfer())).to.equal(true)
     expect(proves(used(otherNonce), transfer(stranger), used(), transfer())).to.equal(true)

@@ -14,7 +14,7 @@ async function failure(work: Promise<unknown>): Promise<RpcError> {
 }
 
 describe('the JSON-RPC client', () => {
-  let answer: (body: string) => { status?: number; body: string } | 'cut' | 'hang'
+  let answer: (body: string) => { status?: number; body: string } | 'cut' | 'hang' | 'drip'
   let server: Server
   let url: string
   let authorization: string | undefined
@@ -27,7 +27,10 @@ describe('the JSON-RPC client', () => {
       request.on('end', () => {
         const reply = answer(body)
         if (reply === 'cut') request.socket.destroy()
-        else if (reply !== 'hang') response.writeHead(reply.status ?? 200).end(reply.body)
+        else if (reply === 'drip') {
+          const timer = setInterval(() => response.write(' '), 10)
+          response.once('close', () => clearInterval(timer))
+        } else if (reply !== 'hang') response.writeHead(reply.status ?? 200).end(reply.body)
       })
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -72,6 +75,15 @@ describe('the JSON-RPC client', () => {
     await new Promise((resolve) => closed.close(resolve))
     expect((await failure(createRpc(`http://127.0.0.1:${port}`).call('eth_x'))).fault).to.equal('unsent')
     expect((await failure(createRpc('http://no-such-host.invalid').call('eth_x'))).fault).to.equal('unsent')
+  })
+
+  it('gives a node up that sends its answer without an end, slowly or fast', async () => {
+    answer = () => 'drip'
+    expect((await failure(createRpc(url, 0.05).call('eth_x'))).fault).to.equal('unknown')
+    answer = () => ({ body: `${' '.repeat(33_000_000)}{"id":1,"result":"0x1"}` })
+    expect((await failure(createRpc(url).call('eth_x'))).fault).to.equal('unknown')
+    answer = () => ({ body: `${' '.repeat(8_000_000)}{"id":1,"result":"0x1"}` })
+    expect(await createRpc(url).call('eth_x')).to.equal('0x1')
   })
 
   it('throws the error of the node with its data', async () => {
