@@ -21,11 +21,9 @@ const MAX_LISTED = 1000
 const MAX_SEARCHED = 1_000_000
 
 async function run([command, token, ...reason]: readonly string[]): Promise<number> {
-  if (command !== 'list' && (command !== 'revoke' || token === undefined)) {
-    const problem = command === undefined || command === 'revoke' ? '' : `${command} is not a command.\n\n`
-    process.stderr.write(`${problem}${USAGE}\n`)
-    return 1
-  }
+  if (command === 'list' && token !== undefined) return refuse('list takes no arguments.')
+  if (command !== 'list' && command !== 'revoke') return refuse(command && `${command} is not a command.`)
+  if (command === 'revoke' && token === undefined) return refuse()
   const config = readConfig()
   const db = openDatabase(existingDatabase(config, 'products.sqlite'))
   try {
@@ -47,6 +45,12 @@ async function run([command, token, ...reason]: readonly string[]): Promise<numb
   } finally {
     await db.destroy()
   }
+}
+
+/** Prints the problem, if there is one, and the usage. Returns the exit code. */
+function refuse(problem?: string): number {
+  process.stderr.write(`${problem ? `${problem}\n\n` : ''}${USAGE}\n`)
+  return 1
 }
 
 async function boughtPlansOf(config: Config, most: number): Promise<readonly PlanPurchase[]> {
