@@ -105,6 +105,7 @@ interface Values {
 
 interface VariableSchema {
   readonly description: string
+  readonly type?: string
   readonly default?: string | number | boolean
 }
 
@@ -133,24 +134,45 @@ function checkOf(variable: VariableSchema): ValidateFunction {
   return check
 }
 
-/** Reads the variables. Throws ConfigError with every value that is not valid. */
-function readValues(variables: Readonly<Record<string, VariableSchema>>, environment: Environment): Values {
+/** What was read of the environment. */
+interface ReadValues {
+  readonly values: Values
+  /** What is wrong with values, by variable. */
+  readonly issues: ReadonlyMap<string, readonly string[]>
+}
+
+/**
+ * Reads the variables. A text that is not valid stays as it is, and any other value that is not valid counts as absent, so
+ * that what is wrong beside it is found too.
+ */
+function readValues(variables: Readonly<Record<string, VariableSchema>>, environment: Environment): ReadValues {
   const values: Values = {}
-  const issues: string[] = []
+  const issues = new Map<string, readonly string[]>()
   for (const [name, variable] of Object.entries(variables)) {
-    const text = environment[name]
-    const read: Values = {}
-    if (text !== undefined && text !== '') {
-      read['value'] = text
-      const check = checkOf(variable)
-      if (!check(read))
-        for (const { message } of violationsOf(check))
-          issues.push(`${name} ${message.charAt(0).toLowerCase()}${message.slice(1)} ${variable.description}`.trim())
-    } else if (variable.default !== undefined) read['value'] = variable.default
-    if (read['value'] !== undefined) values[name] = read['value']
+    const text = environment[name] ?? ''
+    const read: Values = text === '' ? {} : { value: text }
+    const check = text === '' ? null : checkOf(variable)
+    const isValid: boolean = check === null || check(read)
+    if (check && !isValid)
+      issues.set(
+        name,
+        violationsOf(check).map(({ message }) => issueOf(name, message, variable)),
+      )
+    const kept = isValid || variable.type === 'string' ? read['value'] : undefined
+    const value = kept ?? variable.default
+    if (value !== undefined) values[name] = value
   }
-  if (issues.length > 0) throw new ConfigError(issues)
-  return values
+  return { values, issues }
+}
+
+function issueOf(name: string, message: string, { description }: VariableSchema): string {
+  const said = `${name} ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  return said.includes(description) ? said : `${said} ${description}`
+}
+
+/** The variable that an issue begins with; "" if it is about something else. */
+function variableIn(issue: string): string {
+  return /^[A-Z][A-Z0-9_]*/.exec(issue)?.[0] ?? ''
 }
 
 /**
@@ -159,7 +181,7 @@ function readValues(variables: Readonly<Record<string, VariableSchema>>, environ
  */
 export function readConfig(environment: Environment = processEnvironment()): Config {
   const names = networkNames(environment['NETWORK'])
-  const values = readValues(variablesOf(names), environment)
+  const { values, issues: invalid } = readValues(variablesOf(names), environment)
   const issues: string[] = []
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
   const catalogDir = resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog')
@@ -211,7 +233,9 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     environment,
   }
   issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
-  if (issues.length > 0) throw new ConfigError(issues)
+  // What is wrong with a value is said once.
+  const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
+  if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
   return Object.freeze(config)
 }
 

@@ -42,6 +42,31 @@ describe('the configuration', () => {
       .and.match(/DATA_MODE.*feeds/)
   })
 
+  it('reports what is missing or contradictory beside values that are invalid, and nothing twice', () => {
+    const found = issues({
+      NETWORK: 'base',
+      PORT: 'eighty',
+      SETTLE_KEY: '0x12',
+      REPLAY_SHIFT: 'soon',
+      BASE_URL: 'shop',
+    })
+    const names = found.map((line) => line.split(/[: ]/)[0])
+    expect(names).to.have.members([
+      'PORT',
+      'SETTLE_KEY',
+      'REPLAY_SHIFT',
+      'BASE_URL',
+      'PAY_TO',
+      'SETTLE_RPC_URL',
+      'DATA_MODE',
+    ])
+    for (const line of found) expect(line.match(/as buyers see it/g)?.length ?? 0, line).to.be.lessThan(2)
+    expect(issues({ ...production, FACILITATOR_URL: 'facilitator.example' })).to.have.length(1)
+    expect(
+      issues({ NETWORK: 'Base', BASE_URL: 'https://shop.example' }).filter((line) => line.startsWith('NETWORK')),
+    ).to.have.length(1)
+  })
+
   it('reports an invalid time at which to freeze the data', () => {
     expect(issues({ REPLAY_SHIFT: 'frozen:soon' })).to.deep.equal(['REPLAY_SHIFT: soon is not an ISO 8601 time.'])
     expect(readConfig({ REPLAY_SHIFT: '-3600' }).replayShift.seconds).to.equal(-3600)
