@@ -149,7 +149,7 @@ function readValues(variables: Readonly<Record<string, VariableSchema>>, environ
   const values: Values = {}
   const issues = new Map<string, readonly string[]>()
   for (const [name, variable] of Object.entries(variables)) {
-    const text = environment[name] ?? ''
+    const text = valueOf(environment, name) ?? ''
     const read: Values = text === '' ? {} : { value: text }
     const check = text === '' ? null : checkOf(variable)
     const isValid: boolean = check === null || check(read)
@@ -168,6 +168,11 @@ function readValues(variables: Readonly<Record<string, VariableSchema>>, environ
 function issueOf(name: string, message: string, { description }: VariableSchema): string {
   const said = `${name} ${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return said.includes(description) ? said : `${said} ${description}`
+}
+
+/** The value of a variable without white space around it: secrets that were read from a file often end with a line break. */
+function valueOf(environment: Environment, name: string): string | undefined {
+  return environment[name]?.trim()
 }
 
 /** The variable that an issue begins with; "" if it is about something else. */
@@ -229,7 +234,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
-    secret: (name) => environment[name] ?? null,
+    secret: (name) => valueOf(environment, name) ?? null,
     environment,
   }
   issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))

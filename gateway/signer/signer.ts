@@ -170,7 +170,7 @@ function answerTo(line: string, sign: Sign, log: Logger): SignerLine {
 export async function runSigner(exit: (code: number) => never): Promise<void> {
   if (!process.send) {
     const environment = processEnvironment()
-    const socket = environment['SIGNER_SOCKET']
+    const socket = environment['SIGNER_SOCKET']?.trim()
     if (!socket)
       throw new ConfigError(['SIGNER_SOCKET is missing. Name the Unix socket at which the gateway finds the signer.'])
     return open({ environment, socket })

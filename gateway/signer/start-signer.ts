@@ -36,7 +36,7 @@ const MAX_DELAY_MS = 10_000
  * @param onFailed called if the keys are not valid; the gateway itself reports other errors of the configuration
  */
 export function startSigner(environment: Environment, onFailed: (message: string) => void): StartedSigner {
-  const own = environment['SIGNER_SOCKET']
+  const own = environment['SIGNER_SOCKET']?.trim()
   if (own) return { environment: withoutKeys(environment), socket: own, stop: () => {} }
   const socket = newSocket()
   let child: ChildProcess

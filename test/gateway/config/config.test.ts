@@ -30,6 +30,27 @@ describe('the configuration', () => {
   })
 
   it('treats an empty variable as absent', () => {
+    it('ignores white space around values, such as the line break at the end of a secret that was read from a file', () => {
+      const spaced = Object.fromEntries(Object.entries(production).map(([name, value]) => [name, ` ${value}\n`]))
+      const config = readConfig({
+        ...spaced,
+        OPERATOR_TOKEN: 'correct-horse-battery\n',
+        DISK_LOW_MB: ' ',
+        NODE_TOKEN: 'abc\n',
+      })
+      const { networks, secret: _secret, environment: _environment, ...plain } = readConfig(production)
+      expect(config).to.deep.include({ ...plain, networks, operatorToken: 'correct-horse-battery' })
+      expect(config.secret('NODE_TOKEN')).to.equal('abc')
+    })
+
+    it('refuses a BASE_URL with a path, credentials or a line break, which every document would repeat', () => {
+      for (const address of ['/shop', '/', '\\shop', '?a', '#a', '\nshop', ' shop'])
+        expect(issues({ BASE_URL: `https://shop.example${address}` }), address).to.have.length(1)
+      expect(issues({ BASE_URL: 'https://me:s3cret@shop.example' }).join())
+        .to.match(/BASE_URL/)
+        .and.not.contain('s3cret')
+    })
+
     expect(readConfig({ PORT: '', PAY_TO: '' }).port).to.equal(4021)
   })
 
