@@ -228,7 +228,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     catalogDir,
     schemaDir: join(PROJECT_ROOT, 'schemas'),
     viewDir: join(PROJECT_ROOT, 'views'),
-    pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(PROJECT_ROOT, folder)),
+    pluginDirs: foldersIn(text('PLUGIN_DIRS')),
     operatorToken: text('OPERATOR_TOKEN'),
     ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
@@ -242,6 +242,13 @@ export function readConfig(environment: Environment = processEnvironment()): Con
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
   return Object.freeze(config)
+}
+
+/** The folders of PLUGIN_DIRS. An empty entry, as of a variable that is not set, would be the whole project. */
+function foldersIn(list: string | null): readonly string[] {
+  const named = (list ?? '').split(delimiter).map((folder) => folder.trim())
+  const folders = named.filter((folder) => folder !== '')
+  return (folders.length > 0 ? folders : ['plugins']).map((folder) => resolve(PROJECT_ROOT, folder))
 }
 
 /**
@@ -291,8 +298,12 @@ function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]):
 function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
   const issues: string[] = []
   const describe = (name: string): string => schema.properties[name]?.description ?? ''
-  if (config.alertWebhookUrl !== null && !URL.canParse(config.alertWebhookUrl))
-    issues.push(`ALERT_WEBHOOK_URL is not an address. ${describe('ALERT_WEBHOOK_URL')}`)
+  const { alertWebhookUrl, databaseUrl, keyvUrl } = config
+  const addresses = { ALERT_WEBHOOK_URL: alertWebhookUrl, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl }
+  for (const [name, address] of Object.entries(addresses))
+    // It may hold a password.
+    if (address !== null && !URL.canParse(address))
+      issues.push(`${name} is not an address. ${describe(name)} Write #, / and @ in a password as %23, %2F and %40.`)
   if (!isSafeAddress(config.baseUrl))
     issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))

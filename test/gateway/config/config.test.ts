@@ -1,3 +1,4 @@
+import { delimiter } from 'node:path'
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
 
@@ -29,28 +30,28 @@ describe('the configuration', () => {
     expect(Object.isFrozen(config)).to.equal(true)
   })
 
+  it('ignores white space around values, such as the line break at the end of a secret that was read from a file', () => {
+    const spaced = Object.fromEntries(Object.entries(production).map(([name, value]) => [name, ` ${value}\n`]))
+    const config = readConfig({
+      ...spaced,
+      OPERATOR_TOKEN: 'correct-horse-battery\n',
+      DISK_LOW_MB: ' ',
+      NODE_TOKEN: 'abc\n',
+    })
+    const { networks, secret: _secret, environment: _environment, ...plain } = readConfig(production)
+    expect(config).to.deep.include({ ...plain, networks, operatorToken: 'correct-horse-battery' })
+    expect(config.secret('NODE_TOKEN')).to.equal('abc')
+  })
+
+  it('refuses a BASE_URL with a path, credentials or a line break, which every document would repeat', () => {
+    for (const address of ['/shop', '/', '\\shop', '?a', '#a', '\nshop', ' shop'])
+      expect(issues({ BASE_URL: `https://shop.example${address}` }), address).to.have.length(1)
+    expect(issues({ BASE_URL: 'https://me:s3cret@shop.example' }).join())
+      .to.match(/BASE_URL/)
+      .and.not.contain('s3cret')
+  })
+
   it('treats an empty variable as absent', () => {
-    it('ignores white space around values, such as the line break at the end of a secret that was read from a file', () => {
-      const spaced = Object.fromEntries(Object.entries(production).map(([name, value]) => [name, ` ${value}\n`]))
-      const config = readConfig({
-        ...spaced,
-        OPERATOR_TOKEN: 'correct-horse-battery\n',
-        DISK_LOW_MB: ' ',
-        NODE_TOKEN: 'abc\n',
-      })
-      const { networks, secret: _secret, environment: _environment, ...plain } = readConfig(production)
-      expect(config).to.deep.include({ ...plain, networks, operatorToken: 'correct-horse-battery' })
-      expect(config.secret('NODE_TOKEN')).to.equal('abc')
-    })
-
-    it('refuses a BASE_URL with a path, credentials or a line break, which every document would repeat', () => {
-      for (const address of ['/shop', '/', '\\shop', '?a', '#a', '\nshop', ' shop'])
-        expect(issues({ BASE_URL: `https://shop.example${address}` }), address).to.have.length(1)
-      expect(issues({ BASE_URL: 'https://me:s3cret@shop.example' }).join())
-        .to.match(/BASE_URL/)
-        .and.not.contain('s3cret')
-    })
-
     expect(readConfig({ PORT: '', PAY_TO: '' }).port).to.equal(4021)
   })
 
@@ -103,6 +104,22 @@ describe('the configuration', () => {
       .to.match(/BASE_URL is https/)
       .and.match(/ALERT_WEBHOOK_URL is not an address/)
     expect(found.join('\n')).not.to.contain('s3cret')
+  })
+
+  it('reports databases that cannot be called, such as one whose password has a #, without their credentials', () => {
+    const found = issues({ DATABASE_URL: 'postgresql://shop:s3cret#1@db.example/shop', KEYV_URL: 'redis://:s3cret@' })
+    expect(found.map((line) => line.slice(0, 30))).to.deep.equal([
+      'DATABASE_URL is not an address',
+      'KEYV_URL is not an address. Re',
+    ])
+    expect(found.join()).to.contain('%23').and.not.contain('s3cret')
+    expect(issues({ DATABASE_URL: 'postgresql:///shop?host=/run/postgresql' })).to.deep.equal([])
+  })
+
+  it('searches no folder for an empty entry of PLUGIN_DIRS', () => {
+    const dirs = (PLUGIN_DIRS: string): readonly string[] => readConfig({ PLUGIN_DIRS }).pluginDirs
+    expect(dirs(`${delimiter}/srv/plugins${delimiter} ${delimiter}`)).to.deep.equal(['/srv/plugins'])
+    expect(dirs(delimiter)).to.deep.equal(readConfig({}).pluginDirs)
   })
 
   it('reports nodes and facilitators that cannot be called, without their credentials', () => {
