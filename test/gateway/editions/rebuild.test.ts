@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
@@ -129,6 +131,13 @@ describe('an edition that follows another', () => {
     const next = await build(edition)
     expect(next.edition).to.equal(edition)
     expect(next.issues[0]?.file).to.equal('service.json')
+  })
+
+  it('is not built if the folder of the catalog has gone: the previous edition stays, and the issue says why', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    const next = await build(edition, { catalogDir: join(tmpdir(), 'no-such-catalog') })
+    expect(next.edition).to.equal(edition)
+    expect(next.issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'read']])
   })
 
   it('compiles a schema again if it has changed', async () => {
