@@ -79,6 +79,7 @@ import { type Kv, openKv } from './stores/kv.ts'
 import type { SignerClient } from './stores/signer-client.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
+import { serverError } from './stores/postgres-server.ts'
 import { checkSqliteFile, type FileCheck, openingError } from './stores/sqlite-files.ts'
 import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
@@ -529,6 +530,7 @@ async function openStores(
   const damage = await checkFiles(files, log)
   const journal = wrap(
     await openJournal({ ...place('journal.sqlite'), instance, now, damage, onRecovered }).catch((error: unknown) => {
+      if (databaseUrl !== null) throw serverError(error)
       throw files[0] === undefined ? error : openingError(files[0], error)
     }),
   )

@@ -9,6 +9,7 @@ import { type Config, ConfigError, readConfig } from '../gateway/config/config.t
 import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, reportError, showUsage } from './command-line.ts'
 
@@ -87,5 +88,5 @@ showUsage(USAGE)
 try {
   process.exitCode = await run(process.argv.slice(2))
 } catch (error) {
-  reportError(error, ConfigError, CatalogError)
+  reportError(error, ConfigError, CatalogError, DataError)
 }

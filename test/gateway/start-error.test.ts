@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import sqlite3 from 'sqlite3'
 import { startErrorText } from '../../gateway/start-error.ts'
 import { DataError } from '../../gateway/stores/data-error.ts'
 import { SERVICE } from '../support/catalog.ts'
@@ -90,6 +91,28 @@ describe('a gateway that cannot start', function () {
     const text = await printed({ HOST: '192.0.2.1', BASE_URL: 'https://shop.example' })
     expect(text)
       .to.contain('Set HOST to an address of this machine')
+      .and.not.match(/\n {4}at /)
+  })
+
+  it('says that the database does not answer, where it was looked for, and prints no stack', async () => {
+    const text = await printed({ DATABASE_URL: 'postgresql://shop:s3cret@localhost:9/shop' })
+    expect(text)
+      .to.match(/The database of DATABASE_URL cannot be used: connect ECONNREFUSED \S+:9.*Check that the server runs/)
+      .and.not.match(/\n {4}at |s3cret/)
+  })
+
+  it('asks to update first if a later release has written the journal, and prints no stack', async () => {
+    mkdirSync(join(folder, 'data/base-sepolia-sample'), { recursive: true })
+    const file = join(folder, 'data/base-sepolia-sample/journal.sqlite')
+    await new Promise<void>((done, failed) => {
+      const database = new sqlite3.Database(file)
+      database.exec('CREATE TABLE payments (id integer); PRAGMA user_version = 9999;', (error) =>
+        error ? failed(error) : database.close(() => done()),
+      )
+    })
+    const text = await printed({})
+    expect(text)
+      .to.contain(`${file} was written by a later release (format 9999). Update first.`)
       .and.not.match(/\n {4}at /)
   })
 })
