@@ -2,6 +2,7 @@
 import { ConfigError } from './config/config-error.ts'
 import { sourceStack } from './observe/source-positions.ts'
 import { DataError } from './stores/data-error.ts'
+import { SignerError } from './stores/signer-client.ts'
 import { CatalogError } from './validation/issue.ts'
 
 /** What Node tells about an error of the system. */
@@ -14,7 +15,13 @@ type SystemError = NodeJS.ErrnoException & {
 export function startErrorText(error: unknown): string {
   if (error instanceof ConfigError || error instanceof CatalogError || error instanceof DataError) return error.message
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof SignerError)
+    return `${error.message}${causeOf(error)} Start the signer first, name its socket in SIGNER_SOCKET, and let this user into the group of the socket.`
   return systemErrorText(error) ?? sourceStack(error.stack ?? error.message)
+}
+
+function causeOf({ cause }: Error): string {
+  return cause instanceof Error ? ` (${cause.message})` : ''
 }
 
 /** Where the gateway may not write, or cannot. */

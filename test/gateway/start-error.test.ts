@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import sqlite3 from 'sqlite3'
 import { startErrorText } from '../../gateway/start-error.ts'
+import { createLog } from '../../gateway/observe/log.ts'
+import { connectSigner } from '../../gateway/stores/signer-client.ts'
 import { DataError } from '../../gateway/stores/data-error.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
@@ -55,6 +57,13 @@ describe('the text of a start that fails', () => {
       syscall: 'write',
     })
     expect(startErrorText(full)).to.contain('must be able to write to DATA_DIR')
+  })
+
+  it('says how to reach a signer that does not answer', async () => {
+    const error: unknown = await connectSigner(join(folder, 'none'), createLog('silent'), 1).catch(
+      (thrown: unknown) => thrown,
+    )
+    expect(startErrorText(error)).to.match(/^The signer at .* does not answer\. \(.+\) Start the signer first/)
   })
 
   it('is a message alone for data that are damaged, and a stack for a fault of ours', () => {
