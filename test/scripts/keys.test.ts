@@ -7,11 +7,12 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
 const command = resolve(import.meta.dirname, '../../scripts/command.mjs')
-const run = (dataDir: string, ...flags: readonly string[]) =>
+const runWith = (environment: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
   spawnSync(process.execPath, [command, 'keys', ...flags], {
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
+    env: { PATH: process.env['PATH'], ...environment },
   })
+const run = (dataDir: string, ...flags: readonly string[]) => runWith({ DATA_DIR: dataDir }, ...flags)
 
 describe('npm run keys', () => {
   let dataDir: string
@@ -61,5 +62,31 @@ describe('npm run keys', () => {
     expect(stdout)
       .to.contain(`${keys[0]?.kid} will sign from the next start`)
       .and.to.contain('1 older key still verifies')
+  })
+
+  it('says what is wrong, with exit code 1 and without a stack, if no key can be made', () => {
+    const used = run(dataDir, '--rotate')
+    expect(used.status).to.equal(0)
+    for (const [environment, message] of [
+      [{ NETWORK: 'base' }, /PAY_TO is missing/],
+      [{ TOKEN_KEYS: '{}' }, /^No key was made: TOKEN_KEYS is set/],
+      [{ TOKEN_KEYS: 'signer' }, /^No key was made: the signer at SIGNER_SOCKET holds the token keys/],
+    ] as const) {
+      const { status, stdout, stderr } = runWith({ DATA_DIR: dataDir, ...environment }, '--rotate')
+      expect([status, (stdout + stderr).includes('\n    at ')]).to.deep.equal([1, false])
+      expect(stdout + stderr).to.match(message)
+    }
+    const file = join(dataDir, 'sandbox-sample/token-keys.json')
+    writeFileSync(file, 'torn')
+    const { status, stderr } = run(dataDir, '--rotate')
+    expect([status, stderr]).to.deep.equal([
+      1,
+      `${file} is not a JWK set with private Ed25519 keys. Create one with: npm run keys\n`,
+    ])
+  })
+
+  it('prints a command that a shell understands, also for a folder with a space', () => {
+    const { stdout } = run(dataDir, '--file', join(dataDir, 'my keys.env'))
+    expect(stdout).to.contain(`set -a; . '${join(dataDir, 'my keys.env')}'; set +a`)
   })
 })
