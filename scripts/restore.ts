@@ -1,9 +1,11 @@
 /** `npm run restore`: puts a backup where the gateway finds it. It never overwrites anything. */
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -194,7 +196,8 @@ async function restoreKeys({ folder, manifest }: Backup, { dataDir, tokenKeys }:
       'keys, it refuses every access token that was sold until now.',
     ]
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  copyDurably(join(folder, TOKEN_KEYS), file)
+  // Not copied: a copy has the mode of the file in the backup, which others may be able to read.
+  writeDurably(file, readFileSync(join(folder, TOKEN_KEYS), 'utf8'))
   return [`Restored ${file}: private keys, which only you can read.`]
 }
 
@@ -217,8 +220,10 @@ function whatToDo({ made_at }: Manifest): readonly string[] {
   ]
 }
 
+/** Copies a database. A backup may have lost its modes on the way: one that nobody may write would stop the gateway. */
 function copyDurably(from: string, to: string): void {
   copyFileSync(from, to)
+  chmodSync(to, 0o600)
   syncToDisk(to)
 }
 
