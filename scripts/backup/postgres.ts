@@ -1,6 +1,8 @@
 /** Dumps and restores the PostgreSQL schema of a gateway, with the programs of PostgreSQL. */
 import { spawn } from 'node:child_process'
-import { writeFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from 'pg'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
@@ -41,9 +43,11 @@ export async function restorePostgres(url: string, file: string): Promise<void> 
   const list = await runProgram('pg_restore', null, ['--list', file])
   // The schema exists already.
   const entries = list.split('\n').filter((line) => !/^\d+; \d+ \d+ (?:SCHEMA|COMMENT - SCHEMA) /.test(line))
-  const chosen = `${file}.list`
-  await writeFile(chosen, entries.join('\n'), { mode: 0o600 })
+  // Not beside the dump: a disk with backups may be mounted for reading only.
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-restore-'))
+  const chosen = join(folder, 'list')
   try {
+    await writeFile(chosen, entries.join('\n'))
     await runProgram('pg_restore', url, [
       '--no-owner',
       '--no-privileges',
@@ -53,7 +57,7 @@ export async function restorePostgres(url: string, file: string): Promise<void> 
       file,
     ])
   } finally {
-    await rm(chosen)
+    await rm(folder, { recursive: true })
   }
 }
 
