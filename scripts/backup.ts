@@ -4,6 +4,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import {
   BackupError,
   type BackedUpDatabase,
@@ -159,5 +160,5 @@ const { values } = readFlags(USAGE, {
 try {
   process.stdout.write(await run(values.to, values['with-keys']))
 } catch (error) {
-  reportError(error, BackupError, ConfigError)
+  reportError(error, BackupError, ConfigError, DataError)
 }

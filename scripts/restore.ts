@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import { RESTORE_MARK } from '../gateway/stores/sqlite-files.ts'
 import {
   type Backup,
@@ -244,5 +245,5 @@ if (path === undefined || others.length > 0) {
 try {
   process.stdout.write(await run(path, values.replace))
 } catch (error) {
-  reportError(error, BackupError, ConfigError)
+  reportError(error, BackupError, ConfigError, DataError)
 }

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { serverError } from '../../gateway/stores/postgres-server.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
 /** What a schema holds. */
@@ -63,7 +64,9 @@ export async function restorePostgres(url: string, file: string): Promise<void> 
 
 async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url })
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    throw serverError(error)
+  })
   try {
     return await work(client)
   } finally {

@@ -443,6 +443,15 @@ describe('npm run backup', function () {
     expect(readdirSync(join(folder, 'backups'))).to.deep.equal([])
   })
 
+  it('says that PostgreSQL does not answer, without a stack', async () => {
+    const environment = { DATABASE_URL: 'postgresql://shop:s3cret@localhost:9/shop' }
+    const { code, stderr } = await run('backup', environment, '--to', join(folder, 'backups'))
+    expect(code).to.equal(1)
+    expect(stderr)
+      .to.match(/^The database of DATABASE_URL cannot be used: connect ECONNREFUSED/)
+      .and.not.match(/\n {4}at |s3cret/)
+  })
+
   it('names the package to install where pg_dump is missing', async function () {
     const schema = await openSchema()
     if (!schema) this.skip()
