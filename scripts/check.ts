@@ -1,4 +1,5 @@
 /** `npm run check`: prints the price list of the catalog, or every issue with its position. `--json` prints JSON. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
@@ -117,12 +118,17 @@ async function check(): Promise<number> {
     ? asJson(catalog, issues, settlements)
     : asText(catalog, issues, notesOn(config, settlements))
   process.stdout.write(`${text}\n`)
-  await close()
+  await Promise.race([close(), pause(CLOSE_MS)])
   return issues.length === 0 ? 0 : 1
 }
+
+/** How long plugins may take to stop. */
+const CLOSE_MS = 5_000
 
 try {
   process.exitCode = await check()
 } catch (error) {
   reportError(error, ConfigError)
 }
+// A plugin may leave a timer or a connection behind, which would keep this process alive for ever.
+process.stdout.write('', () => process.exit())

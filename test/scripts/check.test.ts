@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { NETWORKS } from '../../gateway/config/networks.ts'
@@ -24,6 +26,7 @@ function checkWith(
     return spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check', ...flags], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS, ...environment },
+      timeout: 45_000,
     })
   } finally {
     catalog.close()
@@ -122,6 +125,32 @@ describe('npm run check', () => {
       'zinc.json#/operations/getGold The operation getGold is already defined at gold.json#/operations/getGold.',
     )
   })
+})
+
+describe('npm run check of a plugin that never ends', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  for (const [name, end] of [
+    ['a timer', ''],
+    ['a stop() that hangs', ', stop: () => new Promise(() => {})'],
+  ] as const)
+    it(`ends by itself, though the plugin leaves ${name} behind`, () => {
+      mkdirSync(join(folder, 'ticks'), { recursive: true })
+      writeFileSync(
+        join(folder, 'ticks/index.ts'),
+        `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'ticks', setup() {
+  setInterval(() => {}, 1000)
+  return { handlers: { getThing: () => ({ price: 1 }) }${end} }
+} })
+`,
+      )
+      const { status, stdout, signal } = checkWith({ 'ticks.json': thing('ticks') }, { PLUGIN_DIRS: folder })
+      expect(stdout).to.contain('No errors.')
+      expect([status, signal]).to.deep.equal([0, null])
+    })
 })
 
 describe('npm run check of a gateway that pays gas', () => {
