@@ -657,6 +657,7 @@ function editionBuilder({
     buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
+      viewDir: config.viewDir,
       pluginDirs: config.pluginDirs,
       builtins: plugins,
       copy,

@@ -12,6 +12,7 @@ import {
 } from '../gateway/accounting/settlement-against-prices.ts'
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
+import { viewIssues } from '../gateway/http/view-issues.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { readFlags, reportError } from './command-line.ts'
@@ -111,7 +112,8 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[], settlements: 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
   const config = readConfig()
-  const { edition, issues, close } = await openCatalog(config)
+  const { edition, issues: found, close } = await openCatalog(config)
+  const issues = [...found, ...(edition ? viewIssues(edition, config.viewDir) : [])]
   const catalog = edition?.catalog ?? null
   const settlements = await settlementsOf(config, catalog)
   const text = values.json

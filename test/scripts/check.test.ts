@@ -153,6 +153,38 @@ export default definePlugin({ name: 'ticks', setup() {
     })
 })
 
+describe('npm run check of a page', () => {
+  it('reports a view that does not exist, and one with an error', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
+    try {
+      mkdirSync(join(folder, 'page/views'), { recursive: true })
+      writeFileSync(join(folder, 'page/views/card.pug'), 'p A card.\np(')
+      writeFileSync(
+        join(folder, 'page/index.ts'),
+        `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({
+  name: 'page',
+  views: new URL('./views', import.meta.url),
+  setup: () => ({ handlers: { getThing: () => ({}) } }),
+})
+`,
+      )
+      const page = (view: string) => ({
+        'page.json': thing('page', { view, price: 'free', response: undefined }),
+      })
+      const broken = checkWith(page('card'), { PLUGIN_DIRS: folder })
+      expect(broken.stdout).to.match(
+        /page\.json#\/operations\/getThing\/view The view has an error: .+ \(card\.pug:2\)/,
+      )
+      const missing = checkWith(page('table'), { PLUGIN_DIRS: folder })
+      expect(missing.stdout).to.contain('page.json#/operations/getThing/view There is no view table.')
+      expect([broken.status, missing.status]).to.deep.equal([1, 1])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
 describe('npm run check of a gateway that pays gas', () => {
   let chain: TestChain
   before(async function () {
