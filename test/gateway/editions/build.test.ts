@@ -78,6 +78,18 @@ describe('an edition', () => {
       /handles getNobody, which no operation names/,
     ],
     [
+      'names a plugin whose views are no address',
+      thing('views-as-text'),
+      '/plugin',
+      /The plugin views-as-text has views that are no folder\. Write views: new URL/,
+    ],
+    [
+      'names a plugin whose schemas are none',
+      thing('schemas-as-text'),
+      '/plugin',
+      /The plugin schemas-as-text has schemas that are no list of JSON Schemas/,
+    ],
+    [
       'names a plugin whose set-up returns nothing',
       thing('sets-up-nothing'),
       '/plugin',
