@@ -64,6 +64,15 @@ describe('the operator console', () => {
     expect((await ask(at('/operator/nothing'), { headers: bearer })).status).to.equal(404)
   })
 
+  it('takes a token of several words from programs, as it does from its form', () => {
+    const sessions = sessionsAt('correct horse battery', 'https://shop.example')
+    const access = (authorization: string) => sessions.authenticate({ authorization })
+    expect(sessions.isToken('correct horse battery')).to.equal(true)
+    expect(access('Bearer correct horse battery')).to.equal('bearer')
+    for (const wrong of ['correct', 'correct horse', 'correct horse battery staple', ''])
+      expect(access(`Bearer ${wrong}`), wrong).to.equal(null)
+  })
+
   it('shows every screen as a page and as JSON, and forbids caching and embedding', async () => {
     for (const screen of SCREENS) {
       const data = await ask(at(`/operator${screen}`), { headers: bearer })
