@@ -239,6 +239,17 @@ describe('the end of a gateway', function () {
     await expectEnd(family)
   })
 
+  it('SIGUSR2, which replaces workers, does nothing to a gateway without workers', async () => {
+    const started = await run(MAIN)
+    const family = started.family()
+    started.child.kill('SIGUSR2')
+    await until(() => started.output().includes('started without --workers. Nothing was done.'))
+    expect(await wordOf(started)).to.equal('small')
+    started.child.kill('SIGTERM')
+    expect(await started.ended).to.equal(0)
+    await expectEnd(family)
+  })
+
   for (const [name, target] of [
     ['npm', ({ child }: Running) => child.pid as number],
     ['the process that npm starts', ({ child }: Running) => childrenOf(child.pid as number)[0] as number],
