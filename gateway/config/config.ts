@@ -19,6 +19,7 @@ import {
   strictIssues,
 } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
+import { isMistyped } from './pay-to.ts'
 import { PROJECT_ROOT } from './project-root.ts'
 
 export { ConfigError } from './config-error.ts'
@@ -237,7 +238,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     secret: (name) => valueOf(environment, name) ?? null,
     environment,
   }
-  issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
+  issues.push(...payToIssues(values), ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
   // What is wrong with a value is said once.
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
@@ -292,6 +293,15 @@ function replayShiftOf(setting: string, issues: string[]): ReplayShift {
 function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]): readonly string[] {
   const wallets = [...(named ?? '').split(/\s+/), ...networks.map(({ payTo }) => payTo ?? '')]
   return [...new Set(wallets.filter(Boolean).map((wallet) => wallet.toLowerCase()))]
+}
+
+/** Names addresses that were mistyped. What is paid to such an address is lost: nobody has its key. */
+function payToIssues(values: Values): string[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    /^PAY_TO(_|$)/.test(name) && isMistyped(String(value))
+      ? [`${name}: ${String(value)} is mistyped, as its capital letters show (EIP-55). Copy the address again.`]
+      : [],
+  )
 }
 
 /** Lists what is missing or contradictory. */

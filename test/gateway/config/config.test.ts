@@ -189,6 +189,23 @@ describe('the configuration', () => {
     expect(issues({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
   })
 
+  it('refuses an address to be paid at that was mistyped, because what is paid there is lost', () => {
+    // An example of EIP-55.
+    const right = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    const wrong = right.replace('0x5aAe', '0x5aAf')
+    for (const payTo of [right, right.toLowerCase(), `0x${right.slice(2).toUpperCase()}`, wrong.toLowerCase()])
+      expect(issues({ ...production, PAY_TO: payTo }), payTo).to.deep.equal([])
+    const network = {
+      NETWORK: 'base polygon',
+      FACILITATOR_URL_POLYGON: 'https://one.example',
+      RPC_URL_POLYGON: 'https://two.example',
+    }
+    expect(issues({ ...production, PAY_TO: wrong })).to.deep.equal([
+      `PAY_TO: ${wrong} is mistyped, as its capital letters show (EIP-55). Copy the address again.`,
+    ])
+    expect(issues({ ...production, ...network, PAY_TO_POLYGON: wrong }).join()).to.match(/^PAY_TO_POLYGON: 0x5aAf/)
+  })
+
   it('accepts a complete production configuration', () => {
     expect(readConfig(production)).to.include({
       network: 'base',
