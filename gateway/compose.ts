@@ -31,6 +31,7 @@ import { type Recipients, recipientsOf } from './config/pay-to.ts'
 import { HELD_BY_SIGNER, readingNodes, SAFE_BLOCKS, SANDBOX } from './config/settlement.ts'
 import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
+import { planPurchases } from './documents/plans/plan-purchases.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
 import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
@@ -763,6 +764,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     funnel,
     metrics,
     prices,
+    purchases: (catalog, limit) => planPurchases(journal, catalog, { limit }),
     revoked: revocations.ids,
     issues: () => editions.issues,
     reconciliation,
