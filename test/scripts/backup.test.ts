@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -272,6 +273,8 @@ for (const [name, open] of Object.entries(STORES))
 
     it('restores it, says what it did, and keeps the former files', async () => {
       await store.empty()
+      // As where root restores what belongs to the user of a service.
+      if (process.getuid?.() === 0) chownSync(operator.dataDir, 65_534, 65_534)
       const { code, stdout, stderr } = await operator.run('restore', backup, ...(isSqlite ? ['--replace'] : []))
       expect(code, stderr).to.equal(0)
       expect(stdout)
@@ -279,6 +282,8 @@ for (const [name, open] of Object.entries(STORES))
         .and.to.contain('npm run ledger -- reconcile')
         .and.to.contain('token-keys.json was there and stays')
       if (!isSqlite) return
+      for (const file of ['journal.sqlite', 'products.sqlite'])
+        expect(statSync(join(operator.dataDir, file)).uid).to.equal(statSync(operator.dataDir).uid)
       const [aside] = readdirSync(operator.dataDir).filter((each) => each.startsWith('before-restore-'))
       expect(readdirSync(join(operator.dataDir, String(aside)))).to.include.members([
         'journal.sqlite',
