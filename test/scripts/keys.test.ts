@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
@@ -54,10 +54,13 @@ describe('npm run keys', () => {
 
   it('puts a new key in front of the stored ones', () => {
     run(dataDir, '--rotate')
+    const file = join(dataDir, 'sandbox-sample/token-keys.json')
+    // As where root rotates the keys of a service.
+    if (process.getuid?.() === 0) chownSync(file, 65_534, 65_534)
+    const { uid } = statSync(file)
     const { stdout } = run(dataDir, '--rotate')
-    const { keys } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/token-keys.json'), 'utf8')) as {
-      keys: { kid: string }[]
-    }
+    expect([statSync(file).uid, statSync(file).mode & 0o777]).to.deep.equal([uid, 0o600])
+    const { keys } = JSON.parse(readFileSync(file, 'utf8')) as { keys: { kid: string }[] }
     expect(keys).to.have.length(2)
     expect(stdout)
       .to.contain(`${keys[0]?.kid} will sign from the next start`)
