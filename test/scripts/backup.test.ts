@@ -435,6 +435,21 @@ describe('npm run backup', function () {
     expect(existsSync(join(folder, 'backups')) ? readdirSync(join(folder, 'backups')) : []).to.deep.equal([])
   })
 
+  it('says that a folder cannot be written, without a stack', async () => {
+    await (await openJournal({ file: join(folder, 'data/sandbox-sample/journal.sqlite') })).close()
+    writeFileSync(join(folder, 'file'), '')
+    const { code, stderr } = await run(
+      'backup',
+      { DATA_DIR: join(folder, 'data') },
+      '--to',
+      join(folder, 'file/backups'),
+    )
+    expect(code).to.equal(1)
+    expect(stderr)
+      .to.match(/^No backup was made: ENOTDIR.* Name a folder with --to/)
+      .and.not.match(/\n {4}at /)
+  })
+
   it('makes no backup of a damaged journal', async () => {
     const file = join(folder, 'data/sandbox-sample/journal.sqlite')
     await (await openJournal({ file })).close()
