@@ -224,7 +224,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     tokenKeys: text('TOKEN_KEYS'),
     signerSocket: text('SIGNER_SOCKET'),
     signerGasPerHour: Number(values['SIGNER_GAS_PER_HOUR']),
-    databaseUrl: text('DATABASE_URL'),
+    databaseUrl: withPassword(text('DATABASE_URL'), valueOf(environment, 'PGPASSWORD')),
     keyvUrl: text('KEYV_URL'),
     catalogDir,
     schemaDir: join(PROJECT_ROOT, 'schemas'),
@@ -243,6 +243,21 @@ export function readConfig(environment: Environment = processEnvironment()): Con
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
   return Object.freeze(config)
+}
+
+/**
+ * The address of a database with the password in PGPASSWORD, if it has none itself. The client reads that variable in the
+ * environment, where the process that runs plugins does not have it.
+ */
+function withPassword(url: string | null, password = ''): string | null {
+  if (url === null || password === '' || !URL.canParse(url)) return url
+  const address = new URL(url)
+  if (address.password !== '' || address.searchParams.has('password')) return url
+  address.password = encodeURIComponent(password)
+  if (address.password !== '') return address.href
+  // An address of a socket has no place for it before the host. searchParams would write spaces as PostgreSQL does not read them.
+  address.search += `${address.search === '' ? '?' : '&'}password=${encodeURIComponent(password)}`
+  return address.href
 }
 
 /** The folders of PLUGIN_DIRS. An empty entry, as of a variable that is not set, would be the whole project. */

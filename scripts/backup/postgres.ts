@@ -109,8 +109,12 @@ async function runProgram(
   args: readonly string[],
 ): Promise<string> {
   const address = url === null ? null : new URL(url)
-  const password = decodeURIComponent(address?.password ?? '')
-  if (address) address.password = ''
+  const password = decodeURIComponent(address?.password ?? '') || (address?.searchParams.get('password') ?? '')
+  if (address) {
+    address.password = ''
+    // Not by searchParams, which writes spaces of other parameters as PostgreSQL does not read them.
+    address.search = address.search.replace(/(?<=[?&])password=[^&]*&?/g, '')
+  }
   const child = spawn(program, [...args, ...(address ? [`--dbname=${address.href}`] : [])], {
     env: { ...process.env, ...(password === '' ? {} : { PGPASSWORD: password }) },
     stdio: ['ignore', 'pipe', 'pipe'],

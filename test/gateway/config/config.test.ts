@@ -1,5 +1,6 @@
 import { delimiter } from 'node:path'
 import { expect } from 'chai'
+import { Client } from 'pg'
 import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
 
 const issues = (environment: Record<string, string>): readonly string[] => {
@@ -114,6 +115,19 @@ describe('the configuration', () => {
     ])
     expect(found.join()).to.contain('%23').and.not.contain('s3cret')
     expect(issues({ DATABASE_URL: 'postgresql:///shop?host=/run/postgresql' })).to.deep.equal([])
+  })
+
+  it('takes the password of the database from PGPASSWORD, as the programs of PostgreSQL do, unless the address has one', () => {
+    const urlOf = (DATABASE_URL: string): string | null =>
+      readConfig({ DATABASE_URL, PGPASSWORD: 's3cret/#% 1' }).databaseUrl
+    const passwordOf = (url: string | null): string | undefined => new Client({ connectionString: url ?? '' }).password
+    expect(passwordOf(urlOf('postgresql://shop@db.example/shop?sslmode=disable'))).to.equal('s3cret/#% 1')
+    expect(passwordOf(urlOf('postgresql://db.example/shop'))).to.equal('s3cret/#% 1')
+    expect(passwordOf(urlOf('postgresql:///shop?host=/run/postgresql'))).to.equal('s3cret/#% 1')
+    for (const url of ['postgresql://shop:own@db.example/shop', 'postgresql:///shop?host=/run/postgresql&password=own'])
+      expect(urlOf(url)).to.equal(url)
+    expect(urlOf('postgresql:///shop?options=-c%20a=b')).to.contain('?options=-c%20a=b&password=s3cret%2F')
+    expect(readConfig({ PGPASSWORD: 'x' }).databaseUrl).to.equal(null)
   })
 
   it('searches no folder for an empty entry of PLUGIN_DIRS', () => {
