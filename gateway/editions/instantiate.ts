@@ -344,27 +344,26 @@ async function pluginInstance(
         'handlers',
         `The plugin ${plugin.name} has returned no handlers from setup. Return { handlers: { ... } }.`,
       )
+    const refused = (rule: string, message: string): Failed => {
+      // A plugin that never stops must not keep the edition from being built.
+      stopOf(registration).catch((error: unknown) =>
+        log.error({ err: error, product: id }, 'a product that was refused did not stop cleanly'),
+      )
+      return failed(rule, message)
+    }
     const mismatch = handlerMismatch(product, registration.handlers)
-    if (mismatch !== null) {
-      await registration.stop?.()
-      return failed('handlers', mismatch)
-    }
+    if (mismatch !== null) return refused('handlers', mismatch)
     const faultyJob = jobFault(plugin.name, registration.jobs ?? [])
-    if (faultyJob !== null) {
-      await registration.stop?.()
-      return failed('jobs', faultyJob)
-    }
+    if (faultyJob !== null) return refused('jobs', faultyJob)
     // What a plan demands, the products of the operations that it opens report.
     const unreported = registration.freshness
       ? undefined
       : operations.find((each) => promisesFreshData(each) && !each.plan)
-    if (unreported) {
-      await registration.stop?.()
-      return failed(
+    if (unreported)
+      return refused(
         'fresh',
         `The document says in "fresh" when ${unreported.id} is sold, but the plugin ${plugin.name} has no function freshness(input, asOf). Write one, or remove "fresh".`,
       )
-    }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
     const lost = (): number => waitedForOthersMs(context.db)
     return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers, timers, lost })
@@ -409,6 +408,10 @@ async function setUpWithTimeout(
     run: setup,
     late: (ended) => ('value' in ended ? void keepLate(ended.value).catch(logFailure) : logFailure(ended.error)),
   })
+}
+
+async function stopOf(registration: Pick<Registration, 'stop'>): Promise<void> {
+  await registration.stop?.()
 }
 
 /** Types are not checked when code is compiled, so that a plugin may return anything. */

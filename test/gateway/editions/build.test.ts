@@ -250,6 +250,12 @@ describe('an edition', () => {
     expect(stops.count).to.equal(before + 1)
   })
 
+  it('does not wait for the end of a plugin that it refuses', async () => {
+    const { edition, issues } = await open({ 'bad.json': thing('hangs-in-stop'), 'gold.json': gold() })
+    expect(issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['bad.json', 'handlers']])
+    expect(idsOf(edition)).to.deep.equal(['gold'])
+  })
+
   it('never imports a plugin that the catalog does not name', async () => {
     const { issues } = await open({ 'gold.json': gold() })
     expect(issues).to.deep.equal([])
