@@ -31,6 +31,7 @@ import { type Recipients, recipientsOf } from './config/pay-to.ts'
 import { HELD_BY_SIGNER, readingNodes, SAFE_BLOCKS, SANDBOX } from './config/settlement.ts'
 import type { Warning } from './documents/document.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
+import { planPurchases } from './documents/plans/plan-purchases.ts'
 import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
 import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
@@ -79,6 +80,7 @@ import { type Kv, openKv } from './stores/kv.ts'
 import type { SignerClient } from './stores/signer-client.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
+import { serverError } from './stores/postgres-server.ts'
 import { checkSqliteFile, type FileCheck, openingError } from './stores/sqlite-files.ts'
 import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
@@ -529,6 +531,7 @@ async function openStores(
   const damage = await checkFiles(files, log)
   const journal = wrap(
     await openJournal({ ...place('journal.sqlite'), instance, now, damage, onRecovered }).catch((error: unknown) => {
+      if (databaseUrl !== null) throw serverError(error)
       throw files[0] === undefined ? error : openingError(files[0], error)
     }),
   )
@@ -655,6 +658,7 @@ function editionBuilder({
     buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
+      viewDir: config.viewDir,
       pluginDirs: config.pluginDirs,
       builtins: plugins,
       copy,
@@ -760,6 +764,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     funnel,
     metrics,
     prices,
+    purchases: (catalog, limit) => planPurchases(journal, catalog, { limit }),
     revoked: revocations.ids,
     issues: () => editions.issues,
     reconciliation,

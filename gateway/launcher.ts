@@ -42,6 +42,13 @@ export function launch(exit: (code: number) => never): void {
     stopAtOnce: kill,
     reload: () => order('reload'),
   })
+  // Otherwise it would end this process, and the calls with it. Windows has no such signal.
+  if (process.platform !== 'win32')
+    process.on('SIGUSR2', () =>
+      process.stderr.write(
+        'SIGUSR2 replaces workers, and this gateway was started without --workers. Nothing was done.\n',
+      ),
+    )
   gateway.on('message', (message: Report) => {
     if (message.report === 'started')
       send({ role: { nth: 0, workers: null, sandbox: null, environment: signer.environment, signer: signer.socket } })

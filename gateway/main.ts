@@ -1,9 +1,7 @@
 /** The start: reads the command line, and starts one gateway process or several workers. */
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
-import { sourceStack } from './observe/source-positions.ts'
-import { DataError } from './stores/data-error.ts'
-import { CatalogError } from './validation/issue.ts'
+import { startErrorText } from './start-error.ts'
 
 /** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
 const exit = process.exit.bind(process)
@@ -41,18 +39,7 @@ function parseCommand(args: readonly string[]): Command {
   throw new ConfigError([`The number of workers is not valid. ${usage}`])
 }
 
-/** Returns the message alone for errors that an operator can fix, else the stack. */
-function describeError(error: unknown): string {
-  if (error instanceof ConfigError) return error.message
-  const { code, port, message, stack } = error as NodeJS.ErrnoException & { readonly port?: number }
-  if (code === 'EADDRINUSE') return `Port ${port} is in use by another process. Set PORT to a free port.`
-  if (code === 'ENOSPC' || code === 'EROFS' || code === 'EACCES')
-    return `${message}. The gateway must be able to write to DATA_DIR.`
-  if (error instanceof CatalogError || error instanceof DataError) return message
-  return sourceStack(stack ?? String(error))
-}
-
 main().catch((error: unknown) => {
-  process.stderr.write(`${describeError(error)}\n`)
+  process.stderr.write(`${startErrorText(error)}\n`)
   exit(1)
 })

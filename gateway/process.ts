@@ -6,6 +6,7 @@ import { createGateway, type Gateway } from './compose.ts'
 import { simplest } from './documents/listed-operations.ts'
 import { isCopiedCode } from './editions/code-copies.ts'
 import { guardProcess } from './editions/process-guard.ts'
+import { format } from './http/view-formats.ts'
 import { createLog } from './observe/log.ts'
 import { configOfProcess, joinParent, type Parent } from './parent.ts'
 import { isHungUp, STOP_MS } from './signals.ts'
@@ -46,7 +47,11 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
 }
 
 /** What the terminal shows at the start: addresses, the sandbox's buyer, and commands to try. */
-function welcome({ config, settlement, current }: Gateway, address: string, workers: number | null): string {
+export function welcome(
+  { config, settlement, current }: Pick<Gateway, 'config' | 'settlement' | 'current'>,
+  address: string,
+  workers: number | null,
+): string {
   const first = simplest(current.catalog)
   const lines = [
     `Tollgate is open at ${address}`,
@@ -67,7 +72,7 @@ function welcome({ config, settlement, current }: Gateway, address: string, work
     )
   for (const { product, reason } of current.disabled) lines.push(`  disabled ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
-  const dataDir = config.dataRoot === resolve('data') ? '' : `DATA_DIR=${config.dataRoot} `
+  const dataDir = config.dataRoot === resolve('data') ? '' : `DATA_DIR=${format.shell(config.dataRoot)} `
   if (settlement.sandbox && first) lines.push(`  ${dataDir}npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')
   return `${lines.join('\n')}\n`

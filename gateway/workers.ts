@@ -37,13 +37,16 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
   const workers = new Workers(count, signer, log)
   let sandbox: OpenSandbox | null = null
   let ending: Promise<never> | null = null
+  let exitCode = 0
   const end = (code: number): Promise<never> => {
+    // A second signal comes while the first one is being obeyed.
+    exitCode ||= code
     ending ??= workers
       .stop()
       .then(() => sandbox?.close())
       .then(() => {
         signer.stop()
-        return exit(code)
+        return exit(exitCode)
       })
     return ending
   }
@@ -52,7 +55,8 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
     stop: () => void (isOpening ? workers.stop() : end(0)),
     stopAtOnce: () => {
       workers.killAll()
-      void end(1)
+      if (isOpening) exitCode = 1
+      else void end(1)
     },
     reload: () => workers.reload(),
   })

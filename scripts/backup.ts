@@ -4,6 +4,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import {
   BackupError,
   type BackedUpDatabase,
@@ -153,11 +154,23 @@ function report(folder: string, { databases, secrets, not_included }: Manifest):
   ].join('\n')}\n`
 }
 
+/** What a disk says that is full or cannot be written, or a path that leads nowhere. */
+const UNWRITABLE = /^(E(ACCES|PERM|ROFS|NOSPC|DQUOT|NOTDIR|NOENT|XIST)|SQLITE_FULL)$/
+
+/** Says what to do about a folder that a backup cannot be written to; other errors are returned as they are. */
+function explained(error: unknown): unknown {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (!UNWRITABLE.test(code)) return error
+  return new BackupError(
+    `No backup was made: ${message}. Name a folder with --to that can be written and has as much room as the databases take.`,
+  )
+}
+
 const { values } = readFlags(USAGE, {
   options: { to: { type: 'string', default: 'backups' }, 'with-keys': { type: 'boolean', default: false } },
 })
 try {
   process.stdout.write(await run(values.to, values['with-keys']))
 } catch (error) {
-  reportError(error, BackupError, ConfigError)
+  reportError(explained(error), BackupError, ConfigError, DataError)
 }

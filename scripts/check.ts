@@ -1,4 +1,5 @@
 /** `npm run check`: prints the price list of the catalog, or every issue with its position. `--json` prints JSON. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
@@ -11,6 +12,7 @@ import {
 } from '../gateway/accounting/settlement-against-prices.ts'
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
+import { viewIssues } from '../gateway/http/view-issues.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { readFlags, reportError } from './command-line.ts'
@@ -110,19 +112,25 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[], settlements: 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
   const config = readConfig()
-  const { edition, issues, close } = await openCatalog(config)
+  const { edition, issues: found, close } = await openCatalog(config)
+  const issues = [...found, ...(edition ? viewIssues(edition, config.viewDir) : [])]
   const catalog = edition?.catalog ?? null
   const settlements = await settlementsOf(config, catalog)
   const text = values.json
     ? asJson(catalog, issues, settlements)
     : asText(catalog, issues, notesOn(config, settlements))
   process.stdout.write(`${text}\n`)
-  await close()
+  await Promise.race([close(), pause(CLOSE_MS)])
   return issues.length === 0 ? 0 : 1
 }
+
+/** How long plugins may take to stop. */
+const CLOSE_MS = 5_000
 
 try {
   process.exitCode = await check()
 } catch (error) {
   reportError(error, ConfigError)
 }
+// A plugin may leave a timer or a connection behind, which would keep this process alive for ever.
+process.stdout.write('', () => process.exit())

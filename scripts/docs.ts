@@ -167,7 +167,7 @@ function configurationReference(schema: Schema): string {
   return [
     GENERATED('schemas/config.json'),
     '# Configuration',
-    'The gateway reads its configuration from the environment once, at start. If variables are wrong or missing, it reports all of them at once and does not start.',
+    'The gateway reads its configuration from the environment once, at start. White space around a value does not count, and an empty value counts as none. If variables are wrong or missing, it reports all of them at once and does not start.',
     ['| Variable | Type | Meaning |', '|---|---|---|', ...rows].join('\n'),
   ].join('\n\n')
 }

@@ -37,7 +37,7 @@ try {
   if (address === undefined) throw new Error(USAGE)
   if (!isAddress(address) || !isAddress(as))
     throw new Error(`${isAddress(address) ? as : address} is not an address such as https://gate.example.\n\n${USAGE}`)
-  const diagnosis = await diagnose(address, as, process.env['OPERATOR_TOKEN'] || null)
+  const diagnosis = await diagnose(address, as, process.env['OPERATOR_TOKEN']?.trim() || null)
   const isHealthy = diagnosis.findings.every(({ isFault }) => !isFault)
   process.stdout.write(
     `${values.json ? JSON.stringify({ ok: isHealthy, ...diagnosis }, null, 2) : report(diagnosis)}\n`,

@@ -2,9 +2,11 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { readConfig } from '../gateway/config/config.ts'
+import { ConfigError, readConfig } from '../gateway/config/config.ts'
+import { HELD_BY_SIGNER } from '../gateway/config/settlement.ts'
+import { format } from '../gateway/http/view-formats.ts'
 import { createKey, rotateKeys } from '../gateway/tokens/key-set.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags, reportError } from './command-line.ts'
 
 const USAGE = `npm run keys [-- --file keys.env | --print | --rotate]
 
@@ -38,14 +40,18 @@ async function storeKeys(name: string): Promise<string> {
   }
   return `Wrote TOKEN_KEYS and SETTLE_KEY to ${file}. Only you can read it. Keep it out of the repository.
 The settlement key pays gas from ${privateKeyToAddress(settleKey)}: send a little ETH of the network there.
-To start with these keys: set -a; . ${file}; set +a; npm start
+To start with these keys: set -a; . ${format.shell(file)}; set +a; npm start
 `
 }
 
 async function rotate(): Promise<string> {
   const { dataDir, tokenKeys } = readConfig()
-  if (tokenKeys !== null)
-    return 'TOKEN_KEYS is set, so the keys in DATA_DIR are not used. Put a new key in front of that set instead.\n'
+  if (tokenKeys !== null) {
+    process.exitCode = 1
+    return tokenKeys === HELD_BY_SIGNER
+      ? 'No key was made: the signer at SIGNER_SOCKET holds the token keys. Run this with the settings of the signer.\n'
+      : 'No key was made: TOKEN_KEYS is set, so the keys in DATA_DIR are not used. Put a new key in front of that set instead.\n'
+  }
   const [first, ...rest] = (await rotateKeys(dataDir)).keys
   return `${first?.kid} will sign from the next start of the gateway; ${rest.length} older ${rest.length === 1 ? 'key still verifies' : 'keys still verify'}.
 Stored in ${dataDir}/token-keys.json.
@@ -59,4 +65,8 @@ const { values } = readFlags(USAGE, {
     rotate: { type: 'boolean', default: false },
   },
 })
-process.stdout.write(await (values.rotate ? rotate() : values.print ? newKeys() : storeKeys(values.file)))
+try {
+  process.stdout.write(await (values.rotate ? rotate() : values.print ? newKeys() : storeKeys(values.file)))
+} catch (error) {
+  reportError(error, ConfigError, RangeError)
+}

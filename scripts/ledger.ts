@@ -18,6 +18,7 @@ import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
 import { readJson } from '../gateway/sandbox/shared-files.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, reportError } from './command-line.ts'
 import { type Command, LedgerError, readCommand, USAGE } from './ledger-arguments.ts'
@@ -161,5 +162,5 @@ process.stdout.on('error', () => process.exit(0))
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  reportError(error, LedgerError, RepaymentError, ConfigError)
+  reportError(error, LedgerError, RepaymentError, ConfigError, DataError)
 }

@@ -5,7 +5,7 @@ import { run } from './pay/run.ts'
 process.stdout.on('error', () => undefined)
 
 process.exitCode = await run(process.argv.slice(2), {
-  dataDir: process.env['DATA_DIR'] || 'data',
+  dataDir: process.env['DATA_DIR']?.trim() || 'data',
   out: process.stdout,
   colour: process.stdout.isTTY && process.stdout.hasColors(),
 })

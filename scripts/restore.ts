@@ -1,16 +1,21 @@
 /** `npm run restore`: puts a backup where the gateway finds it. It never overwrites anything. */
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import { RESTORE_MARK } from '../gateway/stores/sqlite-files.ts'
 import {
   type Backup,
@@ -77,7 +82,7 @@ async function restoreFiles(
         `${join(folder, name)} does not hold what its manifest says. ${problem}. Nothing was changed.`,
       )
   }
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(dataDir)
   await assertNotRunning(dataDir)
   const isInterrupted = existsSync(join(dataDir, RESTORE_MARK))
   if (!isForced && !isInterrupted) await assertNotNewer(join(dataDir, JOURNAL), manifest)
@@ -193,8 +198,9 @@ async function restoreKeys({ folder, manifest }: Backup, { dataDir, tokenKeys }:
       `${file} does not exist and is not in this backup. Put your copy there, or set TOKEN_KEYS, before you start the gateway: with new`,
       'keys, it refuses every access token that was sold until now.',
     ]
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  copyDurably(join(folder, TOKEN_KEYS), file)
+  makeFolder(dataDir)
+  // Not copied: a copy has the mode of the file in the backup, which others may be able to read.
+  writeDurably(file, readFileSync(join(folder, TOKEN_KEYS), 'utf8'))
   return [`Restored ${file}: private keys, which only you can read.`]
 }
 
@@ -217,13 +223,30 @@ function whatToDo({ made_at }: Manifest): readonly string[] {
   ]
 }
 
+/** Copies a database. A backup may have lost its modes on the way: one that nobody may write would stop the gateway. */
 function copyDurably(from: string, to: string): void {
   copyFileSync(from, to)
+  chmodSync(to, 0o600)
+  giveToOwner(to)
   syncToDisk(to)
+}
+
+/** Makes a folder, and the one that holds those of all networks. */
+function makeFolder(folder: string): void {
+  for (const each of [dirname(folder), folder])
+    if (mkdirSync(each, { recursive: true, mode: 0o700 }) !== undefined) giveToOwner(each)
+}
+
+/** Gives a file to the owner of its folder, which root restores for another user. */
+function giveToOwner(file: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(file))
+  chownSync(file, uid, gid)
 }
 
 function writeDurably(file: string, text: string): void {
   writeFileSync(file, text, { mode: 0o600 })
+  giveToOwner(file)
   syncToDisk(file)
 }
 
@@ -239,5 +262,5 @@ if (path === undefined || others.length > 0) {
 try {
   process.stdout.write(await run(path, values.replace))
 } catch (error) {
-  reportError(error, BackupError, ConfigError)
+  reportError(error, BackupError, ConfigError, DataError)
 }

@@ -9,6 +9,7 @@ import { type Config, ConfigError, readConfig } from '../gateway/config/config.t
 import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
+import { DataError } from '../gateway/stores/data-error.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, reportError, showUsage } from './command-line.ts'
 
@@ -21,11 +22,9 @@ const MAX_LISTED = 1000
 const MAX_SEARCHED = 1_000_000
 
 async function run([command, token, ...reason]: readonly string[]): Promise<number> {
-  if (command !== 'list' && (command !== 'revoke' || token === undefined)) {
-    const problem = command === undefined || command === 'revoke' ? '' : `${command} is not a command.\n\n`
-    process.stderr.write(`${problem}${USAGE}\n`)
-    return 1
-  }
+  if (command === 'list' && token !== undefined) return refuse('list takes no arguments.')
+  if (command !== 'list' && command !== 'revoke') return refuse(command && `${command} is not a command.`)
+  if (command === 'revoke' && token === undefined) return refuse()
   const config = readConfig()
   const db = openDatabase(existingDatabase(config, 'products.sqlite'))
   try {
@@ -47,6 +46,12 @@ async function run([command, token, ...reason]: readonly string[]): Promise<numb
   } finally {
     await db.destroy()
   }
+}
+
+/** Prints the problem, if there is one, and the usage. Returns the exit code. */
+function refuse(problem?: string): number {
+  process.stderr.write(`${problem ? `${problem}\n\n` : ''}${USAGE}\n`)
+  return 1
 }
 
 async function boughtPlansOf(config: Config, most: number): Promise<readonly PlanPurchase[]> {
@@ -83,5 +88,5 @@ showUsage(USAGE)
 try {
   process.exitCode = await run(process.argv.slice(2))
 } catch (error) {
-  reportError(error, ConfigError, CatalogError)
+  reportError(error, ConfigError, CatalogError, DataError)
 }

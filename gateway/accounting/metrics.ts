@@ -195,13 +195,16 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
   }
 }
 
+type GasFigure = (account: GasAccount) => bigint | number
+
 /** What is known of an account that pays gas. Its address is no label: a process has one account on a network. */
-const GAS_METRICS: readonly (readonly [name: string, help: string, valueOf: (account: GasAccount) => bigint])[] = [
+const GAS_METRICS: readonly (readonly [name: string, help: string, valueOf: GasFigure])[] = [
   ['tollgate_gas_balance_wei', 'What the gas account of this process holds.', ({ balance }) => balance],
   [
     'tollgate_gas_settlements_left',
     'Settlements that the gas account can pay for, at what one costs now.',
-    ({ balance, settlementCost }) => balance / settlementCost.wei,
+    // On a chain without fees, any balance pays for every settlement.
+    ({ balance, settlementCost: { wei } }) => (wei === 0n ? Number.POSITIVE_INFINITY : balance / wei),
   ],
   [
     'tollgate_settlement_cost_wei',
@@ -275,7 +278,9 @@ function registerStateGauges(registry: Registry, journal: MetricsParts['journal'
     labelNames: ['state'] as const,
     registers,
     async collect() {
-      for (const [state, number] of Object.entries(await journal.counts())) this.set({ state }, number)
+      const counts = await ifReadable(journal.counts())
+      this.reset()
+      for (const [state, number] of Object.entries(counts ?? {})) this.set({ state }, number)
     },
   })
   const owed = new Gauge({
@@ -283,7 +288,9 @@ function registerStateGauges(registry: Registry, journal: MetricsParts['journal'
     help: 'Payments that were settled but cannot be delivered and are not repaid yet.',
     registers,
     async collect() {
-      this.set((await journal.debts()).length)
+      const debts = await ifReadable(journal.debts())
+      if (debts === null) this.remove()
+      else this.set(debts.length)
     },
   })
   const up = new Gauge({
@@ -309,4 +316,23 @@ function registerStateGauges(registry: Registry, journal: MetricsParts['journal'
     },
   })
   for (const gauge of [payments, owed, up, jobs]) registry.registerMetric(gauge)
+}
+
+/** How long the metrics wait for the journal. */
+const READ_MS = 2_000
+
+/**
+ * Resolves with what is read, or with null if it cannot be read in time: one gauge that fails would take the others with
+ * it, and with them the alarm which says that the journal cannot be written.
+ */
+async function ifReadable<Value>(read: Promise<Value>): Promise<Value | null> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, READ_MS, null)
+  })
+  try {
+    return await Promise.race([read.catch(() => null), over])
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -4,6 +4,7 @@ import type { Network } from '../config/networks.ts'
 import type { Edition } from '../editions/edition.ts'
 import type { Journal, PaymentRecord } from '../payments/journal/journal.ts'
 import type { PriceHistory } from '../payments/price-history.ts'
+import type { Catalog, Plan } from '../plugin/catalog.ts'
 import type { Alarm } from './alarms.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
 import { totalToJson } from './ledger-export.ts'
@@ -14,11 +15,13 @@ import type { Reconciliation } from './reconciliation/reconciliation.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface ScreenDataParts {
-  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list' | 'reversals'>
+  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'reversals'>
   readonly ledger: Ledger
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
   readonly prices: Pick<PriceHistory, 'history'>
+  /** The plans that were bought, newest first, with the window in which each token is valid. */
+  readonly purchases: (catalog: Catalog, limit: number) => Promise<readonly Purchase[]>
   /** Ids of revoked access tokens. */
   readonly revoked: ReadonlySet<string>
   readonly issues: () => readonly Issue[]
@@ -31,6 +34,18 @@ export interface ScreenDataParts {
   /** The operator's own wallets, whose payments are no revenue. */
   readonly own: readonly string[]
   readonly now: () => Date
+}
+
+/** A plan that was bought. */
+export interface Purchase {
+  /** Id of the access token. */
+  readonly id: string
+  readonly plan: Pick<Plan, 'plan'>
+  readonly payer: string
+  /** Atomic units. */
+  readonly amount: bigint
+  readonly issuedAt: Date
+  readonly expiresAt: Date
 }
 
 const DAYS = 30
@@ -146,29 +161,19 @@ async function ledgerOf({ journal, ledger, now }: ScreenDataParts, query: URLSea
 }
 
 /** Purchased plans, newest first. `id` identifies the access token; the token itself is never shown. */
-async function subscriptions({ journal, revoked, now }: ScreenDataParts, { catalog }: Edition) {
-  const plans = new Map([...catalog.operations.values()].flatMap(({ id, plan }) => (plan ? [[id, plan] as const] : [])))
-  const filter = {
-    states: ['settled'] as const,
-    operations: [...plans.keys()],
-    withoutAnswers: true,
-    limit: MAX_SUBSCRIPTIONS,
-  }
-  const records = plans.size === 0 ? [] : await journal.list(filter)
-  const all = records.map(({ callId, operation, payer, amount, createdAt }) => {
-    const plan = plans.get(operation)
-    const ends = createdAt + (plan?.durationSeconds ?? 0) * 1000
-    return {
-      id: callId,
-      plan: plan?.plan ?? operation,
+async function subscriptions({ purchases, revoked, now }: ScreenDataParts, { catalog }: Edition) {
+  const all = await purchases(catalog, MAX_SUBSCRIPTIONS)
+  return {
+    subscriptions: all.map(({ id, plan, payer, amount, issuedAt, expiresAt }) => ({
+      id,
+      plan: plan.plan,
       payer,
       amount: String(amount),
-      bought_at: new Date(createdAt).toISOString(),
-      ends_at: new Date(ends).toISOString(),
-      state: revoked.has(callId) ? 'revoked' : ends > now().getTime() ? 'active' : 'ended',
-    }
-  })
-  return { subscriptions: all }
+      bought_at: issuedAt.toISOString(),
+      ends_at: expiresAt.toISOString(),
+      state: revoked.has(id) ? 'revoked' : expiresAt > now() ? 'active' : 'ended',
+    })),
+  }
 }
 
 /** The last comparison with the chain, and the rows that need attention. */

@@ -7,7 +7,7 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { isObject, parseJson } from '../validation/json.ts'
-import type { Issue } from '../validation/issue.ts'
+import { CatalogError, type Issue } from '../validation/issue.ts'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
@@ -62,9 +62,10 @@ export class JsonFiles {
 
 /**
  * Reads the documents that are JSON objects, sorted by file name. Files that cannot be read or parsed, values that are
- * not objects, duplicate keys and a missing service.json are issues. Throws if the folder itself cannot be read.
+ * not objects, duplicate keys and a missing service.json are issues.
  *
  * @param files remembers what was read, so that the next reading is faster
+ * @throws CatalogError if the folder, or one in it, cannot be read: nobody knows which products there are then
  */
 export async function readDocuments(
   catalogDir: string,
@@ -72,7 +73,10 @@ export async function readDocuments(
 ): Promise<{ readonly documents: CatalogDocument[]; readonly issues: Issue[] }> {
   const documents: CatalogDocument[] = []
   const issues: Issue[] = []
-  for (const file of await jsonFiles(catalogDir)) {
+  const names = await jsonFiles(catalogDir).catch((error: NodeJS.ErrnoException) => {
+    throw new CatalogError([unreadable(error.code ?? error.message)])
+  })
+  for (const file of names) {
     const read = await files.read(join(catalogDir, file))
     if (read === null) continue
     const { value, issues: found } = read
@@ -92,6 +96,12 @@ export async function readDocuments(
   return { documents, issues }
 }
 
+/** The message does not say where the folder is: /health shows it to everybody. */
+function unreadable(code: string): Issue {
+  const message = `Cannot be read, because the folder of the catalog, or one in it, cannot (${code}). Correct CATALOG_DIR, or give the gateway permission to read the folder.`
+  return { file: 'service.json', pointer: '', rule: 'read', message }
+}
+
 function kindOf(file: string): CatalogDocument['kind'] {
   if (file === 'service.json') return 'service'
   if (file === NETWORKS_FILE) return 'networks'
@@ -100,9 +110,13 @@ function kindOf(file: string): CatalogDocument['kind'] {
 
 /** Lists the *.json files. Links are followed: an operator may keep documents or whole folders elsewhere. */
 async function jsonFiles(folder: string, below = '', within: readonly string[] = []): Promise<string[]> {
-  const home = await realpath(join(folder, below))
+  const home = await realpath(join(folder, below)).catch((error: NodeJS.ErrnoException) => {
+    // It was listed a moment ago, and has gone since.
+    if (error.code === 'ENOENT' && below !== '') return null
+    throw error
+  })
   // The link leads back to a folder above it.
-  if (within.includes(home)) return []
+  if (home === null || within.includes(home)) return []
   const entries = await readdir(home, { withFileTypes: true })
   const files = entries
     .filter(({ name }) => !name.startsWith('.'))

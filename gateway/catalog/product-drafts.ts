@@ -62,11 +62,24 @@ export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[
     if (draft.uses.length === 0) return draft
     const named = draft.uses.flatMap((use) => {
       if (!use.includes('*')) return [use]
-      const pattern = new RegExp(`^${use.replaceAll('*', '.*')}$`)
-      return offered.filter(({ id, product }) => product !== draft.product && pattern.test(id)).map(({ id }) => id)
+      return offered.filter(({ id, product }) => product !== draft.product && fits(id, use)).map(({ id }) => id)
     })
     return { ...draft, uses: [...new Set(named)] }
   })
+}
+
+/** Whether an id has the form of a name in which each `*` stands for any letters. The name may be anything: it is a draft. */
+function fits(id: string, name: string): boolean {
+  const [first = '', ...rest] = name.split('*')
+  const last = rest.pop() ?? ''
+  if (!id.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = id.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return id.length - last.length >= at && id.endsWith(last)
 }
 
 const known = new Remembered<Draft>()

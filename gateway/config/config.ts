@@ -19,6 +19,7 @@ import {
   strictIssues,
 } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
+import { isMistyped } from './pay-to.ts'
 import { PROJECT_ROOT } from './project-root.ts'
 
 export { ConfigError } from './config-error.ts'
@@ -105,6 +106,7 @@ interface Values {
 
 interface VariableSchema {
   readonly description: string
+  readonly type?: string
   readonly default?: string | number | boolean
 }
 
@@ -133,24 +135,50 @@ function checkOf(variable: VariableSchema): ValidateFunction {
   return check
 }
 
-/** Reads the variables. Throws ConfigError with every value that is not valid. */
-function readValues(variables: Readonly<Record<string, VariableSchema>>, environment: Environment): Values {
+/** What was read of the environment. */
+interface ReadValues {
+  readonly values: Values
+  /** What is wrong with values, by variable. */
+  readonly issues: ReadonlyMap<string, readonly string[]>
+}
+
+/**
+ * Reads the variables. A text that is not valid stays as it is, and any other value that is not valid counts as absent, so
+ * that what is wrong beside it is found too.
+ */
+function readValues(variables: Readonly<Record<string, VariableSchema>>, environment: Environment): ReadValues {
   const values: Values = {}
-  const issues: string[] = []
+  const issues = new Map<string, readonly string[]>()
   for (const [name, variable] of Object.entries(variables)) {
-    const text = environment[name]
-    const read: Values = {}
-    if (text !== undefined && text !== '') {
-      read['value'] = text
-      const check = checkOf(variable)
-      if (!check(read))
-        for (const { message } of violationsOf(check))
-          issues.push(`${name} ${message.charAt(0).toLowerCase()}${message.slice(1)} ${variable.description}`.trim())
-    } else if (variable.default !== undefined) read['value'] = variable.default
-    if (read['value'] !== undefined) values[name] = read['value']
+    const text = valueOf(environment, name) ?? ''
+    const read: Values = text === '' ? {} : { value: text }
+    const check = text === '' ? null : checkOf(variable)
+    const isValid: boolean = check === null || check(read)
+    if (check && !isValid)
+      issues.set(
+        name,
+        violationsOf(check).map(({ message }) => issueOf(name, message, variable)),
+      )
+    const kept = isValid || variable.type === 'string' ? read['value'] : undefined
+    const value = kept ?? variable.default
+    if (value !== undefined) values[name] = value
   }
-  if (issues.length > 0) throw new ConfigError(issues)
-  return values
+  return { values, issues }
+}
+
+function issueOf(name: string, message: string, { description }: VariableSchema): string {
+  const said = `${name} ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  return said.includes(description) ? said : `${said} ${description}`
+}
+
+/** The value of a variable without white space around it: secrets that were read from a file often end with a line break. */
+function valueOf(environment: Environment, name: string): string | undefined {
+  return environment[name]?.trim()
+}
+
+/** The variable that an issue begins with; "" if it is about something else. */
+function variableIn(issue: string): string {
+  return /^[A-Z][A-Z0-9_]*/.exec(issue)?.[0] ?? ''
 }
 
 /**
@@ -159,7 +187,7 @@ function readValues(variables: Readonly<Record<string, VariableSchema>>, environ
  */
 export function readConfig(environment: Environment = processEnvironment()): Config {
   const names = networkNames(environment['NETWORK'])
-  const values = readValues(variablesOf(names), environment)
+  const { values, issues: invalid } = readValues(variablesOf(names), environment)
   const issues: string[] = []
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
   const catalogDir = resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog')
@@ -196,23 +224,47 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     tokenKeys: text('TOKEN_KEYS'),
     signerSocket: text('SIGNER_SOCKET'),
     signerGasPerHour: Number(values['SIGNER_GAS_PER_HOUR']),
-    databaseUrl: text('DATABASE_URL'),
+    databaseUrl: withPassword(text('DATABASE_URL'), valueOf(environment, 'PGPASSWORD')),
     keyvUrl: text('KEYV_URL'),
     catalogDir,
     schemaDir: join(PROJECT_ROOT, 'schemas'),
     viewDir: join(PROJECT_ROOT, 'views'),
-    pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(PROJECT_ROOT, folder)),
+    pluginDirs: foldersIn(text('PLUGIN_DIRS')),
     operatorToken: text('OPERATOR_TOKEN'),
     ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
-    secret: (name) => environment[name] ?? null,
+    secret: (name) => valueOf(environment, name) ?? null,
     environment,
   }
-  issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
-  if (issues.length > 0) throw new ConfigError(issues)
+  issues.push(...payToIssues(values), ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
+  // What is wrong with a value is said once.
+  const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
+  if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
   return Object.freeze(config)
+}
+
+/**
+ * The address of a database with the password in PGPASSWORD, if it has none itself. The client reads that variable in the
+ * environment, where the process that runs plugins does not have it.
+ */
+function withPassword(url: string | null, password = ''): string | null {
+  if (url === null || password === '' || !URL.canParse(url)) return url
+  const address = new URL(url)
+  if (address.password !== '' || address.searchParams.has('password')) return url
+  address.password = encodeURIComponent(password)
+  if (address.password !== '') return address.href
+  // An address of a socket has no place for it before the host. searchParams would write spaces as PostgreSQL does not read them.
+  address.search += `${address.search === '' ? '?' : '&'}password=${encodeURIComponent(password)}`
+  return address.href
+}
+
+/** The folders of PLUGIN_DIRS. An empty entry, as of a variable that is not set, would be the whole project. */
+function foldersIn(list: string | null): readonly string[] {
+  const named = (list ?? '').split(delimiter).map((folder) => folder.trim())
+  const folders = named.filter((folder) => folder !== '')
+  return (folders.length > 0 ? folders : ['plugins']).map((folder) => resolve(PROJECT_ROOT, folder))
 }
 
 /**
@@ -258,12 +310,25 @@ function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]):
   return [...new Set(wallets.filter(Boolean).map((wallet) => wallet.toLowerCase()))]
 }
 
+/** Names addresses that were mistyped. What is paid to such an address is lost: nobody has its key. */
+function payToIssues(values: Values): string[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    /^PAY_TO(_|$)/.test(name) && isMistyped(String(value))
+      ? [`${name}: ${String(value)} is mistyped, as its capital letters show (EIP-55). Copy the address again.`]
+      : [],
+  )
+}
+
 /** Lists what is missing or contradictory. */
 function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
   const issues: string[] = []
   const describe = (name: string): string => schema.properties[name]?.description ?? ''
-  if (config.alertWebhookUrl !== null && !URL.canParse(config.alertWebhookUrl))
-    issues.push(`ALERT_WEBHOOK_URL is not an address. ${describe('ALERT_WEBHOOK_URL')}`)
+  const { alertWebhookUrl, databaseUrl, keyvUrl } = config
+  const addresses = { ALERT_WEBHOOK_URL: alertWebhookUrl, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl }
+  for (const [name, address] of Object.entries(addresses))
+    // It may hold a password.
+    if (address !== null && !URL.canParse(address))
+      issues.push(`${name} is not an address. ${describe(name)} Write #, / and @ in a password as %23, %2F and %40.`)
   if (!isSafeAddress(config.baseUrl))
     issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))

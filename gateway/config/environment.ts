@@ -10,7 +10,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** What Node, its libraries and the system read themselves. The rest configures the gateway or is a secret. */
 const OF_SYSTEM =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|TMPDIR|TEMP|TMP|XDG_\w+|NODE_\w+|UV_\w+|SSL_CERT_\w+|LD_\w+|DYLD_\w+|OTEL_\w+|SystemRoot|SystemDrive|windir|ComSpec|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i
+  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|TMPDIR|TEMP|TMP|XDG_\w+|NODE_\w+|UV_\w+|SSL_CERT_\w+|LD_\w+|DYLD_\w+|OTEL_\w+|PG(HOST|PORT|USER|DATABASE|OPTIONS|APPNAME|TZ|PASSFILE|CONNECT_TIMEOUT|SSL(MODE|CERT|KEY|ROOTCERT))|SystemRoot|SystemDrive|windir|ComSpec|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i
 
 /** The environment of this process. */
 export function processEnvironment(): Environment {

@@ -1,4 +1,5 @@
 /** Where payments go: the networks payments are taken on, and the wallet that is paid on each. */
+import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Hex, Network } from './networks.ts'
 
 /** The wallet that is paid on one network. */
@@ -19,3 +20,16 @@ export function recipientsOf({ network, payTo, others = [] }: Recipients): reado
 
 /** What an operator has to know about PAY_TO. Two journals would each take a transfer for their own sale. */
 export const ONE_JOURNAL = 'One PAY_TO needs one journal: gateways that share it must share DATABASE_URL.'
+
+/**
+ * Whether the capital letters of an address contradict it (EIP-55): then at least one character is mistyped. An address in
+ * letters of one case has no checksum.
+ */
+export function isMistyped(address: string): boolean {
+  const hex = address.slice(2)
+  const lower = hex.toLowerCase()
+  if (hex === lower || hex === hex.toUpperCase()) return false
+  const hash = Buffer.from(keccak_256(Buffer.from(lower))).toString('hex')
+  const isCapital = (at: number): boolean => Number.parseInt(hash[at] as string, 16) >= 8
+  return lower.split('').some((letter, at) => (isCapital(at) ? letter.toUpperCase() : letter) !== hex[at])
+}

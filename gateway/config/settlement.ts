@@ -186,6 +186,13 @@ export function workerIssues(configs: readonly NetworkConfig[], workers: number)
   })
 }
 
+/** Lists the variables that have the word "signer" in the place of a key. */
+export function heldBySigner(environment: Environment): readonly string[] {
+  return Object.entries(environment).flatMap(([name, value = '']) =>
+    /^(SETTLE_KEY(_.+)?|TOKEN_KEYS)$/.test(name) && value.split(/\s+/).includes(HELD_BY_SIGNER) ? [name] : [],
+  )
+}
+
 /**
  * Returns the variables without private keys. The word "signer" takes the place of each key, so that the gateway knows
  * how many there are. A word that is no key stays, and is reported later.

@@ -2,6 +2,8 @@
  * Builds an edition from the files. Each step takes the value of the last one: read → parse → validate → resolve →
  * instantiate → assemble. If a product cannot be set up, the catalog is resolved again without its new version.
  */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import { frozenMap } from '../plugin/immutable.ts'
@@ -50,6 +52,8 @@ export interface EditionOptions extends SetupOptions {
   readonly setupSeconds?: number
   /** Remembers the files of catalog and schemas between builds. Without it, every build reads all of them. */
   readonly files?: JsonFiles
+  /** Folder of the gateway's own views. Without it, nobody looks whether the views of pages exist. */
+  readonly viewDir?: string
   /** Names of the networks that payments are taken on. Without it, documents may name any network. */
   readonly networks?: ReadonlySet<string>
 }
@@ -163,9 +167,12 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
       }
     }
     if (failed.length === 0) {
-      const unreported = unreportedDemands(catalog, products)
-      issues.push(...unreported)
-      failed.push(...new Set(unreported.map(({ file }) => file)))
+      const found = [
+        ...unreportedDemands(catalog, products),
+        ...missingViews(catalog, products, before, options.viewDir),
+      ]
+      issues.push(...found)
+      failed.push(...new Set(found.map(({ file }) => file)))
     }
     if (failed.length === 0) {
       const used = new Set([...products.values()].map(({ instance }) => instance))
@@ -193,6 +200,36 @@ function unreportedDemands(catalog: Catalog, products: ReadonlyMap<string, Ready
     const message = `The plan ${plan} demands fresh data of ${unreported}, but its product does not report how fresh they are. Write a function freshness(input, asOf) in its plugin, or remove "fresh".`
     return [{ file: sale.file, pointer: pointerOf('plans', at, 'fresh'), rule: 'fresh', message }]
   })
+}
+
+/**
+ * Lists the pages without a view: a browser would get JSON. Products that stay as they were are left alone, because a view
+ * that has gone takes one page with it, and not all that the product sells.
+ */
+function missingViews(
+  catalog: Catalog,
+  products: ReadonlyMap<string, ReadyProduct>,
+  before: ReadonlyMap<string, ReadyProduct>,
+  viewDir: string | undefined,
+): Issue[] {
+  if (viewDir === undefined) return []
+  const folders = [viewDir, ...viewDirsOf([...products.values()].map(({ instance }) => instance))]
+  return catalog.products.flatMap((product) => {
+    const { file, operations } = product
+    const former = before.get(file)
+    if (former?.product === product && former.instance === products.get(file)?.instance) return []
+    return operations.flatMap(({ id, view, retired }) => {
+      if (view === null || retired || folders.some((folder) => existsSync(join(folder, `${view}.pug`)))) return []
+      const message = `There is no view ${view}. Write views/${view}.pug, or bring it along in the folder "views" of the plugin.`
+      return [{ file, pointer: pointerOf('operations', id, 'view'), rule: 'view', message }]
+    })
+  })
+}
+
+/** The folders of views that come with plugins. */
+function viewDirsOf(instances: readonly Instance[]): readonly string[] {
+  const views = instances.flatMap(({ plugin }) => plugin?.views ?? [])
+  return [...new Set(views.map((url) => fileURLToPath(url)))]
 }
 
 /** The documents to build from: each as it was read or as it was in the previous edition, or left out. */
@@ -387,8 +424,7 @@ class AssembledEdition implements Edition {
     this.#breakers = catalog.products.flatMap(({ id, operations }) =>
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
     )
-    const views = [...this.#instances.values()].flatMap(({ plugin }) => plugin?.views ?? [])
-    this.viewDirs = [...new Set(views.map((url) => fileURLToPath(url)))]
+    this.viewDirs = viewDirsOf([...this.#instances.values()])
     for (const instance of this.#instances.values()) instance.retain(this)
   }
 

@@ -9,7 +9,7 @@ import { filesOf } from '../catalog/schemas.ts'
 import type { CompileValidators, Validators } from '../catalog/operation-validators.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
-import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
+import type { Facts, Handler, Job, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas } from '../validation/json-schema.ts'
 import { waitedForOthersMs } from '../stores/connection-use.ts'
@@ -339,22 +339,31 @@ async function pluginInstance(
       await migrated.get(plugin)
       return plugin.setup(context)
     })
-    const mismatch = handlerMismatch(product, registration.handlers)
-    if (mismatch !== null) {
-      await registration.stop?.()
-      return failed('handlers', mismatch)
+    if (!hasHandlers(registration))
+      return failed(
+        'handlers',
+        `The plugin ${plugin.name} has returned no handlers from setup. Return { handlers: { ... } }.`,
+      )
+    const refused = (rule: string, message: string): Failed => {
+      // A plugin that never stops must not keep the edition from being built.
+      stopOf(registration).catch((error: unknown) =>
+        log.error({ err: error, product: id }, 'a product that was refused did not stop cleanly'),
+      )
+      return failed(rule, message)
     }
+    const mismatch = handlerMismatch(product, registration.handlers)
+    if (mismatch !== null) return refused('handlers', mismatch)
+    const faultyJob = jobFault(plugin.name, registration.jobs ?? [])
+    if (faultyJob !== null) return refused('jobs', faultyJob)
     // What a plan demands, the products of the operations that it opens report.
     const unreported = registration.freshness
       ? undefined
       : operations.find((each) => promisesFreshData(each) && !each.plan)
-    if (unreported) {
-      await registration.stop?.()
-      return failed(
+    if (unreported)
+      return refused(
         'fresh',
         `The document says in "fresh" when ${unreported.id} is sold, but the plugin ${plugin.name} has no function freshness(input, asOf). Write one, or remove "fresh".`,
       )
-    }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
     const lost = (): number => waitedForOthersMs(context.db)
     return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease, breakers, timers, lost })
@@ -399,6 +408,32 @@ async function setUpWithTimeout(
     run: setup,
     late: (ended) => ('value' in ended ? void keepLate(ended.value).catch(logFailure) : logFailure(ended.error)),
   })
+}
+
+async function stopOf(registration: Pick<Registration, 'stop'>): Promise<void> {
+  await registration.stop?.()
+}
+
+/** Types are not checked when code is compiled, so that a plugin may return anything. */
+function hasHandlers(registration: unknown): boolean {
+  const { handlers } = (registration ?? {}) as Partial<Registration>
+  return typeof handlers === 'object' && handlers !== null
+}
+
+/** Describes a job that could not run as it is meant to. Null if all can. */
+function jobFault(plugin: string, jobs: readonly Partial<Job>[]): string | null {
+  const names = new Set<string>()
+  for (const { name, everySeconds, run } of jobs) {
+    if (typeof name !== 'string' || name === '') return `A job of the plugin ${plugin} has no name. Give it one.`
+    if (names.has(name)) return `The plugin ${plugin} has two jobs with the name ${name}. Give each its own.`
+    names.add(name)
+    const job = `The job ${name} of the plugin ${plugin}`
+    if (typeof run !== 'function') return `${job} has no function run. Write one.`
+    // Without a number, it would run again at once, for ever.
+    if (typeof everySeconds !== 'number' || !(everySeconds > 0))
+      return `${job} has no interval. Write everySeconds, a number above 0.`
+  }
+  return null
 }
 
 /** Describes what does not match between the operations of a product and the handlers of its plugin. Null if all match. */

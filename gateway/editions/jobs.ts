@@ -37,12 +37,20 @@ export interface JobTimer {
   cancel(): void
 }
 
+/** Node fires a timer that is longer at once: 24 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** The timers of Node. They keep no process alive. */
 const NODE_TIMERS: JobTimers = {
   now: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(() => void run(), ms)
-    timer.unref()
+    let timer: NodeJS.Timeout
+    const wait = (left: number): void => {
+      const now = Math.min(left, MAX_TIMER_MS)
+      timer = setTimeout(() => (now < left ? wait(left - now) : void run()), now)
+      timer.unref()
+    }
+    wait(ms)
     return { cancel: () => clearTimeout(timer) }
   },
 }

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { Product } from '../plugin/catalog.ts'
 import type { Plugin } from '../plugin/plugin.ts'
 import { sourceStack } from '../observe/source-positions.ts'
+import { isObject } from '../validation/json.ts'
 import type { Copy } from './code-copies.ts'
 import { CompileError } from './compile-plugin.ts'
 import { createTimeouts, TimedOut } from './start-timeout.ts'
@@ -67,7 +68,17 @@ export async function loadPlugin({ name, version }: PluginName, sources: PluginS
     throw new PluginError(
       `The plugin in ${folder} has the name ${plugin.name}. Write name: '${name}', or rename the folder.`,
     )
+  const fault = faultOf(plugin)
+  if (fault !== null) throw new PluginError(`The plugin ${folder} ${fault}`)
   return plugin
+}
+
+/** What would keep a whole edition from being built. Types are not checked when code is compiled. */
+function faultOf({ views, schemas = [] }: Plugin): string | null {
+  const isFolder = views === undefined || (views instanceof URL && views.protocol === 'file:')
+  if (!isFolder) return "has views that are no folder. Write views: new URL('./views', import.meta.url)."
+  const areSchemas = Array.isArray(schemas) && schemas.every((schema) => isObject(schema))
+  return areSchemas ? null : 'has schemas that are no list of JSON Schemas. Write schemas: [{ $id: ... }].'
 }
 
 async function find(folder: string, dirs: readonly string[]) {

@@ -21,7 +21,7 @@ export interface Swap extends CurrentEdition {
   onEdition(listener: EditionListener): () => void
   /** Does work on behalf of an edition: its plugins are not stopped before the work ends. */
   during<Result>(edition: Edition, work: () => Awaitable<Result>): Awaitable<Result>
-  /** Waits for a reload that is under way, and stops the current edition. */
+  /** Waits for a reload that is under way, but not for long, and stops the current edition. */
   close(): Promise<void>
 }
 
@@ -30,10 +30,17 @@ export interface SwapParts {
   readonly prepare: (edition: Edition, readAt: Date) => Promise<void>
   readonly now: () => Date
   readonly log: Logger
+  /** When a reload that failed is tried again. */
+  readonly retryMs?: number
+  /** How long `close` waits for a reload. */
+  readonly closeMs?: number
 }
 
 /** How often a replaced edition is checked for calls that still use it. */
 const POLL_MS = 50
+const RETRY_MS = 5_000
+/** A plugin that hangs while it is loaded holds a reload for longer than a gateway may take to stop. */
+const CLOSE_MS = 3_000
 
 /** Creates the holder without an edition; `open` builds the first one. */
 export function createSwap(parts: SwapParts): Swap {
@@ -47,6 +54,7 @@ class EditionSwap implements Swap {
   readonly #runningCalls = new Map<Edition, number>()
   readonly #listeners = new Set<EditionListener>()
   #isClosing = false
+  #retry: NodeJS.Timeout | undefined
   #serving: Built | null = null
   /** Resolves when the first edition serves. A plugin that becomes ready meanwhile may ask for a reload before that. */
   #opening: Promise<BuildEdition> | null = null
@@ -84,6 +92,20 @@ class EditionSwap implements Swap {
   }
 
   async #reload(): Promise<readonly Issue[]> {
+    const { log, retryMs = RETRY_MS } = this.#parts
+    clearTimeout(this.#retry)
+    try {
+      return await this.#rebuild()
+    } catch (error) {
+      // The database may have been away. Without another try, a change would show only with the next one.
+      const again = (): void =>
+        void this.reload().catch((err: unknown) => log.warn({ err }, 'the catalog was not reloaded; it is tried again'))
+      if (this.#serving && !this.#isClosing) this.#retry = setTimeout(again, retryMs).unref()
+      throw error
+    }
+  }
+
+  async #rebuild(): Promise<readonly Issue[]> {
     const { prepare, now, log } = this.#parts
     const build = await this.#opening
     if (this.#isClosing || !build) return this.issues
@@ -98,16 +120,21 @@ class EditionSwap implements Swap {
       return issues
     }
     try {
-      await prepare(edition, readAt)
+      if (!this.#isClosing) await prepare(edition, readAt)
     } catch (error) {
-      await edition.stop()
+      // A plugin that never stops must not hold up the next reload.
+      edition.stop().catch((err: unknown) => log.error({ err }, 'an edition that was not used was not stopped cleanly'))
       throw error
+    }
+    if (this.#isClosing) {
+      await edition.stop()
+      return this.issues
     }
     this.#serving = built
     logEdition(log, built)
     for (const listener of this.#listeners) this.#tell(listener, edition, previous)
     await previous.stopJobs(edition)
-    edition.start()
+    if (!this.#isClosing) edition.start()
     this.#retire(previous).catch((error: unknown) =>
       log.error({ err: error }, 'the previous edition was not stopped cleanly'),
     )
@@ -148,7 +175,13 @@ class EditionSwap implements Swap {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    await this.reload().catch(() => {})
+    clearTimeout(this.#retry)
+    let timer: NodeJS.Timeout | undefined
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#parts.closeMs ?? CLOSE_MS)
+    })
+    await Promise.race([this.reload().catch(() => {}), over])
+    clearTimeout(timer)
     await this.#serving?.edition.stop()
   }
 }

@@ -42,7 +42,8 @@ export class OperatorSessions {
 
   /** Returns how a request is authenticated, or null if it is not. */
   authenticate(headers: IncomingHttpHeaders): 'bearer' | 'cookie' | null {
-    const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+    // A token that an operator chooses may be several words.
+    const bearer = /^bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]
     if (bearer !== undefined) return this.isToken(bearer) ? 'bearer' : null
     return this.#sessionOf(headers) === null ? null : 'cookie'
   }

@@ -2,7 +2,7 @@
  * The signer: a process of its own that holds the private keys. It signs settlements that pay PAY_TO, access tokens,
  * receipts and attestations of products, and nothing else. The launcher starts it, or the operator as another user.
  */
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { processEnvironment } from '../config/environment.ts'
@@ -118,11 +118,14 @@ function accountOf(config: Config, settings: Config['networks'][number], network
   }
 }
 
-/** Answers requests at a Unix socket. Resolves once it listens, and rejects if it cannot. */
-export function serveSigner(path: string, keys: SignerKeys, sign: Sign, log: Logger): Promise<Server> {
+/**
+ * Answers requests at a Unix socket. Resolves once it listens, and rejects if it cannot.
+ *
+ * @throws ConfigError if there is something else than a socket
+ */
+export async function serveSigner(path: string, keys: SignerKeys, sign: Sign, log: Logger): Promise<Server> {
   const server = createServer((socket) => answer(socket, keys, sign, log))
-  // A signer that was killed leaves its socket behind.
-  if (process.platform !== 'win32') rmSync(path, { force: true })
+  if (process.platform !== 'win32') removeLeftOver(path)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(path, () => {
@@ -131,6 +134,14 @@ export function serveSigner(path: string, keys: SignerKeys, sign: Sign, log: Log
       resolve(server)
     })
   })
+}
+
+/** Removes the socket that a signer leaves behind which was killed. */
+function removeLeftOver(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found && !found.isSocket())
+    throw new ConfigError([`SIGNER_SOCKET: ${path} exists and is no socket. Name a path that is free.`])
+  rmSync(path, { force: true })
 }
 
 function answer(socket: Socket, keys: SignerKeys, sign: Sign, log: Logger): void {
@@ -170,7 +181,7 @@ function answerTo(line: string, sign: Sign, log: Logger): SignerLine {
 export async function runSigner(exit: (code: number) => never): Promise<void> {
   if (!process.send) {
     const environment = processEnvironment()
-    const socket = environment['SIGNER_SOCKET']
+    const socket = environment['SIGNER_SOCKET']?.trim()
     if (!socket)
       throw new ConfigError(['SIGNER_SOCKET is missing. Name the Unix socket at which the gateway finds the signer.'])
     return open({ environment, socket })

@@ -6,7 +6,8 @@ import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
-import { withoutKeys } from '../config/settlement.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { heldBySigner, withoutKeys } from '../config/settlement.ts'
 
 /** What the launcher tells the signer. */
 export interface SignerTask {
@@ -34,10 +35,16 @@ const MAX_DELAY_MS = 10_000
  * Starts a signer and restarts it whenever it ends, unless the operator runs one at SIGNER_SOCKET.
  *
  * @param onFailed called if the keys are not valid; the gateway itself reports other errors of the configuration
+ * @throws ConfigError if a signer holds the keys, and nothing says where it is
  */
 export function startSigner(environment: Environment, onFailed: (message: string) => void): StartedSigner {
-  const own = environment['SIGNER_SOCKET']
+  const own = environment['SIGNER_SOCKET']?.trim()
   if (own) return { environment: withoutKeys(environment), socket: own, stop: () => {} }
+  const held = heldBySigner(environment)
+  if (held.length > 0)
+    throw new ConfigError([
+      `${held.join(' and ')} ${held.length === 1 ? 'is' : 'are'} left to a signer, and SIGNER_SOCKET does not say where it is. Set SIGNER_SOCKET to its socket, or write the keys instead of the word signer.`,
+    ])
   const socket = newSocket()
   let child: ChildProcess
   let isStopped = false

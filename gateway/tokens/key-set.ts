@@ -2,7 +2,7 @@
  * The keys that sign access tokens, receipts and offers: a JWK set (RFC 7517) of private Ed25519 keys (RFC 8037). The
  * first key signs; every key verifies.
  */
-import { chmod, link, mkdir, open, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, link, mkdir, open, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPrivateKey, hkdfSync, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
@@ -67,9 +67,18 @@ export async function rotateKeys(dataDir: string): Promise<KeySet> {
   const stored = await readIfExists(file)
   const old = stored === null ? [] : (await parseKeys(stored, file)).map(({ jwk }) => jwk)
   const set = { keys: [await createKey(), ...old] }
-  await rename(await writeTemporary(dataDir, set), file)
+  const temporary = await writeTemporary(dataDir, set)
+  await giveToOwner(temporary, stored === null ? dataDir : file)
+  await rename(temporary, file)
   await syncFolder(dataDir)
   return set
+}
+
+/** Gives a file that root has made to whom another one belongs: the user of a service has to read it. */
+async function giveToOwner(file: string, other: string): Promise<void> {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = await stat(other)
+  await chown(file, uid, gid)
 }
 
 /** The key without its private part. */

@@ -1,7 +1,10 @@
 /** Dumps and restores the PostgreSQL schema of a gateway, with the programs of PostgreSQL. */
 import { spawn } from 'node:child_process'
-import { writeFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from 'pg'
+import { serverError } from '../../gateway/stores/postgres-server.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
 /** What a schema holds. */
@@ -41,9 +44,11 @@ export async function restorePostgres(url: string, file: string): Promise<void> 
   const list = await runProgram('pg_restore', null, ['--list', file])
   // The schema exists already.
   const entries = list.split('\n').filter((line) => !/^\d+; \d+ \d+ (?:SCHEMA|COMMENT - SCHEMA) /.test(line))
-  const chosen = `${file}.list`
-  await writeFile(chosen, entries.join('\n'), { mode: 0o600 })
+  // Not beside the dump: a disk with backups may be mounted for reading only.
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-restore-'))
+  const chosen = join(folder, 'list')
   try {
+    await writeFile(chosen, entries.join('\n'))
     await runProgram('pg_restore', url, [
       '--no-owner',
       '--no-privileges',
@@ -53,13 +58,15 @@ export async function restorePostgres(url: string, file: string): Promise<void> 
       file,
     ])
   } finally {
-    await rm(chosen)
+    await rm(folder, { recursive: true })
   }
 }
 
 async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url })
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    throw serverError(error)
+  })
   try {
     return await work(client)
   } finally {
@@ -102,8 +109,12 @@ async function runProgram(
   args: readonly string[],
 ): Promise<string> {
   const address = url === null ? null : new URL(url)
-  const password = decodeURIComponent(address?.password ?? '')
-  if (address) address.password = ''
+  const password = decodeURIComponent(address?.password ?? '') || (address?.searchParams.get('password') ?? '')
+  if (address) {
+    address.password = ''
+    // Not by searchParams, which writes spaces of other parameters as PostgreSQL does not read them.
+    address.search = address.search.replace(/(?<=[?&])password=[^&]*&?/g, '')
+  }
   const child = spawn(program, [...args, ...(address ? [`--dbname=${address.href}`] : [])], {
     env: { ...process.env, ...(password === '' ? {} : { PGPASSWORD: password }) },
     stdio: ['ignore', 'pipe', 'pipe'],

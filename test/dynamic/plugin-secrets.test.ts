@@ -60,13 +60,17 @@ describe('a plugin that looks for keys', function () {
         ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/a-secret-path',
         CURIOUS_KEY: 'the-key-of-the-product',
         SOMEBODYS_KEY: 'another-key',
+        PGPASSWORD: 'the-password-of-the-database',
+        PGP_KEY: 'a-key-for-letters',
       }
-      running = await startGateway(/is open at/, { ...environmentIn(folder, port), ...secrets }, undefined, args)
+      // What the client of PostgreSQL reads beside the password.
+      const known = { ...environmentIn(folder, port), PGSSLMODE: 'require' }
+      running = await startGateway(/is open at/, { ...known, ...secrets }, undefined, args)
       const { word, ofCatalog } = (await (await fetch(`http://127.0.0.1:${port}/v1/curious`)).json()) as {
         word: string
         ofCatalog: string
       }
-      expect(word).to.include('PATH=').and.include('main.js')
+      expect(word).to.include('PATH=').and.include('main.js').and.include('PGSSLMODE')
       for (const [variable, value] of Object.entries(secrets)) {
         expect(word.includes(variable), variable).to.equal(false)
         for (const part of value.split(' ')) expect(word.includes(part), `the value of ${variable}`).to.equal(false)

@@ -239,6 +239,17 @@ describe('the end of a gateway', function () {
     await expectEnd(family)
   })
 
+  it('SIGUSR2, which replaces workers, does nothing to a gateway without workers', async () => {
+    const started = await run(MAIN)
+    const family = started.family()
+    started.child.kill('SIGUSR2')
+    await until(() => started.output().includes('started without --workers. Nothing was done.'))
+    expect(await wordOf(started)).to.equal('small')
+    started.child.kill('SIGTERM')
+    expect(await started.ended).to.equal(0)
+    await expectEnd(family)
+  })
+
   for (const [name, target] of [
     ['npm', ({ child }: Running) => child.pid as number],
     ['the process that npm starts', ({ child }: Running) => childrenOf(child.pid as number)[0] as number],
@@ -261,20 +272,26 @@ describe('the end of a gateway', function () {
     expect(started.output()).not.to.match(/SIGKILL/)
   })
 
-  it('a second SIGTERM ends everything at once', async () => {
-    const started = await run(MAIN)
-    const family = started.family()
-    fetch(`${started.url}/v1/hang`).catch(() => {})
-    await until(() => started.output().includes('a call hangs'))
-    started.child.kill('SIGTERM')
-    await until(async () => (await wordOf(started)) === null)
-    expect(await areAlive(family.slice(0, 2)), 'it waits for the call').to.have.length(2)
-    const began = performance.now()
-    started.child.kill('SIGTERM')
-    await expectEnd(family)
-    expect(performance.now() - began, 'milliseconds').to.be.lessThan(8_000)
-    expect(await started.ended).to.equal(1)
-  })
+  for (const [name, args] of [
+    ['one process', []],
+    ['two workers', ['--workers', '2']],
+  ] as const)
+    it(`${name}: a second SIGTERM ends everything at once, with 1`, async () => {
+      const started = await run([...MAIN, ...args])
+      // The first worker answers before the second one does.
+      await until(() => started.output().includes('is open at'))
+      const family = started.family()
+      fetch(`${started.url}/v1/hang`).catch(() => {})
+      await until(() => started.output().includes('a call hangs'))
+      started.child.kill('SIGTERM')
+      await until(async () => (await wordOf(started)) === null)
+      expect(await areAlive(family), 'it waits for the call').to.include(started.child.pid)
+      const began = performance.now()
+      started.child.kill('SIGTERM')
+      await expectEnd(family)
+      expect(performance.now() - began, 'milliseconds').to.be.lessThan(8_000)
+      expect(await started.ended).to.equal(1)
+    })
 
   const HELD = {
     'a handler that never answers': { path: '/v1/hang', args: [] },

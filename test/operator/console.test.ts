@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -62,6 +62,15 @@ describe('the operator console', () => {
         expect(await response.text()).to.contain('"code":"unauthorized"')
       }
     expect((await ask(at('/operator/nothing'), { headers: bearer })).status).to.equal(404)
+  })
+
+  it('takes a token of several words from programs, as it does from its form', () => {
+    const sessions = sessionsAt('correct horse battery', 'https://shop.example')
+    const access = (authorization: string) => sessions.authenticate({ authorization })
+    expect(sessions.isToken('correct horse battery')).to.equal(true)
+    expect(access('Bearer correct horse battery')).to.equal('bearer')
+    for (const wrong of ['correct', 'correct horse', 'correct horse battery staple', ''])
+      expect(access(`Bearer ${wrong}`), wrong).to.equal(null)
   })
 
   it('shows every screen as a page and as JSON, and forbids caching and embedding', async () => {
@@ -133,6 +142,25 @@ describe('the operator console', () => {
     expect(sessions.authenticate({ cookie })).to.equal('cookie')
     expect(sessions.authenticate({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
     expect(sessionsAt('another-operator-token', shop.url).authenticate({ cookie })).to.equal(null)
+  })
+
+  it('shows until when a subscription was sold, also after its plan has another duration', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-durations-'))
+    cpSync(shop.gateway.config.catalogDir, folder, { recursive: true })
+    const own = await openGateway({ OPERATOR_TOKEN: TOKEN, CATALOG_DIR: folder })
+    try {
+      const sold = await json(await buy(`${own.url}/v1/passes/late/1h`, own.wallet, 2, { method: 'POST' }))
+      const file = join(folder, 'plans.json')
+      writeFileSync(file, readFileSync(file, 'utf8').replace('3600', '60'))
+      expect(await own.gateway.reload()).to.deep.equal([])
+      const { subscriptions } = await json(await ask(`${own.url}/operator/subscriptions`, { headers: bearer }))
+      const [shown] = subscriptions as { ends_at: string; state: string }[]
+      expect(new Date(shown?.ends_at ?? '')).to.deep.equal(new Date(String(sold['expires_at'])))
+      expect(shown?.state).to.equal('active')
+    } finally {
+      await own.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 
   it('revokes a subscription from its own form, and from no other page', async () => {

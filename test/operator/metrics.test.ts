@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
-import type { BoundOperation } from '../../gateway/editions/edition.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
+import type { BoundOperation, Edition } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
+import type { GasAccount } from '../../gateway/methods/payment-method.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { createMetrics } from '../../gateway/accounting/metrics.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
@@ -82,6 +84,54 @@ describe('the metrics', () => {
     expect(text).to.contain('reason="invented_0"').and.to.contain('reason="other"')
     await shop.close()
   })
+})
+
+describe('the metrics of a gateway that has trouble', () => {
+  const journal = {
+    counts: async () => ({ reserved: 0, answered: 0, submitted: 1, settled: 2, released: 0, owed: 0, reversed: 0 }),
+    debts: async () => [],
+  }
+  const edition = { status: () => [{ product: 'echo', status: 'ok' }], facts: async () => ({}) } as unknown as Edition
+  const account: GasAccount = {
+    network: NETWORKS.base,
+    address: `0x${'1a'.repeat(20)}`,
+    balance: 5n,
+    settlementCost: { gas: 86_000n, gasPrice: 0n, l1Fee: 0n, wei: 0n },
+    spent: 0n,
+    spentOnFailures: 0n,
+  }
+
+  it('can be read on a chain without fees, where any balance pays for every settlement', async () => {
+    const metrics = createMetrics({ journal, edition: () => edition })
+    metrics.watchGas(() => [account])
+    const text = await metrics.text()
+    expect(text).to.contain('tollgate_gas_settlements_left{network="base"} +Inf\n')
+    expect(sample(text, 'tollgate_gas_balance_wei{network="base"}')).to.equal(5)
+  })
+
+  for (const [name, read] of [
+    ['does not answer', () => new Promise<never>(() => {})],
+    ['answers with an error', () => Promise.reject(new Error('PostgreSQL does not answer'))],
+  ] as const)
+    it(`have the alarms while the journal ${name}, and leave out what only the journal knows`, async () => {
+      let isDown = false
+      const metrics = createMetrics({
+        journal: {
+          counts: () => (isDown ? read() : journal.counts()),
+          debts: () => (isDown ? read() : journal.debts()),
+        },
+        edition: () => edition,
+      })
+      metrics.alarmed({ 'journal.unwritable': true })
+      expect(sample(await metrics.text(), 'tollgate_payments{state="settled"}')).to.equal(2)
+      isDown = true
+      const text = await metrics.text()
+      expect(sample(text, 'tollgate_alarm{alarm="journal.unwritable"}')).to.equal(1)
+      expect(sample(text, 'tollgate_product_up{product="echo"}')).to.equal(1)
+      expect(text).not.to.match(/^tollgate_(owed_)?payments\b/m)
+      isDown = false
+      expect(sample(await metrics.text(), 'tollgate_owed_payments')).to.equal(0)
+    })
 })
 
 describe('the log', () => {

@@ -2,8 +2,11 @@
 import { spawn } from 'node:child_process'
 import {
   appendFileSync,
+  chmodSync,
+  chownSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -270,6 +273,8 @@ for (const [name, open] of Object.entries(STORES))
 
     it('restores it, says what it did, and keeps the former files', async () => {
       await store.empty()
+      // As where root restores what belongs to the user of a service.
+      if (process.getuid?.() === 0) chownSync(operator.dataDir, 65_534, 65_534)
       const { code, stdout, stderr } = await operator.run('restore', backup, ...(isSqlite ? ['--replace'] : []))
       expect(code, stderr).to.equal(0)
       expect(stdout)
@@ -277,6 +282,8 @@ for (const [name, open] of Object.entries(STORES))
         .and.to.contain('npm run ledger -- reconcile')
         .and.to.contain('token-keys.json was there and stays')
       if (!isSqlite) return
+      for (const file of ['journal.sqlite', 'products.sqlite'])
+        expect(statSync(join(operator.dataDir, file)).uid).to.equal(statSync(operator.dataDir).uid)
       const [aside] = readdirSync(operator.dataDir).filter((each) => each.startsWith('before-restore-'))
       expect(readdirSync(join(operator.dataDir, String(aside)))).to.include.members([
         'journal.sqlite',
@@ -363,9 +370,14 @@ for (const [name, open] of Object.entries(STORES))
       await operator.stop()
       await store.empty()
       renameSync(join(operator.folder, 'data'), join(operator.folder, 'former-machine'))
+      // As after a copy to a disk without modes.
+      for (const file of readdirSync(join(withKeys, String(made)))) chmodSync(join(withKeys, String(made), file), 0o444)
+      // As on a disk that is mounted for reading only, nothing can be written beside the dump.
+      if (!isSqlite) mkdirSync(join(withKeys, String(made), 'postgresql.dump.list'))
       const { stdout } = await operator.run('restore', join(withKeys, String(made)))
       expect(stdout).to.contain('private keys, which only you can read')
-      expect(statSync(join(operator.dataDir, 'token-keys.json')).mode & 0o077).to.equal(0)
+      for (const file of readdirSync(operator.dataDir))
+        expect([file, statSync(join(operator.dataDir, file)).mode & 0o777]).to.deep.equal([file, 0o600])
       await operator.start()
       const plan = await ask(`${operator.gateway?.url}/v1/late`, { headers: { 'x-service-token': token } })
       expect(plan.status).to.equal(200)
@@ -423,6 +435,21 @@ describe('npm run backup', function () {
     expect(existsSync(join(folder, 'backups')) ? readdirSync(join(folder, 'backups')) : []).to.deep.equal([])
   })
 
+  it('says that a folder cannot be written, without a stack', async () => {
+    await (await openJournal({ file: join(folder, 'data/sandbox-sample/journal.sqlite') })).close()
+    writeFileSync(join(folder, 'file'), '')
+    const { code, stderr } = await run(
+      'backup',
+      { DATA_DIR: join(folder, 'data') },
+      '--to',
+      join(folder, 'file/backups'),
+    )
+    expect(code).to.equal(1)
+    expect(stderr)
+      .to.match(/^No backup was made: ENOTDIR.* Name a folder with --to/)
+      .and.not.match(/\n {4}at /)
+  })
+
   it('makes no backup of a damaged journal', async () => {
     const file = join(folder, 'data/sandbox-sample/journal.sqlite')
     await (await openJournal({ file })).close()
@@ -434,6 +461,15 @@ describe('npm run backup', function () {
     expect(code).to.equal(1)
     expect(stderr).to.contain('journal.sqlite is damaged').and.to.contain('Keep your last good backup')
     expect(readdirSync(join(folder, 'backups'))).to.deep.equal([])
+  })
+
+  it('says that PostgreSQL does not answer, without a stack', async () => {
+    const environment = { DATABASE_URL: 'postgresql://shop:s3cret@localhost:9/shop' }
+    const { code, stderr } = await run('backup', environment, '--to', join(folder, 'backups'))
+    expect(code).to.equal(1)
+    expect(stderr)
+      .to.match(/^The database of DATABASE_URL cannot be used: connect ECONNREFUSED/)
+      .and.not.match(/\n {4}at |s3cret/)
   })
 
   it('names the package to install where pg_dump is missing', async function () {

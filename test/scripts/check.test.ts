@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { NETWORKS } from '../../gateway/config/networks.ts'
@@ -24,6 +26,7 @@ function checkWith(
     return spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check', ...flags], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS, ...environment },
+      timeout: 45_000,
     })
   } finally {
     catalog.close()
@@ -121,6 +124,64 @@ describe('npm run check', () => {
     expect(stdout).to.contain(
       'zinc.json#/operations/getGold The operation getGold is already defined at gold.json#/operations/getGold.',
     )
+  })
+})
+
+describe('npm run check of a plugin that never ends', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  for (const [name, end] of [
+    ['a timer', ''],
+    ['a stop() that hangs', ', stop: () => new Promise(() => {})'],
+  ] as const)
+    it(`ends by itself, though the plugin leaves ${name} behind`, () => {
+      mkdirSync(join(folder, 'ticks'), { recursive: true })
+      writeFileSync(
+        join(folder, 'ticks/index.ts'),
+        `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'ticks', setup() {
+  setInterval(() => {}, 1000)
+  return { handlers: { getThing: () => ({ price: 1 }) }${end} }
+} })
+`,
+      )
+      const { status, stdout, signal } = checkWith({ 'ticks.json': thing('ticks') }, { PLUGIN_DIRS: folder })
+      expect(stdout).to.contain('No errors.')
+      expect([status, signal]).to.deep.equal([0, null])
+    })
+})
+
+describe('npm run check of a page', () => {
+  it('reports a view that does not exist, and one with an error', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
+    try {
+      mkdirSync(join(folder, 'page/views'), { recursive: true })
+      writeFileSync(join(folder, 'page/views/card.pug'), 'p A card.\np(')
+      writeFileSync(
+        join(folder, 'page/index.ts'),
+        `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({
+  name: 'page',
+  views: new URL('./views', import.meta.url),
+  setup: () => ({ handlers: { getThing: () => ({}) } }),
+})
+`,
+      )
+      const page = (view: string) => ({
+        'page.json': thing('page', { view, price: 'free', response: undefined }),
+      })
+      const broken = checkWith(page('card'), { PLUGIN_DIRS: folder })
+      expect(broken.stdout).to.match(
+        /page\.json#\/operations\/getThing\/view The view has an error: .+ \(card\.pug:2\)/,
+      )
+      const missing = checkWith(page('table'), { PLUGIN_DIRS: folder })
+      expect(missing.stdout).to.contain('page.json#/operations/getThing/view There is no view table.')
+      expect([broken.status, missing.status]).to.deep.equal([1, 1])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 })
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
@@ -7,11 +7,12 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
 const command = resolve(import.meta.dirname, '../../scripts/command.mjs')
-const run = (dataDir: string, ...flags: readonly string[]) =>
+const runWith = (environment: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
   spawnSync(process.execPath, [command, 'keys', ...flags], {
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
+    env: { PATH: process.env['PATH'], ...environment },
   })
+const run = (dataDir: string, ...flags: readonly string[]) => runWith({ DATA_DIR: dataDir }, ...flags)
 
 describe('npm run keys', () => {
   let dataDir: string
@@ -53,13 +54,42 @@ describe('npm run keys', () => {
 
   it('puts a new key in front of the stored ones', () => {
     run(dataDir, '--rotate')
+    const file = join(dataDir, 'sandbox-sample/token-keys.json')
+    // As where root rotates the keys of a service.
+    if (process.getuid?.() === 0) chownSync(file, 65_534, 65_534)
+    const { uid } = statSync(file)
     const { stdout } = run(dataDir, '--rotate')
-    const { keys } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/token-keys.json'), 'utf8')) as {
-      keys: { kid: string }[]
-    }
+    expect([statSync(file).uid, statSync(file).mode & 0o777]).to.deep.equal([uid, 0o600])
+    const { keys } = JSON.parse(readFileSync(file, 'utf8')) as { keys: { kid: string }[] }
     expect(keys).to.have.length(2)
     expect(stdout)
       .to.contain(`${keys[0]?.kid} will sign from the next start`)
       .and.to.contain('1 older key still verifies')
+  })
+
+  it('says what is wrong, with exit code 1 and without a stack, if no key can be made', () => {
+    const used = run(dataDir, '--rotate')
+    expect(used.status).to.equal(0)
+    for (const [environment, message] of [
+      [{ NETWORK: 'base' }, /PAY_TO is missing/],
+      [{ TOKEN_KEYS: '{}' }, /^No key was made: TOKEN_KEYS is set/],
+      [{ TOKEN_KEYS: 'signer' }, /^No key was made: the signer at SIGNER_SOCKET holds the token keys/],
+    ] as const) {
+      const { status, stdout, stderr } = runWith({ DATA_DIR: dataDir, ...environment }, '--rotate')
+      expect([status, (stdout + stderr).includes('\n    at ')]).to.deep.equal([1, false])
+      expect(stdout + stderr).to.match(message)
+    }
+    const file = join(dataDir, 'sandbox-sample/token-keys.json')
+    writeFileSync(file, 'torn')
+    const { status, stderr } = run(dataDir, '--rotate')
+    expect([status, stderr]).to.deep.equal([
+      1,
+      `${file} is not a JWK set with private Ed25519 keys. Create one with: npm run keys\n`,
+    ])
+  })
+
+  it('prints a command that a shell understands, also for a folder with a space', () => {
+    const { stdout } = run(dataDir, '--file', join(dataDir, 'my keys.env'))
+    expect(stdout).to.contain(`set -a; . '${join(dataDir, 'my keys.env')}'; set +a`)
   })
 })

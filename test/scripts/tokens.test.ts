@@ -66,6 +66,15 @@ describe('npm run tokens', () => {
     expect(list.match(/revoked$/gm)).to.have.length(2)
   })
 
+  it('revokes nothing if list is given an id, because a mistyped command must not end a plan', async () => {
+    const bought = await buyPass()
+    const listed = await run(['list', bought.id])
+    expect(listed).to.include({ code: 1, stdout: '' })
+    expect(listed.stderr).to.match(/^list takes no arguments\.\n\nnpm run tokens -- list\n/)
+    expect((await run(['list'])).stdout).to.match(new RegExp(`^${bought.id} .*Z$`, 'm'))
+    expect(await status(bought.token)).to.equal(200)
+  })
+
   it('explains what is wrong with an unknown id, an unknown command or a folder without a gateway', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
     try {

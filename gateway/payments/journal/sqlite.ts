@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
+import { DataError } from '../../stores/data-error.ts'
 import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
@@ -265,7 +266,7 @@ SELECT ${field('key')} AS key, ${payerLimitSql({
 /**
  * Opens or creates the journal; ":memory:" keeps it in this process.
  *
- * @throws Error if the file was written by a later release
+ * @throws DataError if the file was written by a later release
  */
 export async function openSqlite(file: string): Promise<Store> {
   const inMemory = file === ':memory:'
@@ -388,7 +389,10 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
   await writer.exec('BEGIN IMMEDIATE')
   try {
     const found = Number((await writer.run('PRAGMA user_version'))[0]?.['user_version'])
-    if (found > VERSION) throw new Error(`${file} was written by a later release (format ${found}); update first`)
+    if (found > VERSION)
+      throw new DataError(
+        `${file} was written by a later release (format ${found}). Update first. Nothing was changed.`,
+      )
     const steps = found === 0 && wholeSchema !== null ? [wholeSchema] : STEPS.slice(found)
     for (const step of steps) await writer.exec(step)
     if (found < VERSION) await writer.exec(`PRAGMA user_version = ${VERSION}`)

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
+import { readNetworks } from '../../../gateway/config/networks.ts'
+import { CatalogError } from '../../../gateway/validation/issue.ts'
 import { MAX_FILE_DEPTH, parseJson } from '../../../gateway/validation/json.ts'
 import { JsonFiles, readDocuments } from '../../../gateway/catalog/documents.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
@@ -129,6 +131,21 @@ describe('the catalog folder', () => {
     expect(read?.issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
       ['read', 'Cannot be read (EISDIR). Give the gateway permission to read it, or remove it.'],
     ])
+  })
+
+  it('is an error with what to do if there is no such folder, or if it is a file', async () => {
+    catalog = openCatalog()
+    for (const [folder, code] of [
+      [join(catalog.folder, 'catalogue'), 'ENOENT'],
+      [join(catalog.catalogDir, 'service.json'), 'ENOTDIR'],
+    ] as const) {
+      const error = await readDocuments(folder).catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(CatalogError)
+      expect((error as CatalogError).message)
+        .to.contain(`(${code}). Correct CATALOG_DIR`)
+        .and.not.contain(catalog.folder)
+      expect(readNetworks(folder).map(({ name }) => name)).to.deep.equal(['base', 'base-sepolia'])
+    }
   })
 
   it('gives the same value for a file that has not changed, and the new one for an edit of the same length', async () => {

@@ -300,6 +300,14 @@ describe('issues of a catalog', () => {
     expect(new Set(issues.map(([file]) => file))).to.deep.equal(new Set(['gold.json', 'plans.json']))
   })
 
+  it('are reported for uses that are neither an id nor an id with *, instead of ending the reading of the catalog', () => {
+    const found = issuesOf({ 'gold.json': gold(), 'teller.json': { ...TELLER, uses: ['get(*', '[*', 'getGold'] } })
+    expect(found).to.deep.equal([
+      ['teller.json', '/uses/0', 'pattern'],
+      ['teller.json', '/uses/1', 'pattern'],
+    ])
+  })
+
   it('are not reported for a product whose uses name a product that is left out', () => {
     const { issues } = createCatalog(documentsOf({ 'gold.json': gold(), 'teller.json': TELLER }), SCHEMAS, {
       without: new Set(['gold.json']),

@@ -28,6 +28,15 @@ describe('the uses of a product', () => {
     ])
   })
 
+  it('match from both ends, with the parts between several * in their order and without overlaps', () => {
+    const gold = document('gold', ['getGold', 'getGoldMethod', 'getMethodGold', 'getMethod', 'goldMethod'])
+    const used = (use: string): readonly string[] => usesOf(document('pages', [], [use]), gold)
+    expect(used('get*Gold*Method')).to.deep.equal(['getGoldMethod'])
+    expect(used('*Gold')).to.deep.equal(['getGold', 'getMethodGold'])
+    expect(used('get*etMethod')).to.deep.equal([])
+    expect(used('*')).to.have.length(5)
+  })
+
   it('may contain a * that matches nothing', () => {
     expect(usesOf(document('pages', [], ['get*Method']))).to.deep.equal([])
   })

@@ -1,4 +1,6 @@
+import { delimiter } from 'node:path'
 import { expect } from 'chai'
+import { Client } from 'pg'
 import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
 
 const issues = (environment: Record<string, string>): readonly string[] => {
@@ -29,6 +31,27 @@ describe('the configuration', () => {
     expect(Object.isFrozen(config)).to.equal(true)
   })
 
+  it('ignores white space around values, such as the line break at the end of a secret that was read from a file', () => {
+    const spaced = Object.fromEntries(Object.entries(production).map(([name, value]) => [name, ` ${value}\n`]))
+    const config = readConfig({
+      ...spaced,
+      OPERATOR_TOKEN: 'correct-horse-battery\n',
+      DISK_LOW_MB: ' ',
+      NODE_TOKEN: 'abc\n',
+    })
+    const { networks, secret: _secret, environment: _environment, ...plain } = readConfig(production)
+    expect(config).to.deep.include({ ...plain, networks, operatorToken: 'correct-horse-battery' })
+    expect(config.secret('NODE_TOKEN')).to.equal('abc')
+  })
+
+  it('refuses a BASE_URL with a path, credentials or a line break, which every document would repeat', () => {
+    for (const address of ['/shop', '/', '\\shop', '?a', '#a', '\nshop', ' shop'])
+      expect(issues({ BASE_URL: `https://shop.example${address}` }), address).to.have.length(1)
+    expect(issues({ BASE_URL: 'https://me:s3cret@shop.example' }).join())
+      .to.match(/BASE_URL/)
+      .and.not.contain('s3cret')
+  })
+
   it('treats an empty variable as absent', () => {
     expect(readConfig({ PORT: '', PAY_TO: '' }).port).to.equal(4021)
   })
@@ -40,6 +63,31 @@ describe('the configuration', () => {
       .to.match(/PORT.*listen/)
       .and.match(/PAY_TO.*receives/)
       .and.match(/DATA_MODE.*feeds/)
+  })
+
+  it('reports what is missing or contradictory beside values that are invalid, and nothing twice', () => {
+    const found = issues({
+      NETWORK: 'base',
+      PORT: 'eighty',
+      SETTLE_KEY: '0x12',
+      REPLAY_SHIFT: 'soon',
+      BASE_URL: 'shop',
+    })
+    const names = found.map((line) => line.split(/[: ]/)[0])
+    expect(names).to.have.members([
+      'PORT',
+      'SETTLE_KEY',
+      'REPLAY_SHIFT',
+      'BASE_URL',
+      'PAY_TO',
+      'SETTLE_RPC_URL',
+      'DATA_MODE',
+    ])
+    for (const line of found) expect(line.match(/as buyers see it/g)?.length ?? 0, line).to.be.lessThan(2)
+    expect(issues({ ...production, FACILITATOR_URL: 'facilitator.example' })).to.have.length(1)
+    expect(
+      issues({ NETWORK: 'Base', BASE_URL: 'https://shop.example' }).filter((line) => line.startsWith('NETWORK')),
+    ).to.have.length(1)
   })
 
   it('reports an invalid time at which to freeze the data', () => {
@@ -57,6 +105,35 @@ describe('the configuration', () => {
       .to.match(/BASE_URL is https/)
       .and.match(/ALERT_WEBHOOK_URL is not an address/)
     expect(found.join('\n')).not.to.contain('s3cret')
+  })
+
+  it('reports databases that cannot be called, such as one whose password has a #, without their credentials', () => {
+    const found = issues({ DATABASE_URL: 'postgresql://shop:s3cret#1@db.example/shop', KEYV_URL: 'redis://:s3cret@' })
+    expect(found.map((line) => line.slice(0, 30))).to.deep.equal([
+      'DATABASE_URL is not an address',
+      'KEYV_URL is not an address. Re',
+    ])
+    expect(found.join()).to.contain('%23').and.not.contain('s3cret')
+    expect(issues({ DATABASE_URL: 'postgresql:///shop?host=/run/postgresql' })).to.deep.equal([])
+  })
+
+  it('takes the password of the database from PGPASSWORD, as the programs of PostgreSQL do, unless the address has one', () => {
+    const urlOf = (DATABASE_URL: string): string | null =>
+      readConfig({ DATABASE_URL, PGPASSWORD: 's3cret/#% 1' }).databaseUrl
+    const passwordOf = (url: string | null): string | undefined => new Client({ connectionString: url ?? '' }).password
+    expect(passwordOf(urlOf('postgresql://shop@db.example/shop?sslmode=disable'))).to.equal('s3cret/#% 1')
+    expect(passwordOf(urlOf('postgresql://db.example/shop'))).to.equal('s3cret/#% 1')
+    expect(passwordOf(urlOf('postgresql:///shop?host=/run/postgresql'))).to.equal('s3cret/#% 1')
+    for (const url of ['postgresql://shop:own@db.example/shop', 'postgresql:///shop?host=/run/postgresql&password=own'])
+      expect(urlOf(url)).to.equal(url)
+    expect(urlOf('postgresql:///shop?options=-c%20a=b')).to.contain('?options=-c%20a=b&password=s3cret%2F')
+    expect(readConfig({ PGPASSWORD: 'x' }).databaseUrl).to.equal(null)
+  })
+
+  it('searches no folder for an empty entry of PLUGIN_DIRS', () => {
+    const dirs = (PLUGIN_DIRS: string): readonly string[] => readConfig({ PLUGIN_DIRS }).pluginDirs
+    expect(dirs(`${delimiter}/srv/plugins${delimiter} ${delimiter}`)).to.deep.equal(['/srv/plugins'])
+    expect(dirs(delimiter)).to.deep.equal(readConfig({}).pluginDirs)
   })
 
   it('reports nodes and facilitators that cannot be called, without their credentials', () => {
@@ -124,6 +201,23 @@ describe('the configuration', () => {
     expect(issues({ NETWORK: 'sandbox base' }).join()).to.include('cannot be combined')
     expect(issues({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
     expect(issues({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
+  })
+
+  it('refuses an address to be paid at that was mistyped, because what is paid there is lost', () => {
+    // An example of EIP-55.
+    const right = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    const wrong = right.replace('0x5aAe', '0x5aAf')
+    for (const payTo of [right, right.toLowerCase(), `0x${right.slice(2).toUpperCase()}`, wrong.toLowerCase()])
+      expect(issues({ ...production, PAY_TO: payTo }), payTo).to.deep.equal([])
+    const network = {
+      NETWORK: 'base polygon',
+      FACILITATOR_URL_POLYGON: 'https://one.example',
+      RPC_URL_POLYGON: 'https://two.example',
+    }
+    expect(issues({ ...production, PAY_TO: wrong })).to.deep.equal([
+      `PAY_TO: ${wrong} is mistyped, as its capital letters show (EIP-55). Copy the address again.`,
+    ])
+    expect(issues({ ...production, ...network, PAY_TO_POLYGON: wrong }).join()).to.match(/^PAY_TO_POLYGON: 0x5aAf/)
   })
 
   it('accepts a complete production configuration', () => {

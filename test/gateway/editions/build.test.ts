@@ -78,6 +78,64 @@ describe('an edition', () => {
       /handles getNobody, which no operation names/,
     ],
     [
+      'names a plugin whose views are no address',
+      thing('views-as-text'),
+      '/plugin',
+      /The plugin views-as-text has views that are no folder\. Write views: new URL/,
+    ],
+    [
+      'names a plugin whose schemas are none',
+      thing('schemas-as-text'),
+      '/plugin',
+      /The plugin schemas-as-text has schemas that are no list of JSON Schemas/,
+    ],
+    [
+      'names a plugin whose set-up returns nothing',
+      thing('sets-up-nothing'),
+      '/plugin',
+      /has returned no handlers from setup\. Return \{ handlers: \{ \.\.\. \} \}\./,
+    ],
+    [
+      'has a job that does not say when it runs',
+      thing('jobs-as-set', {}, { settings: { jobs: [{ name: 'read' }] } }),
+      '/plugin',
+      /The job read of the plugin jobs-as-set has no interval\. Write everySeconds, a number above 0\./,
+    ],
+    [
+      'has a job that would run without a pause',
+      thing('jobs-as-set', {}, { settings: { jobs: [{ name: 'read', everySeconds: 0 }] } }),
+      '/plugin',
+      /has no interval/,
+    ],
+    [
+      'has a job whose interval is text',
+      thing('jobs-as-set', {}, { settings: { jobs: [{ name: 'read', everySeconds: '60' }] } }),
+      '/plugin',
+      /has no interval/,
+    ],
+    [
+      'has a job without a name',
+      thing('jobs-as-set', {}, { settings: { jobs: [{ everySeconds: 60 }] } }),
+      '/plugin',
+      /A job of the plugin jobs-as-set has no name/,
+    ],
+    [
+      'has a job without work',
+      thing('jobs-as-set', {}, { settings: { jobs: [{ name: 'read', everySeconds: 60, run: null }] } }),
+      '/plugin',
+      /The job read of the plugin jobs-as-set has no function run/,
+    ],
+    [
+      'has two jobs of one name',
+      thing(
+        'jobs-as-set',
+        {},
+        { settings: { jobs: [60, 90].map((everySeconds) => ({ name: 'read', everySeconds })) } },
+      ),
+      '/plugin',
+      /has two jobs with the name read/,
+    ],
+    [
       'names a plugin that does not exist',
       thing('nowhere'),
       '/plugin',
@@ -190,6 +248,12 @@ describe('an edition', () => {
     const before = stops.count
     await open({ 'bad.json': thing('surplus-handler') })
     expect(stops.count).to.equal(before + 1)
+  })
+
+  it('does not wait for the end of a plugin that it refuses', async () => {
+    const { edition, issues } = await open({ 'bad.json': thing('hangs-in-stop'), 'gold.json': gold() })
+    expect(issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['bad.json', 'handlers']])
+    expect(idsOf(edition)).to.deep.equal(['gold'])
   })
 
   it('never imports a plugin that the catalog does not name', async () => {

@@ -55,6 +55,22 @@ describe('a job', () => {
     expect(job.runs.at(-1)?.asOf).to.equal('2026-06-01T12:01:00.000Z')
   })
 
+  it('that runs once a month waits for it, though no timer of Node lasts so long', async () => {
+    let runs = 0
+    const jobs = createJobs({
+      product: 'counter',
+      jobs: [{ name: 'monthly', everySeconds: 31 * 86_400, run: async () => void (runs += 1) }],
+      askNow: () => (async () => {}) as unknown as Ask,
+      lease: undefined,
+      log: createLog('silent'),
+    })
+    jobs.start()
+    await until(() => runs > 0)
+    await severalIntervals()
+    expect(runs).to.equal(1)
+    await jobs.stop()
+  })
+
   it('never overlaps itself, however often the edition is started', async () => {
     let release = (): void => {}
     job.hold = new Promise((resolve) => (release = resolve))

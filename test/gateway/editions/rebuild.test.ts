@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
@@ -129,6 +132,37 @@ describe('an edition that follows another', () => {
     const next = await build(edition)
     expect(next.edition).to.equal(edition)
     expect(next.issues[0]?.file).to.equal('service.json')
+  })
+
+  it('is not built if the folder of the catalog has gone: the previous edition stays, and the issue says why', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    const next = await build(edition, { catalogDir: join(tmpdir(), 'no-such-catalog') })
+    expect(next.edition).to.equal(edition)
+    expect(next.issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'read']])
+  })
+
+  it('has no product whose page has no view, and keeps one whose view has gone', async () => {
+    const viewDir = mkdtempSync(join(tmpdir(), 'tollgate-views-'))
+    const page = (view: string) => thing('throws', { view, price: 'free', response: undefined })
+    try {
+      await open({ 'page.json': page('card') })
+      const first = await build(undefined, { viewDir })
+      const missing = [['page.json', '/operations/getThing/view', 'view']]
+      expect(first.issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal(missing)
+      expect(idsOf(first.edition)).to.deep.equal([])
+      writeFileSync(join(viewDir, 'card.pug'), 'p')
+      const second = await build(first.edition, { viewDir })
+      expect([idsOf(second.edition), second.issues]).to.deep.equal([['throws'], []])
+      rmSync(join(viewDir, 'card.pug'))
+      const third = await build(second.edition, { viewDir })
+      expect([idsOf(third.edition), third.issues]).to.deep.equal([['throws'], []])
+      write('page.json', page('table'))
+      const fourth = await build(third.edition, { viewDir })
+      expect(fourth.issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal(missing)
+      expect(fourth.edition.catalog.operations.get('getThing')?.view).to.equal('card')
+    } finally {
+      rmSync(viewDir, { recursive: true })
+    }
   })
 
   it('compiles a schema again if it has changed', async () => {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
-import { createSwap, oneAtATime } from '../../../gateway/editions/swap.ts'
+import { type BuildEdition, createSwap, oneAtATime } from '../../../gateway/editions/swap.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { gold, openCatalog, openEditionBuilder } from '../../support/catalog.ts'
+import { gold, openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
+import { until } from '../../support/until.ts'
 
 function gate() {
   let open = (): void => {}
@@ -72,5 +73,70 @@ describe('the swap of an edition', () => {
       await builder.close()
       catalog.close()
     }
+  })
+})
+
+describe('a reload that fails or hangs', () => {
+  let catalog: TestCatalog
+  let builder: Awaited<ReturnType<typeof openEditionBuilder>>
+  beforeEach(async () => {
+    catalog = openCatalog({ 'gold.json': gold() })
+    builder = await openEditionBuilder(catalog)
+  })
+  afterEach(async () => {
+    await builder.close()
+    catalog.close()
+  })
+  const build: BuildEdition = (previous) => builder.build(previous ? { previous } : {})
+
+  it('is tried again by itself, so that a new price that came while the database was away is asked soon after', async () => {
+    let isAway = false
+    const prepare = async (): Promise<void> => {
+      if (isAway) throw new Error('PostgreSQL does not answer')
+    }
+    const swap = createSwap({ prepare, now: builder.now, log: createLog('silent'), retryMs: 5 })
+    await swap.open(async (previous) => {
+      const built = await build(previous)
+      // What is not used is not waited for.
+      if (isAway) built.edition.stop = () => new Promise(() => {})
+      return built
+    })
+    isAway = true
+    catalog.write('gold.json', gold({ price: '0.006' }))
+    const failure = await swap.reload().catch((error: Error) => error.message)
+    expect(failure).to.equal('PostgreSQL does not answer')
+    expect(swap.current.catalog.operations.get('getGold')?.price).to.equal(5_000n)
+    isAway = false
+    await until(() => swap.current.catalog.operations.get('getGold')?.price === 6_000n)
+    await swap.close()
+  })
+
+  it('does not keep the gateway from closing, and an edition that comes later is stopped and never served', async () => {
+    const gateOfBuild = gate()
+    const stopped: Edition[] = []
+    let builds = 0
+    const swap = createSwap({ prepare: async () => {}, now: builder.now, log: createLog('silent'), closeMs: 5 })
+    await swap.open(async (previous) => {
+      builds += 1
+      if (builds > 1) await gateOfBuild.passed
+      const built = await build(previous)
+      const stop = built.edition.stop.bind(built.edition)
+      built.edition.stop = async () => {
+        stopped.push(built.edition)
+        await stop()
+      }
+      return built
+    })
+    const first = swap.current
+    catalog.write('gold.json', gold({ price: '0.006' }))
+    const reload = swap.reload()
+    await until(() => builds > 1)
+    await swap.close()
+    expect([swap.current, stopped]).to.deep.equal([first, [first]])
+    gateOfBuild.open()
+    await reload
+    expect(swap.current).to.equal(first)
+    expect(stopped).to.have.length(2)
+    expect(stopped[1]?.catalog.operations.get('getGold')?.price).to.equal(6_000n)
   })
 })

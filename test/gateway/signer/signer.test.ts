@@ -1,6 +1,6 @@
 /** Tests of the signer at its socket: what it signs, what it refuses, and what happens when it is gone. */
 import type { Server } from 'node:net'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -48,9 +48,9 @@ describe('the signer', () => {
     DATA_MODE: 'online',
     SIGNER_GAS_PER_HOUR: '1000000',
   })
-  const serve = async (): Promise<Server> => {
+  const serve = async (at = path): Promise<Server> => {
     const { keys, sign } = await openSigner(readConfig(environment()), log)
-    return serveSigner(path, keys, sign, log)
+    return serveSigner(at, keys, sign, log)
   }
   const stop = async (): Promise<void> => {
     // Also ends the connections that are open.
@@ -98,6 +98,14 @@ describe('the signer', () => {
 
   it('listens at a socket that only its user and group can open', () => {
     expect(statSync(path).mode & 0o777).to.equal(0o660)
+  })
+
+  it('takes the place of a socket that was left behind, and never that of a file', async () => {
+    const file = join(folder, 'signer.env')
+    writeFileSync(file, 'SETTLE_KEY=mine')
+    const refusal = await serve(file).catch((error: Error) => error.message)
+    expect(refusal).to.contain(`${file} exists and is no socket`)
+    expect(readFileSync(file, 'utf8')).to.equal('SETTLE_KEY=mine')
   })
 
   it('signs settlements with the key of each worker, for its chain only', async () => {

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { ConfigError } from '../../../gateway/config/config-error.ts'
 import { startSigner } from '../../../gateway/signer/start-signer.ts'
 import { until } from '../../support/until.ts'
 
@@ -23,6 +24,16 @@ process.on('disconnect', () => process.exit())`,
   after(() => {
     argv[1] = program
     rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('is not started, and the variables are named, if keys are left to a signer that nothing leads to', () => {
+    const environment = { SETTLE_KEY_BASE: 'signer signer', TOKEN_KEYS: ' signer\n', SETTLE_KEY: `0x${'1'.repeat(64)}` }
+    expect(() => startSigner(environment, () => {})).to.throw(
+      ConfigError,
+      'SETTLE_KEY_BASE and TOKEN_KEYS are left to a signer, and SIGNER_SOCKET does not say where it is.',
+    )
+    const socket = join(folder, 'socket')
+    expect(startSigner({ ...environment, SIGNER_SOCKET: `${socket}\n` }, () => {}).socket).to.equal(socket)
   })
 
   it('is started again if the system could not start it', async () => {
