@@ -264,6 +264,19 @@ describe('the collector of market bars', () => {
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
   })
 
+  it('asks again for a window of which one venue sent an empty page', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    venues.bitstamp.faults.push({ status: 200, body: '{"data":{"pair":"BTC/USD","ohlc":[]}}' })
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    clock += 60
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 0 })
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+  })
+
   it('counts the minutes before a symbol was listed as given up', async () => {
     const listed = START + 580 * 60
     for (const name of NAMES) for (let at = START - HOUR; at < listed; at += 60) venues[name].missing.add(at)
