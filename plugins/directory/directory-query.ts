@@ -27,9 +27,17 @@ const UNPRICED = 1e15
 /** Further words of a search are ignored. */
 const MOST_WORDS = 10
 
-/** Finds one page of records. Times in the store are whole seconds. Throws InvalidInput for the cursor of another query. */
-async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
+/**
+ * Finds one page of records. Times in the store are whole seconds. Throws InvalidInput for the cursor of another query, and for one
+ * from before `kept`: the records of its time are deleted in part.
+ */
+async function find(db: Database, query: DirectoryQuery, now: number, kept: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
+  if (place && place.asOf < kept)
+    throw new InvalidInput('is too old: records of its time are no longer kept; begin again without it', [
+      'query',
+      'cursor',
+    ])
   const asOf = Math.floor(Math.min(now, place?.asOf ?? Infinity))
   const { column, direction } = sorting(db, query.sort)
   const fitting = () => filtered(db, query, asOf)
@@ -98,13 +106,16 @@ export interface Asked {
   readonly asOf: Date
   readonly dataMode: DataMode
   readonly shiftSeconds: number | null
+  /** Seconds for which records that were superseded are kept; null if they are kept for good. */
+  readonly keptSeconds: number | null
   readonly sources: readonly { readonly id: string; readonly enabled: boolean }[]
 }
 
 /** The answer to a query: one page of records and the state of every source. Throws InvalidInput like `find`. */
 export async function answer(db: Database, store: DirectoryStore, asked: Asked): Promise<Directory> {
   const { query, dataMode, shiftSeconds } = asked
-  const { asOf, total, records, nextCursor } = await find(db, query, asked.asOf.getTime() / 1000)
+  const now = asked.asOf.getTime() / 1000
+  const { asOf, total, records, nextCursor } = await find(db, query, now, now - (asked.keptSeconds ?? Infinity))
   const sources = await Promise.all(
     asked.sources.map(async ({ id, enabled }): Promise<DirectorySource> => {
       const { last, good } = await store.sweeps(id, asOf)

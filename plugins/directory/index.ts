@@ -36,7 +36,8 @@ export function createDirectory(visit: Visitor) {
         handlers: {
           async getAgentDirectory({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) {
             const shiftSeconds = replayed?.shift_seconds ?? null
-            const found = await answer(db, store, { query, asOf, dataMode, sources, shiftSeconds })
+            const keptSeconds = dataMode === 'online' ? settings.keep_hours * 3600 : null
+            const found = await answer(db, store, { query, asOf, dataMode, sources, shiftSeconds, keptSeconds })
             return new Reply(found, { empty: found.total === 0 })
           },
           getAgentDirectoryMethod: () => method,

@@ -13,6 +13,8 @@ import type { Visitor } from './visits.ts'
 const PAGE_ROWS = 100
 const MOST_PAGES = 2000
 const MOST_BYTES = 8 * 1024 * 1024
+/** A listing may end before the number of rows that it states, which changes while it is read, but not before this share. */
+const LEAST_SHARE = 0.9
 
 export interface Sweep {
   readonly source: SourceSettings
@@ -26,7 +28,8 @@ export interface Sweep {
 
 /**
  * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reaches the end removes what it did not find.
- * Throws SourceError, also for a source with more than 2,000 pages.
+ * Throws SourceError, also for a source with more than 2,000 pages, and for one that ends long before the number of rows that
+ * it states.
  */
 export async function sweep(
   store: DirectoryStore,
@@ -75,15 +78,21 @@ async function* pagesOf(
     else if (cursor !== null) address.searchParams.set('cursor', cursor)
     const { payload, text } = await fetchJson(address, get, signal)
     // A source that ignores `offset` returns its first page forever.
-    if (text === before) return
+    const isRepeated = text === before
     before = text
     if (kind === 'bazaar') {
       const page = readBazaar(payload, now())
       if (page === null) throw new SourceError('the answer is not a listing')
+      if ((isRepeated || page.rows === 0) && page.total !== null && offset < LEAST_SHARE * page.total)
+        throw new SourceError(
+          `the source ${isRepeated ? 'repeats a page' : 'sent an empty page'} after ${offset} of ${page.total} rows`,
+        )
+      if (isRepeated) return
       yield page
       offset += page.rows
       if (page.rows === 0 || (page.total !== null ? offset >= page.total : page.rows < PAGE_ROWS)) return
     } else {
+      if (isRepeated) return
       const page = readRegistry(payload, now())
       if (page === null) throw new SourceError('the answer is not a page of the registry')
       yield page

@@ -16,6 +16,8 @@ import { PayloadError, type Venue } from './venues/funding-venue.ts'
 
 const EVERY_SECONDS = 60
 const DAY = 86_400
+/** The longest interval of any venue, and by how much it may be late: a longer window of a traded contract has a settlement. */
+const LONGEST_SECONDS = 26 * 3600
 /** A venue may list a settlement this much later. Windows that end before are complete. */
 const LATE_SECONDS = 2 * 3600
 /** A contract is read this often whatever its interval: it may have moved to a shorter one, and what is held grows by it. */
@@ -72,16 +74,22 @@ export function settlementJobs(
       const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
       const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
       const found = venue.settled.parse(payload).filter(({ time }) => time >= from && time <= to)
+      const isBegun = contract.held_from < from
+      if (found.length === 0 && isBegun && to - from > LONGEST_SECONDS)
+        throw new PayloadError(`${path} answered without a settlement of ${Math.round((to - from) / 3600)} hours`)
       const rows = found.map((row) => ({ venue: venue.name, instrument, symbol, ...row }))
       const complete = Math.min(to, at - LATE_SECONDS)
       const reached = Math.max(from, complete, ...found.map(({ time }) => time))
-      await storeSettlements(db, rows, { ...contract, reached })
+      // Before the first settlement, the contract was not listed, or its venue does not keep what is so old.
+      const heldFrom = isBegun || found.length > 0 ? contract.held_from : reached
+      await storeSettlements(db, rows, { ...contract, held_from: heldFrom, reached })
       return to < at
     } catch (error) {
       if (signal.aborted) throw error
       const isOurs = error instanceof RequestError || error instanceof PayloadError
       log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
-      pauses.pause(venue.name, pauseAfter(error))
+      // A venue that answers is not left alone for what it answers.
+      if (!(error instanceof PayloadError)) pauses.pause(venue.name, pauseAfter(error))
       const reason = isOurs ? error.message : 'answered something that cannot be read'
       await storeSettlements(db, [], { ...contract, error: reason })
       return false

@@ -54,20 +54,27 @@ const DEADLINE_SECONDS = 20
 const QUIET_AFTER_SECONDS = 90
 /** So many answers are believed without a later minute: this many venues hardly stand still at once. */
 const ENOUGH_ANSWERS = 3
+/** But not longer than this after the last minute that any venue lists: they may all be silent for one reason, as our network. */
+const MOST_QUIET_SECONDS = 300
+/** A bar that traded and equals so many before it in everything, volume included, is no news: its venue stands still. */
+const MOST_EQUAL_BARS = 3
 
 /**
  * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
  * agreement is a hole; at the end of the stretch, one that fewer than two venues answered for stays undecided.
  *
  * A minute that a venue leaves out was quiet there if the venue lists a later one. If it does not, it may also stand still
- * and repeat an old answer, so below three answers it does not count.
+ * and repeat an old answer, so below three answers it does not count, and five minutes after the last bar of any venue none
+ * does. A venue that repeats one bar does not count either.
  */
 export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRules): AgreedMinutes {
   const cursors = answers.map((answer) => new AnswerCursor(answer, rules.now))
+  const newest = Math.max(...answers.map(({ bars }) => bars.time[bars.count - 1] ?? -Infinity))
+  const to = Math.min(rules.to, newest + MOST_QUIET_SECONDS + 60)
   const decisions: { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[] = []
   let { before } = rules
   let decided = 0
-  for (let time = rules.from; time < rules.to; time += 60) {
+  for (let time = rules.from; time < to; time += 60) {
     const all = cursors.flatMap((cursor) => cursor.report(time) ?? [])
     const reports = all.length < ENOUGH_ANSWERS ? all.filter(({ isPresumed }) => !isPresumed) : all
     const agreement = agreeOnBar(reports, { tolerance: rules.tolerance, before })
@@ -138,7 +145,7 @@ class AnswerCursor {
     if (time < from || time >= to || rejected.has(time)) return null
     const last = this.#last
     if (this.#next < bars.count && bars.time[this.#next] === time)
-      return { venue, bar: barAt(bars, this.#next), last, isPresumed: false }
+      return isRepeated(bars, this.#next) ? null : { venue, bar: barAt(bars, this.#next), last, isPresumed: false }
     const isPresumed = bars.count === 0 || bars.time[bars.count - 1]! <= time
     const isPast = bars.count > 0 && this.#now >= time + 60 + QUIET_AFTER_SECONDS
     return isPresumed && !isPast ? null : { venue, bar: null, last, isPresumed }
@@ -147,4 +154,15 @@ class AnswerCursor {
 
 function barAt({ open, high, low, close, volume }: Columns, i: number): PriceBar {
   return { open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
+}
+
+/** True if a bar traded and the bars of the minutes before it equal it. Those without a trade are alike by nature. */
+function isRepeated(bars: Columns, i: number): boolean {
+  const { time, open, high, low, close, volume } = bars
+  const first = i - MOST_EQUAL_BARS
+  if (first < 0 || volume[i] === 0 || time[i]! - time[first]! > MOST_EQUAL_BARS * 60) return false
+  return [open, high, low, close, volume].every((column) => {
+    for (let k = first; k < i; k += 1) if (column[k] !== column[i]) return false
+    return true
+  })
 }

@@ -154,7 +154,7 @@ export class BackfillPlan {
     await this.#insertGaps(holes, attempts)
   }
 
-  /** Gives a window up: its venues had no bars then. */
+  /** Gives a window up: none of its venues had a bar then. */
   async giveUp(window: PlannedWindow): Promise<void> {
     await this.#of(window).update({ status: 'lost' })
   }

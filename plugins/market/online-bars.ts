@@ -401,8 +401,9 @@ class MedianFeeds implements OnlineBars {
     if (!found) {
       const isAnswered = answers.length + empty >= 2
       if (!isAnswered) await feed.plan.postpone(window, POSTPONED_SECONDS)
-      // Venues that answer without a bar had none then: the symbol was not listed yet.
-      else if (status === 'open') await feed.plan.giveUp(window)
+      // None of the venues had a bar then: the symbol was not listed yet.
+      else if (status === 'open' && answers.length === 0) await feed.plan.giveUp(window)
+      // One has bars. The others may have sent an empty page, so they are asked again as for any minutes without agreement.
       else await feed.plan.fetched(window, [{ from, to }])
       return isAnswered
     }

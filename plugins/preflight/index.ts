@@ -3,11 +3,18 @@ import { type Ask, type Call, definePlugin, InvalidInput, ServiceError } from 't
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner, RegimeQuery } from '../../schemas/types.d.ts'
-import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { canonicalize, hasCanonicalForm } from './canonical-json.ts'
 import { MODEL, preflightMethod } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
-import { checksOf, decide, type FundingView, type Missing, type RegimeView, spotMarketOf } from './trade-checks.ts'
+import {
+  checksOf,
+  decide,
+  fundingOf,
+  type FundingView,
+  type Missing,
+  type RegimeView,
+  spotMarketOf,
+} from './trade-checks.ts'
 
 /** Seconds after which a decision expires. */
 const VALID_SECONDS = 60
@@ -150,10 +157,7 @@ async function askFunding({ ask, catalog }: Pick<Call, 'ask' | 'catalog'>, cost:
   const [base = ''] = cost.symbol.split('-')
   const query = { symbol: base, limit: 1000 }
   const answer = await orMissing(ask('getPerpFundingRates', { params: {}, query, body: undefined }))
-  if ('missing' in answer) return answer
-  const rates = answer.rates.map(({ rate_8h }) => rate_8h).sort((a, b) => a - b)
-  if (rates.length === 0) return { missing: `No venue publishes a funding rate of ${base}.` }
-  return { rate8h: quantileSorted(rates, 0.5), venues: rates.length }
+  return 'missing' in answer ? answer : fundingOf(answer.rates, base)
 }
 
 /** Returns the reason instead of an answer if the product is suspended, so that its check is skipped. Rethrows other errors. */

@@ -1,5 +1,6 @@
 /** The checks of a preflight: pure functions of the request, the regime, the cost estimate and the funding rate. */
-import type { CostEstimate, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
+import type { CostEstimate, FundingRateItem, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
+import { median } from '../lib/quant/rolling-median.ts'
 
 export interface Check {
   readonly check:
@@ -17,6 +18,21 @@ export interface Missing {
 export type RegimeView = Snapshot | Missing
 /** What a long position pays in eight hours as a fraction: the median of the venues. */
 export type FundingView = { readonly rate8h: number; readonly venues: number } | Missing
+
+/** A funding rate of one contract. */
+type VenueFunding = Pick<FundingRateItem, 'venue' | 'rate_8h'>
+
+/**
+ * The funding of a coin: the median of its venues. A venue with several contracts counts once, with their median.
+ *
+ * @example the rates a 1, a 2, a 3 and b 6 give { rate8h: 4, venues: 2 }
+ */
+export function fundingOf(rates: readonly VenueFunding[], symbol: string): FundingView {
+  const byVenue = new Map<string, number[]>()
+  for (const { venue, rate_8h } of rates) byVenue.set(venue, [...(byVenue.get(venue) ?? []), rate_8h])
+  if (byVenue.size === 0) return { missing: `No venue publishes a funding rate of ${symbol}.` }
+  return { rate8h: median([...byVenue.values()].map((own) => median(own))), venues: byVenue.size }
+}
 
 /** Shares of the turnover of an average day. */
 const ADV_WARN = 0.01

@@ -71,19 +71,28 @@ export function barsSupported(barMinutes: number): boolean {
 }
 
 /**
- * Adds one filtered bar. `previous` is the last close before it. The variance proxy of a minute bar is the squared
- * return over five minutes, divided by five. For a longer bar it is the Garman-Klass variance plus the squared gap,
- * divided by the minutes of the bar.
+ * The squared return of a minute bar over five minutes, divided by five. After an interruption it is that of the minutes since
+ * then, and in the first of them the last one before: zeros would make the market look calmer than it has ever been.
+ */
+function minuteVariance({ run, count, closes, variance }: Measures, log: number): number {
+  const isBeginning = run === count && run < RETURN_MINUTES
+  if (isBeginning) return 0
+  if (run === 0) return variance[(count - 1) % variance.length]!
+  const minutes = Math.min(run, RETURN_MINUTES)
+  return (log - closes[(count - minutes) % RETURN_MINUTES]!) ** 2 / minutes
+}
+
+/**
+ * Adds one filtered bar. `previous` is the last close before it. The variance proxy of a minute bar is that of
+ * `minuteVariance`. For a longer bar it is the Garman-Klass variance plus the squared gap, divided by the minutes of the bar.
  */
 export function measure(measures: Measures, bar: FilteredBar, previous: number): void {
   const { barMinutes, closes, variance, range, sums } = measures
   let proxy: number
   if (barMinutes === 1) {
     const log = Math.log(bar.close)
-    const slot = measures.count % RETURN_MINUTES
-    const before = measures.run >= RETURN_MINUTES ? closes[slot]! : log
-    closes[slot] = log
-    proxy = (log - before) ** 2 / RETURN_MINUTES
+    proxy = minuteVariance(measures, log)
+    closes[measures.count % RETURN_MINUTES] = log
   } else {
     const gap = measures.run > 0 ? Math.log(bar.open / previous) : 0
     proxy = (Math.max(0, garmanKlass(bar.open, bar.high, bar.low, bar.close)) + gap * gap) / barMinutes

@@ -95,7 +95,7 @@ const GROUPS: Readonly<
   impossible_bar: { one: SPOT, all: SPOT },
   // A page that a source serves for ever cannot be told from a quiet source, unless another source has the news.
   frozen: { one: PRICED, all: PRICED },
-  flat: { one: SPOT, all: [] },
+  flat: { one: SPOT, all: SPOT },
   clock_behind: { one: PRICED, all: PRICED },
   clock_ahead: { one: PRICED, all: PRICED },
 }

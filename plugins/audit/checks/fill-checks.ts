@@ -9,6 +9,11 @@ import type { BiasDetector } from './bias-flags.ts'
 
 /** Allows for rounded prices. A fill more than half a basis point outside its bar is impossible. */
 const SLACK = 0.5e-4
+/**
+ * Venues differ by some basis points, dollars and dollar tokens by more, and a median has the extremes of none of them. No fill of
+ * any venue is further outside than this.
+ */
+const MEDIAN_SLACK = 0.01
 const LARGE_VOLUME_SHARE = 0.1
 /** If more fills are off the tick size, the file writes prices that way and the rows are not wrong. */
 const MAX_OFF_TICK_SHARE = 0.1
@@ -22,6 +27,7 @@ interface FillCheckParts {
 
 const OWN_BARS = 'the bars of this service do not show when a symbol was listed'
 const LONG_BARS = 'bars of weeks and months do not show when a symbol was listed'
+const MEDIAN_BARS = 'the bars of this service are the median of several venues'
 
 type ImpossibleCode = 'outside_range' | 'closed_market' | 'before_listing' | 'after_delisting'
 
@@ -82,7 +88,13 @@ export class FillChecker {
     const [low, high] = [series.low[bar]!, series.high[bar]!]
     coverage.addChecked('outside_range')
     const excess = Math.max(fill.price / high - 1, 1 - fill.price / low)
-    if (excess > SLACK) return this.#addImpossible(fill, 'outside_range', { low, high, excess_bps: excess * 1e4 })
+    if (excess > (series.isMedian ? MEDIAN_SLACK : SLACK))
+      return this.#addImpossible(fill, 'outside_range', { low, high, excess_bps: excess * 1e4 })
+    if (series.isMedian) {
+      coverage.addSkipped('volume', MEDIAN_BARS)
+      coverage.addSkipped('tick', MEDIAN_BARS)
+      return
+    }
     bias.observe(fill, series, bar)
     this.#checkVolume(fill, series.volume[bar]!)
     this.#checkTick(fill, series, bar)

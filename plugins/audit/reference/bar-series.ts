@@ -26,6 +26,8 @@ export interface ReferenceSeries {
   readonly isContinuous: boolean
   /** Whether the symbol trades on the calendar of the New York Stock Exchange. */
   readonly isNyse: boolean
+  /** Whether they are the median of several venues: a fill at one of them may lie outside, and has another volume and tick. */
+  readonly isMedian: boolean
 }
 
 /** Why no bar belongs to a time. `unknown` says nothing about whether the market was open. */

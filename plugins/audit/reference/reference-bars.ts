@@ -94,6 +94,8 @@ const NO_DAYS: ReadonlySet<number> = new Set()
 
 /** The state of a bar that the market product filled in because nothing was traded. */
 const FILLED = 1
+/** What the market product calls the bars that are the median of several venues. */
+const MEDIAN = 'median'
 
 /**
  * Opens the bars of the service, which come from the market product. `unusableReason` says why they cannot be compared
@@ -135,6 +137,7 @@ export async function openMarketBars(ask: Ask, unusableReason: string | null): P
         isWhole: false,
         isContinuous: session === '24x7',
         isNyse: session === 'us_equity',
+        isMedian: bars.venue === MEDIAN,
       }
     },
   }

@@ -122,6 +122,7 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): Omit<Referenc
     hasEveryDay,
     // The first bar of weeks or months may begin before the day that it is labelled with, and the last ends after it.
     isWhole: hasEveryDay,
+    isMedian: false,
     ...calendarOf(time, hasEveryDay),
   }
 }

@@ -93,6 +93,7 @@ export async function readBoundedText(response: Response, maxBytes: number): Pro
 /** Remembers which sources must not be asked, and until when. */
 export interface Pauses<Name extends string> {
   isPaused(name: Name): boolean
+  /** Pauses a source for so long. A longer pause that it has already stays. */
   pause(name: Name, seconds: number): void
 }
 
@@ -101,6 +102,6 @@ export function createPauses<Name extends string>(now: () => number): Pauses<Nam
   const until = new Map<Name, number>()
   return {
     isPaused: (name) => now() < (until.get(name) ?? 0),
-    pause: (name, seconds) => void until.set(name, now() + seconds),
+    pause: (name, seconds) => void until.set(name, Math.max(until.get(name) ?? 0, now() + seconds)),
   }
 }

@@ -75,13 +75,17 @@ export class SourceHealth {
     return [item, ''].every((one) => now >= (this.#records.get(keyOf(source, one))?.until ?? 0))
   }
 
-  /** Records a failure and returns for how many seconds the source is left alone. */
+  /**
+   * Records a failure and returns for how many seconds the source is left alone. A failure during a pause is that of a request
+   * which was under way when the pause began: the same incident, so it does not make the next pauses longer, nor this one shorter.
+   */
   async failed(source: string, item: string, failure: Failure): Promise<number> {
     const now = this.#options.now()
     const of = LIMITS.has(failure.status) ? '' : item
     const earlier = this.#records.get(keyOf(source, of))
-    const failures = (earlier?.failures ?? 0) + 1
-    const pause = quarantineSeconds(failure, failures)
+    const paused = earlier && now < earlier.until ? earlier : null
+    const failures = paused?.failures ?? (earlier?.failures ?? 0) + 1
+    const until = Math.max(paused?.until ?? 0, now + quarantineSeconds(failure, failures))
     await this.#keep({
       source,
       item: of,
@@ -89,16 +93,17 @@ export class SourceHealth {
       status: failure.status,
       reason: failure.message,
       since: earlier?.since ?? now,
-      until: now + pause,
+      until,
     })
-    return pause
+    return until - now
   }
 
-  /** Records that the source has answered for the item. */
+  /** Records that the source has answered for the item. An answer that was under way when a pause began does not end it. */
   async answered(source: string, item: string): Promise<void> {
+    const now = this.#options.now()
     for (const of of [item, '']) {
       const record = this.#records.get(keyOf(source, of))
-      if (record) await this.#keep({ ...record, failures: 0, until: 0 })
+      if (record && now >= record.until) await this.#keep({ ...record, failures: 0, until: 0 })
     }
   }
 

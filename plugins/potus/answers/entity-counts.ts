@@ -54,7 +54,8 @@ export async function countEntities(
     .filter(({ name, term }) => search === undefined || `${name} ${term}`.toLowerCase().includes(search))
     .sort((a, b) => b.events - a.events || (a.term < b.term ? -1 : 1))
   const shown = matching.slice(0, limit)
-  const length = range.to - range.from
+  // Of a range that goes on, such as the present month, as much as has passed of it.
+  const length = Math.max(0, Math.min(range.to, asOf + 1) - range.from)
   const before = (await counted({ from: Math.max(0, range.from - length), to: range.from })
     .whereIn(
       'term',

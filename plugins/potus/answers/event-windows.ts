@@ -29,6 +29,13 @@ export function lastClosedEnd(asOf: number, { size, grace }: Granularity): numbe
   return Math.floor((asOf - grace) / size) * size
 }
 
+/** The windows that begin in a range and are closed at `asOf`, from the start of the first to the end of the last; empty if there are none. */
+export function closedWindows({ from, to }: TimeRange, asOf: number, granularity: Granularity): TimeRange {
+  const { size } = granularity
+  const startAfter = (time: number): number => Math.ceil(time / size) * size
+  return { from: startAfter(from), to: Math.min(startAfter(to), lastClosedEnd(asOf, granularity)) }
+}
+
 /** When a window is published. */
 const closeOf = (start: number, { size, grace }: Granularity): number => start + size + grace
 
@@ -50,8 +57,8 @@ export async function readWindows(
   const { size } = granularity
   const startOf = (time: number): number => Math.floor(time / size) * size
   // The cursor is the buyer's to write, so its position may be no end of a window.
-  const first = startOf(Math.max(0, after ? after.availableAt + 1 : from) + size - 1)
-  const end = Math.min(startOf(to + size - 1), lastClosedEnd(asOf, granularity))
+  const begin = Math.max(0, after ? after.availableAt + 1 : from)
+  const { from: first, to: end } = closedWindows({ from: begin, to }, asOf, granularity)
   const reach = withEmpty ? Math.min(end, first + limit * size) : end
   const rows: EventAtMoment[] = []
   const starts: number[] = []

@@ -23,6 +23,7 @@ import { barsAround, eventDetails, findSelected } from './event-details.ts'
 import { parseFilter, readPage } from './event-filters.ts'
 import { eventRecord } from './event-record.ts'
 import {
+  closedWindows,
   type Granularity,
   lastClosedEnd,
   minuteWindow,
@@ -161,7 +162,11 @@ async function windowPage<Name extends Granularity['name'], Shown>(
   // The part of the range whose windows have closed.
   const closed = { from: range.from, to: Math.min(range.to, lastClosedEnd(asOf, granularity)) }
   const isEmpty = page.windows.every(({ events }) => events.length === 0)
-  if (isEmpty && after === null) assertWatched(watched, closed)
+  if (isEmpty && after === null) {
+    // A subscriber who asks too early gets an empty list. A buyer would pay for it.
+    if (call.access.kind === 'payment') assertClosed(range, asOf, granularity)
+    assertWatched(watched, closed)
+  }
   const answer = {
     ...first,
     granularity: granularity.name,
@@ -175,6 +180,18 @@ async function windowPage<Name extends Granularity['name'], Shown>(
     next_cursor: page.next === null ? null : writeCursor('asc', page.next, hash),
   }
   return new Reply(answer, { empty: isEmpty })
+}
+
+/** Throws NotHeld for a range in which no window begins that has closed: it lies ahead, or within one window. */
+function assertClosed(range: TimeRange, asOf: number, granularity: Granularity): void {
+  const closed = closedWindows(range, asOf, granularity)
+  if (closed.from < closed.to) return
+  const { size, name } = granularity
+  const length = Math.max(1, Math.ceil((range.to - range.from) / size)) * size
+  const end = Math.min(Math.floor(range.from / size) * size + length, lastClosedEnd(asOf, granularity))
+  const span = `from ${formatMilliseconds(range.from)} to ${formatMilliseconds(range.to)}`
+  const msg = `No ${name} window that begins ${span} has closed yet. Nothing was charged.`
+  throw new NotHeld(msg, { start: new Date(Math.max(0, end - length)), end: new Date(end) })
 }
 
 async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>) {

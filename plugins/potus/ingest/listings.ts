@@ -165,7 +165,7 @@ class Listing {
   async #storeItems(items: readonly Item[], isPast: boolean): Promise<void> {
     const { db, state } = this.#parts
     const { source, at, url } = this.#poll
-    const timing: Timing = { now: this.#now, ingest: isPast ? 'backfill' : 'live', measured: true, isPast }
+    const timing: Timing = { now: this.#writtenAt(), ingest: isPast ? 'backfill' : 'live', measured: true, isPast }
     const raw = { sha256: this.#sha256, at, url, parser: source.parser }
     const options = { source, items, isWhole: false, timing, raw, state, range: FULL_RANGE }
     const { fresh, revised, held, repeated, joined } = await storeItems(db, options, async (_, { complete }) => {
@@ -199,7 +199,15 @@ class Listing {
     const missing = source.retracts && this.#leftOut === 0 ? await this.#findMissing(tx) : null
     const raw = { sha256: this.#sha256, at, url, parser: source.parser }
     const change = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing }
-    const application = { source, change, raw, now: this.#now, state, range: FULL_RANGE, descriptions: new Map() }
+    const application = {
+      source,
+      change,
+      raw,
+      now: this.#writtenAt(),
+      state,
+      range: FULL_RANGE,
+      descriptions: new Map(),
+    }
     await applyChanges(tx, application)
     if (missing === null) await endAbsences(tx, source)
     await storeValidators(tx, this.#poll, this.#isComplete ? this.#sha256 : null)
@@ -234,6 +242,11 @@ class Listing {
       .whereNot('v.status', 'retracted')
       .select('e.seq', 'e.source_key as key')) as { seq: number; key: string }[]
     return believedMissing(rows, this.#keys)
+  }
+
+  /** The time of what is written now. Reading a long list takes a while, in which windows close and answers are given. */
+  #writtenAt(): number {
+    return Math.max(this.#now, this.#parts.now())
   }
 
   async #heldSeqs(): Promise<ReadonlySet<number>> {

@@ -78,7 +78,8 @@ export function pollJobs({ db, writer, fetcher, pace, sources, log, now }: Polle
 const TOLERANCE_MS = 500
 
 /**
- * Milliseconds to wait after a failure: the time in Retry-After, otherwise twice as long each time, varied by up to a quarter.
+ * Milliseconds to wait after a failure: the time in Retry-After, otherwise twice as long each time, varied by up to a quarter. A
+ * Retry-After that asks for no wait, as a date in the past, is none.
  */
 export function pauseAfterFailure(
   { pollSeconds }: Pick<Source, 'pollSeconds'>,
@@ -87,19 +88,20 @@ export function pauseAfterFailure(
   at: number,
   random: () => number = Math.random,
 ): number {
-  const requested = retryAfter(headers['retry-after'], at)
-  if (requested !== null) return Math.min(requested, MAX_PAUSE_MS)
+  const requested = retryAfter(headers, at)
+  if (requested !== null && requested > 0) return Math.min(requested, MAX_PAUSE_MS)
   const growing = pollSeconds * 1000 * 2 ** (failures - 1)
   const pause = failures >= MAX_FAILURES ? Math.max(LONG_PAUSE_MS, growing) : growing
   return Math.min(pause, MAX_PAUSE_MS) * (0.75 + random() / 2)
 }
 
-/** Milliseconds of a Retry-After header: seconds, or a date. */
-function retryAfter(value: string | undefined, at: number): number | null {
+/** Milliseconds of a Retry-After header: seconds, or a date, which counts from the `Date` of the answer if it has one. */
+function retryAfter(headers: Readonly<Record<string, string>>, at: number): number | null {
+  const value = headers['retry-after']
   if (value === undefined) return null
   if (/^\d+$/.test(value.trim())) return Number(value) * 1000
-  const date = Date.parse(value)
-  return Number.isNaN(date) ? null : Math.max(0, date - at)
+  const [date, sent] = [Date.parse(value), Date.parse(headers['date'] ?? '')]
+  return Number.isNaN(date) ? null : date - (Number.isNaN(sent) ? at : sent)
 }
 
 const ZONE = 'America/New_York'

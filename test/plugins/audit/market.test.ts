@@ -65,6 +65,30 @@ describe('an audit against the bars of the service', () => {
     expect(report.fills).to.include({ checked: 5, not_checked: 1 })
   })
 
+  it('blames no fill for the difference of its venue from the median of others', async () => {
+    const median: Ask = async (id, input) => {
+      const answer = await ask(id, input)
+      return (id === 'getBars' ? { ...(answer as object), venue: 'median' } : answer) as never
+    }
+    const report = await auditOf(
+      [
+        'pair,open_date,open_rate,close_date,close_rate,amount,is_short',
+        // Forty-nine and a hundred and ninety-eight basis points above what even minutes reach.
+        'BTC/USDT,2024-03-04 00:10:30+00:00,101.5,2024-03-04 00:11:30+00:00,101.5,1,False',
+        'BTC/USDT,2024-03-04 00:20:30+00:00,103,2024-03-04 00:21:30+00:00,101.5,1,False',
+        'BTC/USDT,2024-03-04 02:00:00+00:00,100,2024-03-04 03:00:00+00:00,100,60,True',
+      ],
+      { ask: median },
+    )
+    expect(findingsOf(report)).to.deep.equal(['1 outside_range entry'])
+    for (const check of ['volume', 'tick'])
+      expect(statusOf(report, check)).to.deep.include({
+        status: 'not_checked',
+        reasons: ['the bars of this service are the median of several venues'],
+      })
+    expect(statusOf(report, 'lookahead')?.status).to.equal('not_checked')
+  })
+
   it('does not treat the end of the bars as a delisting', async () => {
     const earlyTrade = { ...ledger[0]!, entryTime: '2015-06-01' }
     const report = await auditOf([ROUND_TRIPS, ...ledger.with(0, earlyTrade).map(tradeLine)], { ask })

@@ -158,4 +158,15 @@ for (const name of ['memory', 'PostgreSQL'])
       const earlier = directory.clock - 3600
       expect(Date.parse((await directory.find({ limit: 2, cursor }, earlier)).as_of)).to.equal(earlier * 1000)
     })
+
+    it('refuses a cursor from a time whose records are no longer kept', async () => {
+      const { next_cursor: cursor } = await directory.find({ limit: 2 })
+      directory.clock += 48 * 3600
+      await directory.run('sweep')
+      expect(await directory.find({ limit: 2, cursor })).to.include({ count: 2, total: 8 })
+      directory.clock += 1
+      const error = await failure(directory.find({ limit: 2, cursor }))
+      expect(error).to.include({ code: 'validation_failed' })
+      expect(error.message).to.match(/cursor: is too old/)
+    })
   })

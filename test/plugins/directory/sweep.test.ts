@@ -107,6 +107,25 @@ describe('a sweep of the listings', () => {
     expect(served).to.equal(2000)
   })
 
+  it('fails and removes nothing if a page is empty or repeated and the source says that it has more', async () => {
+    directory.sources.bazaar.push(...items(250))
+    await directory.run('sweep')
+    const page = (rows: readonly object[]) => JSON.stringify({ items: rows, pagination: { total: 250 } })
+    for (const [fault, error] of [
+      [(n: number) => (n === 1 ? page([]) : null), 'the source sent an empty page after 100 of 250 rows'],
+      [(n: number) => (n === 0 ? page([]) : null), 'the source sent an empty page after 0 of 250 rows'],
+      [() => page(items(100)), 'the source repeats a page after 100 of 250 rows'],
+    ] as const) {
+      directory.faults.set('bazaar', (n) => {
+        const text = fault(n)
+        return text === null ? null : { status: 200, text }
+      })
+      await sweep()
+      expect((await directory.find()).total, error).to.equal(250)
+      expect(await source('bazaar')).to.include({ status: 'degraded', rows: 250, error })
+    }
+  })
+
   it('ends if a source repeats one page forever', async () => {
     const page = JSON.stringify({ items: items(100) })
     directory.faults.set('bazaar', () => ({ status: 200, text: page }))

@@ -85,6 +85,19 @@ describe('visits of listed services', () => {
     expect(await health()).to.include({ status: 'alive' })
   })
 
+  it('take their turn, however many services of one host are due', async () => {
+    directory.sources.bazaar.length = 0
+    directory.sources.bazaar.push(...Array.from({ length: 600 }, (_, n) => listingItem(`http://many.example.org/${n}`)))
+    directory.internet.site('many.example.org', '93.184.216.35', paymentRequired('10000', PAYEE))
+    directory.internet.site('a.example.org', '93.184.216.34', paymentRequired('10000', PAYEE))
+    await directory.run('sweep')
+    directory.sources.bazaar.push(listingItem(url))
+    directory.clock += 6 * 3600
+    await directory.run('sweep', 'visit')
+    const hosts = directory.internet.requests.map((request) => new URL(request.split(' ')[1]!).host)
+    expect(hosts.toSorted()).to.deep.equal(['a.example.org', ...Array.from({ length: 4 }, () => 'many.example.org')])
+  })
+
   it('skip address templates, installable packages and our own service', async () => {
     directory.sources.bazaar.push(listingItem('http://b.example.org/:id'))
     directory.sources.registry.push({

@@ -140,6 +140,37 @@ describe('settled funding rates', function () {
     expect([await isComplete(seconds()), await isComplete(seconds() - 12 * 3600)]).to.deep.equal([false, true])
   })
 
+  it('have no hole where a venue answered without any for days', async () => {
+    await load()
+    const from = seconds() - 2 * DAY
+    const stop = service.kit.faults.start('empty', { venue: 'gate', route: 'settled' })
+    service.kit.clock.advance(3 * DAY)
+    await service.run('poll')
+    await service.run('settlements')
+    const read = async () => service.history({ symbol: 'BTC', venue: 'gate', start: from, limit: 1000 })
+    const [missing] = (await read()).contracts
+    expect(missing).to.include({ complete: false })
+    expect(missing!.error).to.match(/answered without a settlement of 7\d hours/)
+    stop()
+    service.kit.clock.advance(60)
+    await service.run('settlements')
+    const { settlements, contracts } = await read()
+    expect(contracts[0]).to.include({ complete: true, error: null })
+    const times = settlements.map(({ settled_at: at }) => Date.parse(at) / 1000)
+    expect(new Set(times.slice(1).map((time, n) => time - times[n]!))).to.deep.equal(new Set([8 * 3600]))
+  })
+
+  it('are held from the first one that a venue keeps, not from the first day that it was asked for', async () => {
+    service.kit.faults.start('empty', { venue: 'okx', route: 'settled', symbol: 'BTC-USD', times: 1 })
+    const asked = seconds() - 10 * DAY
+    await load()
+    const read = async (start: number) =>
+      (await service.history({ symbol: 'BTC', venue: 'okx', start, limit: 1000 })).contracts[0]!
+    const { held_from: heldFrom, complete } = await read(asked)
+    expect([Date.parse(heldFrom) / 1000, complete]).to.deep.equal([asked + 99 * 3600, false])
+    expect((await read(asked + 99 * 3600)).complete).to.equal(true)
+  })
+
   it('say why a venue is not read, and keep what it had paid', async () => {
     await load()
     service.kit.faults.start('maintenance', { venue: 'gate' })

@@ -264,6 +264,19 @@ describe('the collector of market bars', () => {
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
   })
 
+  it('asks again for a window of which one venue sent an empty page', async () => {
+    live = ['coinbase', 'bitstamp']
+    host = await openHost()
+    venues.bitstamp.faults.push({ status: 200, body: '{"data":{"pair":"BTC/USD","ohlc":[]}}' })
+    await host.run('backfill')
+    await host.run('poll')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    clock += 60
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 0 })
+    expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
+  })
+
   it('counts the minutes before a symbol was listed as given up', async () => {
     const listed = START + 580 * 60
     for (const name of NAMES) for (let at = START - HOUR; at < listed; at += 60) venues[name].missing.add(at)
@@ -440,6 +453,54 @@ describe('the collector of market bars', () => {
     await pollUntil(from + 300 + 100)
     const { count, state } = await first(from, from + 300)
     expect([count, ...new Set(state)]).to.deep.equal([5, 1])
+  })
+
+  it('believes no silence of all venues for longer than five minutes, and publishes what happened once they go on', async () => {
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    freeze(NAMES, from)
+    await pollUntil(from + 900)
+    expect((await bars(from, clock)).count).to.equal(5)
+    expect((await status()).settled).to.equal(from + 300)
+    for (const name of NAMES) venues[name].missing.clear()
+    await pollUntil(clock + 25)
+    const { close, time } = await first(from + 300, from + 900)
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+    expect(time).to.have.length(10)
+  })
+
+  it('counts no venue that repeats one bar with its volume, so three of them publish no flat market', async () => {
+    live = ['coinbase', 'bitstamp', 'bitfinex']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    const price = closeAt(from - 60)
+    for (const name of live)
+      venues[name].change = (time, bar) =>
+        time < from ? bar : { open: price, high: price, low: price, close: price, volume: 2.5 }
+    await pollUntil(from + 600)
+    expect((await bars(from, clock)).count).to.equal(3)
+    for (const name of live) venues[name].change = (_, bar) => bar
+    await pollUntil(clock + 25)
+    const { close, time } = await first(from + 180, from + 600)
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+    expect(time).to.have.length(7)
+  })
+
+  it('takes two venues that repeat a bar for no majority over one that goes on', async () => {
+    live = ['coinbase', 'bitstamp', 'bitfinex']
+    host = await openHost()
+    await host.run('backfill')
+    await host.run('poll')
+    const from = Math.floor(clock / 60) * 60
+    const price = closeAt(from - 60)
+    for (const name of ['coinbase', 'bitstamp'] as const)
+      venues[name].change = (time, bar) =>
+        time < from ? bar : { open: price, high: price, low: price, close: price, volume: 2.5 }
+    await pollUntil(from + 600)
+    expect((await bars(from + 180, clock)).count).to.equal(0)
   })
 
   it('fills a quiet minute at the end of a window of the back-fill', async () => {

@@ -3,6 +3,7 @@ import {
   type Check,
   checksOf,
   decide,
+  fundingOf,
   type FundingView,
   type RegimeView,
 } from '../../../plugins/preflight/trade-checks.ts'
@@ -139,6 +140,12 @@ describe('the checks of a preflight', () => {
     expect(funding('sell', 0.0006)?.value).to.be.closeTo(-6, 1e-9)
     expect(funding('sell', -0.0006)).to.include({ status: 'warn' })
     expect(checkOrder({}, STABLE, {}, { rate8h: 0.0006, venues: 3 }).decision).to.equal('reduce')
+  })
+
+  it('take a venue with several contracts for one venue', () => {
+    const rates = [1, 2, 3].map((rate_8h) => ({ venue: 'binance' as const, rate_8h }))
+    expect(fundingOf([...rates, { venue: 'bybit', rate_8h: 6 }], 'BTC')).to.deep.equal({ rate8h: 4, venues: 2 })
+    expect(fundingOf([], 'BTC')).to.deep.equal({ missing: 'No venue publishes a funding rate of BTC.' })
   })
 
   it('deny on data older than five minutes and in a closed market', () => {

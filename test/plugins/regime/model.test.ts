@@ -153,6 +153,15 @@ describe('the regime model', () => {
     expect(after.at(-1)!.forecast).to.be.below(held[0]!.forecast + 1)
   })
 
+  it('takes the first minutes after a hole for no calmer than the market is', () => {
+    const start = 40 * 1440
+    const isMissing = (i: number): boolean => i >= start && i < start + 120
+    const steps = run(start - 2880, start + 180, createModel(1), (i, bar) => (isMissing(i) ? null : bar))
+    const after = steps.slice(steps.findLastIndex(({ held }) => held) + 1, -40).map(({ forecast }) => forecast)
+    expect(after).to.have.length(20)
+    for (const [i, forecast] of after.slice(1).entries()) expect(Math.abs(forecast - after[i]!)).to.be.below(0.1)
+  })
+
   it('refits weekly after 30 days, and keeps a fit that it was given', () => {
     const fits = new Set<number>()
     const model = createModel(1)

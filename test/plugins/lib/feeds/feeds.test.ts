@@ -114,6 +114,18 @@ describe('pauses of data sources', () => {
     now = 110
     expect(pauses.isPaused('one')).to.equal(false)
   })
+
+  it('are not shortened by another request that was under way', () => {
+    let now = 100
+    const pauses = createPauses(() => now)
+    pauses.pause('one', 3600)
+    now = 101
+    pauses.pause('one', 30)
+    now = 3699
+    expect(pauses.isPaused('one')).to.equal(true)
+    now = 3700
+    expect(pauses.isPaused('one')).to.equal(false)
+  })
 })
 
 describe('numbers for sample data', () => {

@@ -36,11 +36,39 @@ describe('the health of sources', () => {
     expect(saved.at(-1)).to.include({ source: 'venue', item: '', failures: 0 })
   })
 
+  it('ends no pause by an answer to a request that was under way when the pause began', async () => {
+    let now = 1000
+    const health = new SourceHealth({ now: () => now, save: async () => undefined })
+    await health.failed('venue', 'BTC', failure(429, 600))
+    now += 1
+    await health.answered('venue', 'ETH')
+    expect(health.isUsable('venue', 'SOL')).to.equal(false)
+    now += 599
+    expect(health.isUsable('venue', 'SOL')).to.equal(true)
+    await health.answered('venue', 'ETH')
+    expect(health.failing()).to.deep.equal([])
+  })
+
+  it('counts requests that fail together as one failure, and pauses for as long as the strictest of them asks', async () => {
+    let now = 1000
+    const health = new SourceHealth({ now: () => now, save: async () => undefined })
+    expect(await health.failed('venue', 'BTC', failure(429, 300))).to.equal(300)
+    now += 1
+    for (const symbol of ['ETH', 'SOL', 'XRP', 'DOGE'])
+      expect(await health.failed('venue', symbol, failure(429))).to.equal(299)
+    expect(health.failing()).to.have.length(1)
+    expect(health.failing()[0]).to.include({ failures: 1, since: 1000, until: 1300 })
+    now += 299
+    expect(await health.failed('venue', 'BTC', failure(429))).to.equal(60)
+  })
+
   it('goes on from what another process has stored', async () => {
-    const health = new SourceHealth({ now: () => 1000, save: async () => undefined })
+    let now = 1000
+    const health = new SourceHealth({ now: () => now, save: async () => undefined })
     const stored = { source: 'venue', item: 'BTC', failures: 2, status: 403, reason: 'no', since: 900, until: 2000 }
     health.load([stored])
     expect(health.isUsable('venue', 'BTC')).to.equal(false)
+    now = 2000
     expect(await health.failed('venue', 'BTC', failure(403))).to.equal(9600)
     expect(health.failing()[0]!.since).to.equal(900)
   })

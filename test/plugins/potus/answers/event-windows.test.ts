@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
 import type { Source } from '../../../../plugins/potus/sources/source.ts'
-import { rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
+import { LIVE, rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -45,18 +45,33 @@ describe('a window of the feed', () => {
 
   it('is published thirty seconds after its end, or a minute after it for fifteen minutes, and not before', async () => {
     await post(NOON + 10 * SECOND, 'Tariffs on copper.')
-    const minuteCount = async (time: number) => {
+    const count = async (operation: string, time: number) => {
       feed.time = time
-      return (await minutes()).length
+      const query = { from: NOON, to: NOON + HOUR }
+      return (await feed.ask<Page>(operation, { query, access: LIVE })).windows.length
     }
-    expect(await minuteCount(NOON + 90 * SECOND - 1)).to.equal(0)
-    expect(await minuteCount(NOON + 90 * SECOND)).to.equal(1)
-    const quarterCount = async (time: number) => {
-      feed.time = time
-      return (await feed.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + HOUR } })).windows.length
-    }
-    expect(await quarterCount(NOON + 16 * MINUTE - 1)).to.equal(0)
-    expect(await quarterCount(NOON + 16 * MINUTE)).to.equal(1)
+    expect(await count('getPotusEvents1m', NOON + 90 * SECOND - 1)).to.equal(0)
+    expect(await count('getPotusEvents1m', NOON + 90 * SECOND)).to.equal(1)
+    expect(await count('getPotusEvents15m', NOON + 16 * MINUTE - 1)).to.equal(0)
+    expect(await count('getPotusEvents15m', NOON + 16 * MINUTE)).to.equal(1)
+  })
+
+  it('is not sold before one of the range has closed, and the nearest ones are named', async () => {
+    await post(NOON + 10 * SECOND, 'Tariffs on copper.')
+    feed.time = NOON + HOUR + 20 * SECOND
+    const refusal = async (from: number, to: number, operation = 'getPotusEvents1m') =>
+      feed.ask(operation, { query: { from, to } }).then(
+        () => 'sold',
+        (error: { code: string; fields: { nearest: { start: string; end: string } } }) =>
+          `${error.code} ${error.fields.nearest.start.slice(11, 19)} ${error.fields.nearest.end.slice(11, 19)}`,
+      )
+    // The minute before is not closed for another ten seconds.
+    expect(await refusal(NOON + HOUR - MINUTE, NOON + HOUR)).to.equal('not_held 12:58:00 12:59:00')
+    expect(await refusal(NOON + 5 * HOUR, NOON + 6 * HOUR)).to.equal('not_held 11:59:00 12:59:00')
+    expect(await refusal(NOON + 30 * SECOND, NOON + 50 * SECOND)).to.equal('not_held 12:00:00 12:01:00')
+    expect(await refusal(NOON + 50 * MINUTE, NOON + HOUR, 'getPotusEvents15m')).to.equal('not_held 12:30:00 12:45:00')
+    // Closed and watched: that nothing happened is an answer.
+    expect(await refusal(NOON + MINUTE, NOON + 3 * MINUTE)).to.equal('sold')
   })
 
   it('uses the time of availability, so that a back-dated item does not change past windows', async () => {

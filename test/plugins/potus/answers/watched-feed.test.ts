@@ -1,7 +1,7 @@
 /** What an answer says about who watched: so that "nothing happened" can be told from "nobody looked". */
 import { expect } from 'chai'
 import type { PotusWatched } from '../../../../schemas/types.d.ts'
-import { OLD_RELEASE, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'
+import { LIVE, OLD_RELEASE, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'
 
 const MINUTE = 60_000
 const NOON = Date.UTC(2026, 4, 1, 12)
@@ -62,7 +62,10 @@ describe('what was watched', () => {
       newest_poll: '2026-05-01T12:12:00Z',
       late: [],
     })
-    const quarter = await feed.ask<Page>('getPotusEvents15m', { query: { from: NOON, to: NOON + 15 * MINUTE } })
+    const quarter = await feed.ask<Page>('getPotusEvents15m', {
+      query: { from: NOON, to: NOON + 15 * MINUTE },
+      access: LIVE,
+    })
     expect([quarter.count, quarter.watched.sources]).to.deep.equal([0, 2])
   })
 

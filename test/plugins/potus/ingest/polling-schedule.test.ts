@@ -19,6 +19,16 @@ describe('the polling schedule of a source', () => {
     expect(pauseAfterFailure(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
   })
 
+  it('waits as after any failure if Retry-After asks for no wait, and reads a date on the clock of the source', () => {
+    const utc = (at: number): string => new Date(at).toUTCString()
+    const wait = (headers: Record<string, string>) =>
+      pauseAfterFailure({ pollSeconds: 60 }, 4, headers, START, () => 0.5) / 1000
+    for (const none of ['0', '1.5', utc(START - 45_000)]) expect(wait({ 'retry-after': none }), none).to.equal(480)
+    // Our clock is ten minutes ahead.
+    const [date, until] = [utc(START - 600_000), utc(START - 480_000)]
+    expect(wait({ date, 'retry-after': until })).to.equal(120)
+  })
+
   it('polls more often around the publication times of the Federal Register in New York, in summer and winter', () => {
     const source = readSources().find(({ id }) => id === 'fr.pi') as Source
     const pace = (moment: string) => pollSecondsAt(source, Date.parse(moment))

@@ -101,4 +101,34 @@ describe('the list of everything that a source published', () => {
     expect(items.map(({ status }) => status)).to.deep.equal(posts.map(() => 'active'))
     await feed.close()
   })
+
+  it('has new posts from when they are stored, not from when the list began', async () => {
+    const feed = await openTestFeed({ time: Date.UTC(2026, 4, 1, 12) })
+    const source = feed.sources.get('truth.archive') as Source
+    const postAt = (at: number) => ({
+      id: postId(at),
+      created_at: new Date(at).toISOString(),
+      content: `A post of ${new Date(at).toISOString()}.`,
+      media: [],
+    })
+    const old = Array.from({ length: 450 }, (_, n) => postAt(feed.time - (n + 2) * 3_600_000))
+    const list = async (rows: readonly object[]): Promise<void> => {
+      const body = gzipSync(JSON.stringify(rows))
+      await feed.writeListing({ source, at: feed.time, url: source.url, status: 200, headers: {}, body })
+    }
+    await list(old)
+    feed.time += 2 * 3_600_000
+    const begun = feed.time
+    // Each of the three parts of the list takes half a minute.
+    feed.db.on('query', ({ sql }: { sql: string }) => {
+      if (sql.includes('as `superseded`')) feed.time += 30_000
+    })
+    await list([...old, postAt(begun - MINUTE)])
+    const row = (await feed.db('potus_events').where({ ingest: 'live' }).first('available_at', 'first_seen_at')) as {
+      available_at: number
+      first_seen_at: number
+    }
+    expect([row.first_seen_at - begun, row.available_at - begun]).to.deep.equal([0, 90_000])
+    await feed.close()
+  })
 })
