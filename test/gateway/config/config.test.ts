@@ -218,6 +218,8 @@ describe('the configuration', () => {
       `PAY_TO: ${wrong} is mistyped, as its capital letters show (EIP-55). Copy the address again.`,
     ])
     expect(issues({ ...production, ...network, PAY_TO_POLYGON: wrong }).join()).to.match(/^PAY_TO_POLYGON: 0x5aAf/)
+    const test = { ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' }
+    expect(issues({ ...test, PAY_TO: wrong }), 'a network of test money').to.deep.equal([])
   })
 
   it('accepts a complete production configuration', () => {
