@@ -216,7 +216,9 @@ describe('POST /v1/audit', () => {
     it('does not say that it deleted the sample report, which stays', async () => {
       const response = await fetch(`${gateway.url}/report/sample`, { method: 'DELETE' })
       expect(response.status).to.equal(404)
-      expect(await json(response)).to.have.property('message').that.contains('cannot be deleted')
+      expect(await json(response))
+        .to.have.property('message')
+        .that.contains('cannot be deleted')
     })
   })
 })
