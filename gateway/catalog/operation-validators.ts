@@ -120,23 +120,25 @@ function paramsCheck(compilers: Compilers, { params }: Operation): Check {
 }
 
 /**
- * The check of an operation's query. Pages ignore what they do not know: whoever links to one adds fields of their own, such
- * as utm_source. So do free routes without any query, which have no input that could be invalid. Everywhere else an unknown
+ * The check of an operation's query. Pages ignore what others add to their links to count visitors, such as utm_source. Free
+ * routes without any query ignore every field, since they have no input that could be invalid. Everywhere else an unknown
  * field is refused, because it may be a misspelt one.
  */
 function queryCheckOf(compilers: Compilers, { query, plan, view, price, internal }: Operation): Check {
   if (plan) return NO_INPUT
   if (query === null) return price === null && !internal ? NO_INPUT : compilers.noQuery()
   const check = queryCheck(compilers, query)
-  return view === null ? check : ignoringOthers(check, fieldsOf(query, compilers.schemas))
+  return view === null ? check : ignoringVisitCounters(check, fieldsOf(query, compilers.schemas))
 }
 
-/** A check that passes on the described fields only. */
-function ignoringOthers(check: Check, fields: Fields): Check {
+/** What newsletters, search engines and social networks add to links. */
+const VISIT_COUNTER = /^(?:utm_\w+|\w*clid|msclkid|mc_[ce]id)$/
+
+/** A check that leaves out the fields that count visitors, unless the operation describes them. */
+function ignoringVisitCounters(check: Check, fields: Fields): Check {
+  const isOurs = (name: string): boolean => Object.hasOwn(fields, name) || !VISIT_COUNTER.test(name)
   return (sent) =>
-    check(
-      isObject(sent) ? Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(fields, name))) : sent,
-    )
+    check(isObject(sent) ? Object.fromEntries(Object.entries(sent).filter(([name]) => isOurs(name))) : sent)
 }
 
 /** A query has no fields besides those described, unless its schema allows them. */
