@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { serverError } from '../../gateway/stores/postgres-server.ts'
+import { serverError } from '../../gateway/stores/postgres-error.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
 /** What a schema holds. */
