@@ -110,21 +110,27 @@ function kindOf(file: string): CatalogDocument['kind'] {
 
 /** Lists the *.json files. Links are followed: an operator may keep documents or whole folders elsewhere. */
 async function jsonFiles(folder: string, below = '', within: readonly string[] = []): Promise<string[]> {
-  const home = await realpath(join(folder, below)).catch((error: NodeJS.ErrnoException) => {
+  const found = await entriesOf(join(folder, below)).catch((error: NodeJS.ErrnoException) => {
     // It was listed a moment ago, and has gone since.
     if (error.code === 'ENOENT' && below !== '') return null
     throw error
   })
   // The link leads back to a folder above it.
-  if (home === null || within.includes(home)) return []
-  const entries = await readdir(home, { withFileTypes: true })
+  if (found === null || within.includes(found.home)) return []
+  const { home, entries } = found
   const files = entries
     .filter(({ name }) => !name.startsWith('.'))
     .map(async (entry) => {
       const file = below === '' ? entry.name : `${below}/${entry.name}`
-      const found = entry.isSymbolicLink() ? await stat(join(home, entry.name)).catch(() => null) : entry
-      if (found?.isDirectory()) return jsonFiles(folder, file, [...within, home])
-      return found?.isFile() && file.endsWith('.json') ? [file] : []
+      const target = entry.isSymbolicLink() ? await stat(join(home, entry.name)).catch(() => null) : entry
+      if (target?.isDirectory()) return jsonFiles(folder, file, [...within, home])
+      return target?.isFile() && file.endsWith('.json') ? [file] : []
     })
   return (await Promise.all(files)).flat().sort()
+}
+
+/** The entries of a folder, and where it is without links. */
+async function entriesOf(path: string) {
+  const home = await realpath(path)
+  return { home, entries: await readdir(home, { withFileTypes: true }) }
 }

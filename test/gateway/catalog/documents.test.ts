@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { symlinkSync, utimesSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { readNetworks } from '../../../gateway/config/networks.ts'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
@@ -131,6 +131,17 @@ describe('the catalog folder', () => {
     expect(read?.issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
       ['read', 'Cannot be read (EISDIR). Give the gateway permission to read it, or remove it.'],
     ])
+  })
+
+  it('is read without folders that are removed meanwhile', async () => {
+    catalog = openCatalog()
+    for (let turns = 0; turns < 30; turns += 1) {
+      for (let n = 0; n < 100; n += 1) mkdirSync(join(catalog.catalogDir, `x/${n}`), { recursive: true })
+      const reading = readDocuments(catalog.catalogDir)
+      for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate)
+      rmSync(join(catalog.catalogDir, 'x'), { recursive: true })
+      expect((await reading).documents.map(({ file }) => file)).to.deep.equal(['service.json'])
+    }
   })
 
   it('is an error with what to do if there is no such folder, or if it is a file', async () => {
