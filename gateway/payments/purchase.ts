@@ -309,10 +309,10 @@ async function recordLater(
 ): Promise<void> {
   if (later === undefined) return
   const stopWatching = inProgress.watch(payment.key)
-  const outcome = await later
-  const isFinal = outcome.state === 'refused' || (outcome.state === 'settled' && !outcome.provisional)
-  if (isFinal) inProgress.releaseHold(payment)
   try {
+    const outcome = await later
+    const isFinal = outcome.state === 'refused' || (outcome.state === 'settled' && !outcome.provisional)
+    if (isFinal) inProgress.releaseHold(payment)
     if (outcome.state === 'settled' && !outcome.provisional) {
       // A reorganisation may have let a transaction of others overtake ours.
       if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
