@@ -238,8 +238,8 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     secret: (name) => valueOf(environment, name) ?? null,
     environment,
   }
-  const realMoney = !names.every(isTest)
-  issues.push(...(realMoney ? payToIssues(values) : []), ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
+  const hasRealMoney = !names.every(isTest)
+  issues.push(...(hasRealMoney ? payToIssues(values) : []), ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
   // What is wrong with a value is said once.
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])

@@ -23,7 +23,7 @@ export const ONE_JOURNAL = 'One PAY_TO needs one journal: gateways that share it
 
 /**
  * Whether the capital letters of an address contradict it (EIP-55): then at least one character is mistyped. An address in
- * letters of one case has no checksum.
+ * letters of one case has no checksum. Every command reads the configuration, and viem takes a fifth of a second to load.
  */
 export function isMistyped(address: string): boolean {
   const hex = address.slice(2)
