@@ -405,6 +405,13 @@ describe('the collector of market bars', () => {
     for (const name of names) for (let at = from; at < from + HOUR; at += 60) venues[name].missing.add(at)
   }
 
+  /** Makes venues repeat one flat bar, volume included, from a minute on. */
+  const repeatBar = (names: readonly Name[], from: number): void => {
+    const price = closeAt(from - 60)
+    const repeated = { open: price, high: price, low: price, close: price, volume: 2.5 }
+    for (const name of names) venues[name].change = (time, bar) => (time < from ? bar : repeated)
+  }
+
   it('publishes nothing that one venue alone states while another one stands still, and all of it afterwards', async () => {
     live = ['coinbase', 'bitstamp']
     host = await openHost()
@@ -476,10 +483,7 @@ describe('the collector of market bars', () => {
     await host.run('backfill')
     await host.run('poll')
     const from = Math.floor(clock / 60) * 60
-    const price = closeAt(from - 60)
-    for (const name of live)
-      venues[name].change = (time, bar) =>
-        time < from ? bar : { open: price, high: price, low: price, close: price, volume: 2.5 }
+    repeatBar(live, from)
     await pollUntil(from + 600)
     expect((await bars(from, clock)).count).to.equal(3)
     for (const name of live) venues[name].change = (_, bar) => bar
@@ -495,10 +499,7 @@ describe('the collector of market bars', () => {
     await host.run('backfill')
     await host.run('poll')
     const from = Math.floor(clock / 60) * 60
-    const price = closeAt(from - 60)
-    for (const name of ['coinbase', 'bitstamp'] as const)
-      venues[name].change = (time, bar) =>
-        time < from ? bar : { open: price, high: price, low: price, close: price, volume: 2.5 }
+    repeatBar(['coinbase', 'bitstamp'], from)
     await pollUntil(from + 600)
     expect((await bars(from + 180, clock)).count).to.equal(0)
   })
