@@ -239,7 +239,10 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     environment,
   }
   const hasRealMoney = !names.every(isTest)
-  issues.push(...(hasRealMoney ? payToIssues(values) : []), ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
+  issues.push(
+    ...(hasRealMoney ? payToIssues(values) : []),
+    ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true),
+  )
   // What is wrong with a value is said once.
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
