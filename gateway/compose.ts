@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createAlarms, type DiskParts } from './accounting/alarms.ts'
@@ -56,7 +55,7 @@ import { createLimits } from './http/rate-limit.ts'
 import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
 import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
-import { closeServer } from './http/server.ts'
+import { closeServer, type ClosingServer } from './http/server.ts'
 import { createLargeMessages } from './mcp/large-messages.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
@@ -129,7 +128,7 @@ export interface Overrides {
 }
 
 export interface Gateway {
-  readonly server: Server
+  readonly server: ClosingServer
   readonly config: Config
   readonly settlement: Settlement
   readonly journal: Journal
@@ -890,14 +889,14 @@ async function atMost(ms: number, work: Promise<unknown>, onError: (error: unkno
   }
 }
 
-async function listenOn(server: Server, { port, host }: Config): Promise<void> {
+async function listenOn(server: ClosingServer, { port, host }: Config): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
 }
 
-function addressOf(server: Server, { host }: Config): string {
+function addressOf(server: ClosingServer, { host }: Config): string {
   const { port } = server.address() as AddressInfo
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -36,7 +36,7 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
     ...(parent.peers ? { peers: parent.peers } : {}),
   })
   const stop = stopper(gateway, parent, exit)
-  obeyed(gateway, stop)
+  obeyed(gateway, stop, role.workers !== null)
   const address = await gateway.listen().catch(async (error: unknown) => {
     await gateway.close()
     throw error
@@ -63,6 +63,7 @@ export function welcome(
     lines.push(
       `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
       `  buyer    ${settlement.sandbox.buyer.address}`,
+      ...unusedInSandbox(config),
     )
   if (workers === null) lines.push(`  process  ${process.ppid} (kill -HUP reloads the catalog)`)
   else
@@ -76,6 +77,18 @@ export function welcome(
   if (settlement.sandbox && first) lines.push(`  ${dataDir}npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')
   return `${lines.join('\n')}\n`
+}
+
+/** Names what only a real network uses. Whoever sets it has probably forgotten NETWORK, and would sell for test money. */
+function unusedInSandbox({ facilitatorUrls, rpcUrl, settleRpcUrl, settleKey }: Gateway['config']): readonly string[] {
+  const names = Object.entries({
+    FACILITATOR_URL: facilitatorUrls[0],
+    RPC_URL: rpcUrl === settleRpcUrl ? null : rpcUrl,
+    SETTLE_RPC_URL: settleRpcUrl,
+    SETTLE_KEY: settleKey,
+  }).flatMap(([name, value]) => (value ? [name] : []))
+  if (names.length === 0) return []
+  return [`           ${names.join(', ')}: not used in the sandbox. Set NETWORK to take payments on a real network.`]
 }
 
 function reload(gateway: Gateway): void {
@@ -108,16 +121,19 @@ function stopper(gateway: Gateway, parent: Parent, exit: (code: number) => never
 
 /**
  * Stops on SIGINT and SIGTERM, and on SIGHUP if the terminal is gone; otherwise SIGHUP reloads. A terminal sends its signals
- * to this process and to the one that started it, so that the same one may arrive twice. Until the gateway is there, SIGINT
- * and SIGTERM end the process.
+ * to this process and to the one that started it, so that the same one may arrive twice. A worker leaves those to its primary,
+ * which first takes the port from it. Until the gateway is there, SIGINT and SIGTERM end the process.
  * @returns a function that takes the gateway once it is there
  */
-function obeySignals(): (gateway: Gateway, stop: Stop) => void {
+function obeySignals(): (gateway: Gateway, stop: Stop, isWorker: boolean) => void {
   let onHangup = (): void => {}
   process.on('SIGHUP', () => onHangup())
-  return (gateway, stop) => {
-    process.on('SIGINT', () => stop())
+  return (gateway, stop, isWorker) => {
+    const stopUnlessLed = (): void => {
+      if (!isWorker || !process.connected) stop()
+    }
+    process.on('SIGINT', stopUnlessLed)
     process.on('SIGTERM', () => stop())
-    onHangup = () => (isHungUp() ? stop() : reload(gateway))
+    onHangup = () => (isHungUp() ? stopUnlessLed() : reload(gateway))
   }
 }

@@ -78,6 +78,7 @@ interface Running {
   readonly worker: Worker
   /** Resolves with the text to print once the worker accepts calls, or with null if it ended before. */
   readonly opened: Promise<string | null>
+  readonly hasOpened: () => boolean
   /** Resolves with the exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>
 }
@@ -151,7 +152,7 @@ class Workers {
   async stop(): Promise<void> {
     this.isStopping = true
     const running = [...this.#alive]
-    for (const { worker } of running) worker.process.kill('SIGTERM')
+    running.forEach(stopWorker)
     await Promise.all(running.map((each) => endInTime(each, STOP_MS)))
   }
 
@@ -203,10 +204,13 @@ class Workers {
         resolve(error.code ?? error.message)
       })
     })
+    let isOpen = false
     const opened = new Promise<string | null>((resolve) => {
       worker.on('message', (message: Report) => {
-        if (message.report === 'opened') resolve(message.welcome)
-        else if (message.report === 'started') send(worker, { role })
+        if (message.report === 'opened') {
+          isOpen = true
+          resolve(message.welcome)
+        } else if (message.report === 'started') send(worker, { role })
         else if (message.report === 'asks')
           void answer(this.#peers, message.question).then((said) =>
             send(worker, { answerTo: message.id, answer: said }),
@@ -214,7 +218,7 @@ class Workers {
       })
       void ended.then(() => resolve(null))
     })
-    const running = { worker, opened, ended }
+    const running = { worker, opened, hasOpened: () => isOpen, ended }
     this.#alive.add(running)
     const since = performance.now()
     void ended.then((how) => this.#onEnd(nth, running, how, performance.now() - since))
@@ -268,6 +272,18 @@ function answer(peers: Peers, { ask, about }: Question): Promise<unknown> {
 /** Sends a message. It is lost if the worker has just ended. */
 function send(worker: Worker, message: Message): void {
   worker.send(message, () => {})
+}
+
+/**
+ * Tells a worker to stop. It first gets no more connections: if a worker closed the port by itself, connections that are on
+ * their way to it would come back, and Node leaves those that no other worker takes open until the primary ends.
+ */
+function stopWorker(running: Running): void {
+  const { worker, hasOpened } = running
+  // Before it has opened, it carries out no orders.
+  if (!hasOpened()) return void worker.process.kill('SIGTERM')
+  worker.disconnect()
+  tell(running, 'stop')
 }
 
 /** Waits for the end of a worker, and kills it if it takes longer than `limitMs`. */

@@ -1,5 +1,5 @@
 /** The HTTP transport: turns each request into a CallRequest for `serve`, and sends the answer. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import compression from 'compression'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
@@ -27,7 +27,7 @@ import { beginVisit, callRequest, headerToken, HttpCaller, type Visit, visitOf, 
 import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
-import { createServer } from './server.ts'
+import { type ClosingServer, createServer } from './server.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
@@ -70,7 +70,7 @@ interface App extends HttpParts {
 }
 
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
-export function createHttpServer(parts: HttpParts): Server {
+export function createHttpServer(parts: HttpParts): ClosingServer {
   const app: App = {
     ...parts,
     headers: createHeaders(parts.config.baseUrl),

@@ -22,9 +22,11 @@ export type Listener = (request: express.Request, response: express.Response) =>
 type MessageClass = new (...args: never[]) => object
 
 /** A server that aborts `closing` when it begins to close, and drops each connection as it becomes idle from then on. */
-class ClosingServer extends http.Server {
+export class ClosingServer extends http.Server {
   readonly #closing: AbortController
   #isDraining = false
+  /** Resolves when it has closed; null if it has never listened. */
+  closed: Promise<void> | null = null
 
   constructor(options: http.ServerOptions, listener: Listener, closing: AbortController) {
     // One function for all responses: a closure for each would cost the cheapest calls more than it is worth.
@@ -45,6 +47,9 @@ class ClosingServer extends http.Server {
     // Other expectations may be ignored (RFC 9110, section 10.1.1). Node would answer an empty 417.
     this.on('checkExpectation', handle)
     this.on('clientError', answerMalformed)
+    this.once('listening', () => {
+      this.closed = new Promise((resolve) => this.once('close', resolve))
+    })
   }
 
   override close(callback?: (error?: Error) => void): this {
@@ -75,7 +80,7 @@ class ClosingServer extends http.Server {
  * Creates a server whose requests and responses already have Express's methods on their classes, so that Express finds
  * the prototypes it sets in place. `listener` gets every request, and may pass it to the application.
  */
-export function createServer(app: Express, listener: Listener, closing: AbortController): http.Server {
+export function createServer(app: Express, listener: Listener, closing: AbortController): ClosingServer {
   class ExpressRequest extends http.IncomingMessage {}
   class ExpressResponse<Req extends http.IncomingMessage = http.IncomingMessage> extends http.ServerResponse<Req> {}
   addMethods(ExpressRequest, express.request, app)
@@ -161,13 +166,13 @@ function endWith(socket: Socket, status: string, error: ServiceError): void {
  * Stops accepting connections, gives running requests 10 seconds to finish, and closes the connections that remain.
  * @param drains lets open connections end with an answer first, because another process accepts new ones
  */
-export async function closeServer(server: http.Server, { drains = false } = {}): Promise<void> {
-  if (!server.listening) return
-  const closed = new Promise<void>((resolve) => server.once('close', () => resolve()))
-  if (drains && server instanceof ClosingServer) await server.drain()
+export async function closeServer(server: ClosingServer, { drains = false } = {}): Promise<void> {
+  if (server.closed === null) return
+  if (drains) await server.drain()
   const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
+  // The primary may have closed the port of a worker already, which leaves open what is connected.
   server.close()
   server.closeIdleConnections()
-  await closed
+  await server.closed
   clearTimeout(timer)
 }

@@ -1,24 +1,37 @@
 import { expect } from 'chai'
 import { welcome } from '../../gateway/process.ts'
-import { openGateway } from '../support/gateway.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
 
 describe('what a start prints', () => {
-  it('has a command to pay with that a shell understands, also for a data folder with a space', async () => {
-    const { gateway, close } = await openGateway()
-    try {
-      const { config, settlement, current } = gateway
-      const buyer = { address: `0x${'b2'.repeat(20)}`, privateKey: `0x${'1'.repeat(64)}` } as const
-      const sandbox = { rpcUrl: 'http://127.0.0.1:9', buyer } as NonNullable<typeof settlement.sandbox>
-      const text = (dataRoot: string): string =>
-        welcome(
-          { config: { ...config, dataRoot }, settlement: { ...settlement, sandbox }, current },
-          'http://127.0.0.1:1',
-          null,
-        )
-      expect(text('/srv/my data')).to.contain("  DATA_DIR='/srv/my data' npm run pay -- GET ")
-      expect(text('/srv/data')).to.contain('  DATA_DIR=/srv/data npm run pay -- GET ')
-    } finally {
-      await close()
-    }
+  let open: TestGateway
+  before(async () => {
+    open = await openGateway()
+  })
+  after(() => open.close())
+
+  /** What a sandbox with these settings prints. */
+  const text = (set: Partial<TestGateway['gateway']['config']>): string => {
+    const { config, settlement, current } = open.gateway
+    const buyer = { address: `0x${'b2'.repeat(20)}`, privateKey: `0x${'1'.repeat(64)}` } as const
+    const sandbox = { rpcUrl: 'http://127.0.0.1:9', buyer } as NonNullable<typeof settlement.sandbox>
+    return welcome(
+      { config: { ...config, ...set }, settlement: { ...settlement, sandbox }, current },
+      'http://127.0.0.1:1',
+      null,
+    )
+  }
+
+  it('has a command to pay with that a shell understands, also for a data folder with a space', () => {
+    expect(text({ dataRoot: '/srv/my data' })).to.contain("  DATA_DIR='/srv/my data' npm run pay -- GET ")
+    expect(text({ dataRoot: '/srv/data' })).to.contain('  DATA_DIR=/srv/data npm run pay -- GET ')
+  })
+
+  it('names the settings that the sandbox does not use, because NETWORK was probably forgotten', () => {
+    const none = { facilitatorUrls: [], rpcUrl: null, settleRpcUrl: null, settleKey: null }
+    expect(text(none)).not.to.contain('not used')
+    expect(text({ ...none, facilitatorUrls: ['https://facilitator.test'], rpcUrl: 'https://node.test' })).to.contain(
+      'FACILITATOR_URL, RPC_URL: not used in the sandbox. Set NETWORK to take payments on a real network.',
+    )
+    expect(text({ ...none, settleKey: 'signer' })).to.contain('SETTLE_KEY: not used')
   })
 })
