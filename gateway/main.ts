@@ -1,6 +1,7 @@
 /** The start: reads the command line, and starts one gateway process or several workers. */
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
+import { processEnvironment } from './config/environment.ts'
 import { startErrorText } from './start-error.ts'
 
 /** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
@@ -27,6 +28,10 @@ interface Command {
 function parseCommand(args: readonly string[]): Command {
   const usage = `Start with --workers and a number from 1 to ${MAX_WORKERS}, or without arguments.`
   const options = { workers: { type: 'string' }, as: { type: 'string' } } as const
+  // npm takes a flag that is not behind "--" for a setting of its own, and starts us without it.
+  const kept = processEnvironment()['npm_config_workers']
+  if (args.length === 0 && kept !== undefined)
+    throw new ConfigError([`npm did not pass --workers on. Write: npm start -- --workers ${kept}`])
   try {
     const { workers, as = null } = parseArgs({ args: [...args], options }).values
     if (as === 'gateway' || as === 'worker' || as === 'signer') return { workers: null, as }

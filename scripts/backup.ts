@@ -2,9 +2,8 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
-import { DataError } from '../gateway/stores/data-error.ts'
 import {
   BackupError,
   type BackedUpDatabase,
@@ -172,5 +171,5 @@ const { values } = readFlags(USAGE, {
 try {
   process.stdout.write(await run(values.to, values['with-keys']))
 } catch (error) {
-  reportError(explained(error), BackupError, ConfigError, DataError)
+  reportError(explained(error), BackupError)
 }

@@ -19,7 +19,9 @@ const stop = (message) => {
 }
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 20 || (major === 20 && minor < 19)) stop(`Node ${process.version} is too old: install Node 20.19 or newer.`)
+// As in "engines" of package.json: the versions with a long life whose require() takes ES modules.
+if (!((major === 20 && minor >= 19) || (major === 22 && minor >= 13) || major >= 24))
+  stop(`Node ${process.version} cannot run this: install Node 20.19+, 22.13+ or 24+.`)
 
 const require = createRequire(join(root, 'package.json'))
 const stampFile = join('node_modules', '.tollgate.json')

@@ -2,7 +2,7 @@
  * `npm run calibrate`: fits the impact law to the order books that the gateway has kept, for each symbol, and prints the
  * coefficient and the factors of the ranges beside those that estimates use. It changes nothing.
  */
-import { ConfigError, readConfig } from '../gateway/config/config.ts'
+import { readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { IMPACT_FACTORS } from '../plugins/cost/estimate.ts'
 import type { Factors } from '../plugins/cost/impact-calibration.ts'
@@ -58,5 +58,5 @@ async function run(): Promise<void> {
 try {
   await run()
 } catch (error) {
-  reportError(error, ConfigError)
+  reportError(error)
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import {
   costText,
   operationsBelowCost,
@@ -130,7 +130,7 @@ const CLOSE_MS = 5_000
 try {
   process.exitCode = await check()
 } catch (error) {
-  reportError(error, ConfigError)
+  reportError(error)
 }
 // A plugin may leave a timer or a connection behind, which would keep this process alive for ever.
 process.stdout.write('', () => process.exit())

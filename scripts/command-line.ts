@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { type Config, ConfigError } from '../gateway/config/config.ts'
+import { startErrorText } from '../gateway/start-error.ts'
 import type { DatabaseOptions } from '../gateway/stores/database.ts'
 
 /** Prints the usage and exits with 0 if `--help` or `-h` is among the arguments. */
@@ -38,13 +39,12 @@ export function readNumber(name: string, text: string, least = 0): number {
 }
 
 /**
- * Prints an error and sets the exit code to 1. Errors of the `expected` classes are shown without a stack trace: their
- * message tells the operator what to do.
+ * Prints an error and sets the exit code to 1. Errors of the `expected` classes are shown without a stack trace, as those
+ * that end a start are: their message tells the operator what to do.
  */
 export function reportError(error: unknown, ...expected: readonly (new (...args: never[]) => Error)[]): void {
   const isExpected = expected.some((kind) => error instanceof kind)
-  const { message, stack } = error as Error
-  process.stderr.write(`${isExpected ? message : (stack ?? String(error))}\n`)
+  process.stderr.write(`${isExpected ? (error as Error).message : startErrorText(error)}\n`)
   process.exitCode = 1
 }
 

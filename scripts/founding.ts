@@ -3,7 +3,7 @@
  * link that an e-mail to that member must contain.
  */
 import Papa from 'papaparse'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { type Member, openMembers, rowOf } from '../plugins/founding/members.ts'
 import { existingDatabase, readFlags, reportError } from './command-line.ts'
@@ -42,5 +42,5 @@ async function run(): Promise<number> {
 try {
   process.exitCode = await run()
 } catch (error) {
-  reportError(error, ConfigError)
+  reportError(error)
 }

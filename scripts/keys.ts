@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { ConfigError, readConfig } from '../gateway/config/config.ts'
+import { readConfig } from '../gateway/config/config.ts'
 import { HELD_BY_SIGNER } from '../gateway/config/settlement.ts'
 import { format } from '../gateway/http/view-formats.ts'
 import { createKey, rotateKeys } from '../gateway/tokens/key-set.ts'
@@ -68,5 +68,5 @@ const { values } = readFlags(USAGE, {
 try {
   process.stdout.write(await (values.rotate ? rotate() : values.print ? newKeys() : storeKeys(values.file)))
 } catch (error) {
-  reportError(error, ConfigError, RangeError)
+  reportError(error)
 }

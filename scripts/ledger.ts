@@ -11,14 +11,13 @@ import {
   comparisonOf,
 } from '../gateway/accounting/reconciliation/comparison.ts'
 import { openFindings, type Row, rowToJson } from '../gateway/accounting/reconciliation/findings.ts'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import { findNetwork, NETWORKS, type Hex, type Network, readNetworks } from '../gateway/config/networks.ts'
 import { readingNodes, SANDBOX } from '../gateway/config/settlement.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
 import { readJson } from '../gateway/sandbox/shared-files.ts'
-import { DataError } from '../gateway/stores/data-error.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, reportError } from './command-line.ts'
 import { type Command, LedgerError, readCommand, USAGE } from './ledger-arguments.ts'
@@ -162,5 +161,5 @@ process.stdout.on('error', () => process.exit(0))
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  reportError(error, LedgerError, RepaymentError, ConfigError, DataError)
+  reportError(error, LedgerError, RepaymentError)
 }

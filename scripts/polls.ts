@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { ConfigError, readConfig } from '../gateway/config/config.ts'
+import { readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, readFlags, reportError } from './command-line.ts'
 import { logLines } from '../plugins/potus/replay/poll-log.ts'
@@ -32,5 +32,5 @@ try {
 } catch (error) {
   // The reader may leave early (`| head`).
   if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit()
-  reportError(error, ConfigError)
+  reportError(error)
 }

@@ -14,8 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
-import { DataError } from '../gateway/stores/data-error.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import { RESTORE_MARK } from '../gateway/stores/sqlite-files.ts'
 import {
   type Backup,
@@ -262,5 +261,5 @@ if (path === undefined || others.length > 0) {
 try {
   process.stdout.write(await run(path, values.replace))
 } catch (error) {
-  reportError(error, BackupError, ConfigError, DataError)
+  reportError(error, BackupError)
 }

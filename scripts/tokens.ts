@@ -2,14 +2,12 @@
 import { decodeJwt } from 'jose'
 import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/plan-purchases.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
-import { CatalogError } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
+import { type Config, readConfig } from '../gateway/config/config.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
-import { DataError } from '../gateway/stores/data-error.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { existingDatabase, reportError, showUsage } from './command-line.ts'
 
@@ -88,5 +86,5 @@ showUsage(USAGE)
 try {
   process.exitCode = await run(process.argv.slice(2))
 } catch (error) {
-  reportError(error, ConfigError, CatalogError, DataError)
+  reportError(error)
 }

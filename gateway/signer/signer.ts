@@ -28,7 +28,7 @@ const MAX_LINE = 1_000_000
  * Opens the keys of a configuration, and returns their public parts and the function that signs with them.
  *
  * @throws ConfigError if the configuration names a signer instead of keys
- * @throws RangeError if TOKEN_KEYS is not a set of private Ed25519 keys
+ * @throws DataError if TOKEN_KEYS is not a set of private Ed25519 keys
  */
 export async function openSigner(config: Config, log: Logger): Promise<{ readonly keys: SignerKeys; sign: Sign }> {
   if (
@@ -176,7 +176,7 @@ function answerTo(line: string, sign: Sign, log: Logger): SignerLine {
 /**
  * Runs the signer until the process that started it has ended. If the operator started it, it runs until a signal ends
  * it.
- * @throws ConfigError or RangeError for keys that are not valid, if the operator started it; the launcher gets a report
+ * @throws ConfigError or DataError for keys that are not valid, if the operator started it; the launcher gets a report
  */
 export async function runSigner(exit: (code: number) => never): Promise<void> {
   if (!process.send) {

@@ -6,6 +6,7 @@ import { chmod, chown, link, mkdir, open, readFile, rename, stat, unlink, writeF
 import { join } from 'node:path'
 import { createPrivateKey, hkdfSync, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
+import { DataError } from '../stores/data-error.ts'
 
 /** JWS algorithm of the keys (RFC 8037). */
 export const ALGORITHM = 'EdDSA'
@@ -36,7 +37,7 @@ export async function createKey(): Promise<JWK> {
  *
  * @param keys JWK set as JSON text; null: the set in `dataDir`, which is created if it does not exist
  * @param dataDir null: a new key for this process only
- * @throws RangeError if the text is not a set of private Ed25519 keys
+ * @throws DataError if they are not a set of private Ed25519 keys
  */
 export async function openKeys(
   keys: string | null,
@@ -126,7 +127,7 @@ async function readIfExists(file: string): Promise<string | null> {
 }
 
 async function parseKeys(text: string, source: string): Promise<[SigningKey, ...SigningKey[]]> {
-  const invalid = new RangeError(`${source} is not a JWK set with private Ed25519 keys. Create one with: npm run keys`)
+  const invalid = new DataError(`${source} is not a JWK set with private Ed25519 keys. Create one with: npm run keys`)
   let jwks: unknown
   try {
     jwks = (JSON.parse(text) as { keys?: unknown }).keys

@@ -487,6 +487,15 @@ describe('the start of two workers', function () {
     )
   })
 
+  it('says how to write --workers if npm did not pass it on', async () => {
+    const failure = startGateway(/is open at/, { ...environmentIn(folder, 4_021), npm_config_workers: '2' })
+    const message = await failure.then(
+      () => 'it started',
+      (error: Error) => error.message,
+    )
+    expect(message).to.contain('npm did not pass --workers on. Write: npm start -- --workers 2')
+  })
+
   it('is refused with a count that is not a number from 1 to 64', async () => {
     for (const count of ['0', 'two', '65', ''])
       expect(await start({}, count), count).to.contain('Start with --workers and a number from 1 to 64')

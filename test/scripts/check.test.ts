@@ -104,6 +104,12 @@ describe('npm run check', () => {
     expect(check({ 'gold.json': gold() }).stdout).to.not.contain('journal')
   })
 
+  it('says what to do about token keys that are not valid', () => {
+    const { status, stdout, stderr } = checkWith({ 'gold.json': gold() }, { TOKEN_KEYS: '{"keys":[]}' })
+    const said = 'TOKEN_KEYS is not a JWK set with private Ed25519 keys. Create one with: npm run keys\n'
+    expect([status, stdout, stderr]).to.deep.equal([1, '', said])
+  })
+
   it('reports errors of eight kinds at once, each with its file and position', () => {
     const { status, stdout } = check(FAULTY, '--json')
     const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Issue[] }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { base64url, decodeJwt, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { ServiceError } from '../../../gateway/errors.ts'
+import { DataError } from '../../../gateway/stores/data-error.ts'
 import { createTokens, type TokenOptions, type Tokens } from '../../../gateway/tokens/access-tokens.ts'
 import { createKey, rotateKeys } from '../../../gateway/tokens/key-set.ts'
 
@@ -218,7 +219,7 @@ describe('access tokens', () => {
         )
       }
       writeFileSync(join(dataDir, 'token-keys.json'), 'spoiled')
-      expect(await open().catch((thrown: unknown) => thrown)).to.be.instanceOf(RangeError)
+      expect(await open().catch((thrown: unknown) => thrown)).to.be.instanceOf(DataError)
     })
   })
 })
