@@ -81,7 +81,7 @@ function lockInstall() {
   const lock = '.install.lock'
   for (let tries = 0; ; tries++) {
     try {
-      fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
+      fs.writeFileSync(lock, `${process.pid} ${startOf(process.pid)}`, { flag: 'wx' })
       break
     } catch (error) {
       if (error.code !== 'EEXIST')
@@ -96,10 +96,24 @@ function lockInstall() {
 
 function isHolderAlive(lock) {
   try {
-    process.kill(Number(fs.readFileSync(lock, 'utf8')), 0)
-    return true
+    const text = fs.readFileSync(lock, 'utf8')
+    // The holder is between creating and writing the file, or was killed there.
+    if (text === '') return Date.now() - fs.statSync(lock).mtimeMs < 2_000
+    const [pid, start = ''] = text.split(' ')
+    process.kill(Number(pid), 0)
+    return startOf(pid) === start
   } catch (error) {
     return error.code === 'EPERM'
+  }
+}
+
+/** When a process was started, if the system tells: a container that is started again gives out the same pids. */
+function startOf(pid) {
+  try {
+    const status = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return status.slice(status.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return ''
   }
 }
 

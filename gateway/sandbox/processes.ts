@@ -9,11 +9,25 @@ const GRACE_MS = 5_000
 /** Returns false once a process has ended, even if its parent has not collected it yet (a zombie). */
 export async function isAlive(pid: number): Promise<boolean> {
   if (!takesSignals(pid)) return false
-  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  const status = await statusOf(pid)
   // Without /proc the signal decides. With it, the process may have been collected a moment ago.
   if (status === null) return takesSignals(pid)
+  return status[0] !== 'Z'
+}
+
+/**
+ * Returns when a process was started, in clock ticks since the machine was, or "" if that cannot be read. A pid alone does
+ * not name a process for good: a container that is started again gives out the same ones.
+ */
+export async function startOf(pid: number): Promise<string> {
+  return (await statusOf(pid))?.[19] ?? ''
+}
+
+/** The fields of /proc/PID/stat from the state on, which is field 3 (proc_pid_stat(5)); null if it cannot be read. */
+async function statusOf(pid: number): Promise<readonly string[] | null> {
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   // The format is `pid (name) state …`; the name may contain anything, also brackets.
-  return status.slice(status.lastIndexOf(')') + 2)[0] !== 'Z'
+  return status?.slice(status.lastIndexOf(')') + 2).split(' ') ?? null
 }
 
 /** True if the process exists, whether or not it is ours. */

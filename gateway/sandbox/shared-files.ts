@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isAlive } from './processes.ts'
+import { isAlive, startOf } from './processes.ts'
 
 const TAKEOVER_MS = 50
 const WRITE_MS = 2_000
@@ -40,7 +40,7 @@ export async function readJson<Content>(path: string): Promise<Content | null> {
  * killed is taken over.
  */
 export async function withLock<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
-  const holder = `${process.pid} ${randomBytes(8).toString('hex')}`
+  const holder = `${process.pid} ${await startOf(process.pid)} ${randomBytes(8).toString('hex')}`
   while (!(await tryLock(lock, holder))) await pause(20)
   try {
     return await work()
@@ -66,8 +66,8 @@ async function tryLock(lock: string, holder: string): Promise<boolean> {
 }
 
 async function isLocked(lock: string): Promise<boolean> {
-  const pid = Number((await readFile(lock, 'utf8').catch(() => '')).split(' ')[0])
-  if (pid) return isAlive(pid)
+  const [pid = '', start = ''] = (await readFile(lock, 'utf8').catch(() => '')).split(' ')
+  if (pid !== '') return (await isAlive(Number(pid))) && (await startOf(Number(pid))) === start
   // Empty: the holder is between creating and writing the file, or was killed there. Missing: it was just released.
   const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Date.now() }))
   return Date.now() - mtimeMs < WRITE_MS

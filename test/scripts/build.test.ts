@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,6 +57,16 @@ describe('npm run build', () => {
     expect(others).to.deep.equal([])
     expect(readdirSync(join(copy, 'dist/.plugins', home, 'gold')).sort()).to.deep.equal(['index.js', 'index.js.map'])
     expect(contentOf('checked-schemas.json')).to.have.length(1)
+  })
+
+  it('does not wait for a build that was killed, even if another process has its pid now, or its lock is empty', async () => {
+    for (const lock of [`${process.pid} 1`, '']) {
+      rmSync(join(copy, 'dist/build.json'))
+      writeFileSync(join(copy, '.install.lock'), lock)
+      utimesSync(join(copy, '.install.lock'), 1, 1)
+      const { code, output } = await build()
+      expect(code, output).to.equal(0)
+    }
   })
 
   it('does nothing if no source of the gateway has changed', async () => {

@@ -41,6 +41,11 @@ describe('a lock file', () => {
     expect(await mostHolders()).to.equal(1)
   })
 
+  it('passes on when another process has the pid of its holder, as after a restart of a container', async () => {
+    writeFileSync(lock, `${process.pid} 1 0011223344556677`)
+    expect(await mostHolders()).to.equal(1)
+  })
+
   it('passes on when its holder was killed before it wrote its name', async () => {
     writeFileSync(lock, '')
     utimesSync(lock, 1, 1)
