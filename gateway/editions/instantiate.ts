@@ -44,6 +44,9 @@ interface InstanceParts {
 
 const FACTS_MS = 2_000
 
+/** The rule of an issue that says that a set-up threw. What it needs may have been away, so another try may succeed. */
+export const SETUP_FAILED = 'setup-failed'
+
 /** A product that has been set up: handlers, circuit breakers and jobs. Editions that keep the product share it. */
 export class Instance {
   readonly product: string
@@ -370,7 +373,7 @@ async function pluginInstance(
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
     if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)
-    return failed('setup', `The plugin ${plugin.name} could not be set up: ${firstLineOf(error)}`)
+    return failed(SETUP_FAILED, `The plugin ${plugin.name} could not be set up: ${firstLineOf(error)}`)
   }
 }
 

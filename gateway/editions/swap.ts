@@ -4,6 +4,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Built } from './build.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
+import { SETUP_FAILED } from './instantiate.ts'
 
 /** Builds an edition from the files. `previous` is the edition it follows. */
 export type BuildEdition = (previous?: Edition) => Promise<Built>
@@ -30,7 +31,7 @@ export interface SwapParts {
   readonly prepare: (edition: Edition, readAt: Date) => Promise<void>
   readonly now: () => Date
   readonly log: Logger
-  /** When a reload that failed is tried again. */
+  /** When a reload that failed is tried again, and first a set-up that did. */
   readonly retryMs?: number
   /** How long `close` waits for a reload. */
   readonly closeMs?: number
@@ -39,6 +40,8 @@ export interface SwapParts {
 /** How often a replaced edition is checked for calls that still use it. */
 const POLL_MS = 50
 const RETRY_MS = 5_000
+/** The longest time between two tries to set a product up. */
+const MAX_RETRY_MS = 300_000
 /** A plugin that hangs while it is loaded holds a reload for longer than a gateway may take to stop. */
 const CLOSE_MS = 3_000
 
@@ -55,6 +58,10 @@ class EditionSwap implements Swap {
   readonly #listeners = new Set<EditionListener>()
   #isClosing = false
   #retry: NodeJS.Timeout | undefined
+  /** How many builds in a row could not set a product up. */
+  #failures = 0
+  /** True if the next reload only tries again what has failed. */
+  #isRetry = false
   #serving: Built | null = null
   /** Resolves when the first edition serves. A plugin that becomes ready meanwhile may ask for a reload before that. */
   #opening: Promise<BuildEdition> | null = null
@@ -75,6 +82,7 @@ class EditionSwap implements Swap {
     logIssues(log, first.issues)
     await prepare(first.edition, readAt)
     this.#serving = first
+    this.#retryFailed(first.issues)
     return build
   }
 
@@ -92,20 +100,42 @@ class EditionSwap implements Swap {
   }
 
   async #reload(): Promise<readonly Issue[]> {
-    const { log, retryMs = RETRY_MS } = this.#parts
     clearTimeout(this.#retry)
+    const isRetry = this.#isRetry
+    this.#isRetry = false
     try {
-      return await this.#rebuild()
+      const issues = await this.#rebuild(isRetry)
+      this.#retryFailed(issues)
+      return issues
     } catch (error) {
       // The database may have been away. Without another try, a change would show only with the next one.
-      const again = (): void =>
-        void this.reload().catch((err: unknown) => log.warn({ err }, 'the catalog was not reloaded; it is tried again'))
-      if (this.#serving && !this.#isClosing) this.#retry = setTimeout(again, retryMs).unref()
+      this.#retryAfter(this.#parts.retryMs ?? RETRY_MS)
       throw error
     }
   }
 
-  async #rebuild(): Promise<readonly Issue[]> {
+  /** Tries again, at growing intervals, to set up the products that could not be: what they need may have been away. */
+  #retryFailed(issues: readonly Issue[]): void {
+    if (!issues.some(({ rule }) => rule === SETUP_FAILED)) {
+      this.#failures = 0
+      return
+    }
+    this.#retryAfter((this.#parts.retryMs ?? RETRY_MS) * 2 ** this.#failures, () => (this.#isRetry = true))
+    this.#failures += 1
+  }
+
+  #retryAfter(ms: number, before: () => void = () => {}): void {
+    const { log } = this.#parts
+    if (!this.#serving || this.#isClosing) return
+    const again = (): void => {
+      before()
+      this.reload().catch((err: unknown) => log.warn({ err }, 'the catalog was not reloaded; it is tried again'))
+    }
+    this.#retry = setTimeout(again, Math.min(ms, MAX_RETRY_MS)).unref()
+  }
+
+  /** @param isRetry keep the edition, and with it the open event streams, if everything is as it was */
+  async #rebuild(isRetry: boolean): Promise<readonly Issue[]> {
     const { prepare, now, log } = this.#parts
     const build = await this.#opening
     if (this.#isClosing || !build) return this.issues
@@ -117,6 +147,11 @@ class EditionSwap implements Swap {
     if (edition === previous) {
       this.#serving = built
       log.warn({ version: edition.catalog.version }, 'the edition stays as it was because of the errors above')
+      return issues
+    }
+    if (isRetry && outcomeOf(built) === outcomeOf(this.#opened)) {
+      this.#serving = { edition: previous, issues }
+      await edition.stop()
       return issues
     }
     try {
@@ -184,6 +219,15 @@ class EditionSwap implements Swap {
     clearTimeout(timer)
     await this.#serving?.edition.stop()
   }
+}
+
+/** What a build sells and refuses. */
+function outcomeOf({ edition: { catalog, disabled }, issues }: Built): string {
+  return JSON.stringify([
+    catalog.version,
+    disabled.map(({ file }) => file),
+    issues.map(({ file, rule }) => [file, rule]),
+  ])
 }
 
 function logIssues(log: Logger, issues: readonly Issue[]): void {

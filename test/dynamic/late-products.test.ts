@@ -101,6 +101,23 @@ export default definePlugin({
     expect(await wordOrStatus('/v1/slow')).to.equal(404)
   })
 
+  it('goes on sale by itself when its set-up failed and what it needs is there again', async () => {
+    live.writePlugin(
+      'slow/index.ts',
+      slow('back', 'gate').replace(
+        'await opened()',
+        `if (!existsSync('${file('gate')}')) throw new Error('the source is away')`,
+      ),
+    )
+    live.writeCatalog('slow.json', wordProduct('slow'))
+    await until(() => live.gateway.issues.length > 0)
+    expect(reasons()).to.deep.equal([['setup-failed', 'The plugin slow could not be set up: the source is away']])
+    expect(await wordOrStatus('/v1/slow')).to.equal(404)
+    openGate('gate')
+    await until(async () => (await wordOrStatus('/v1/slow')) === 'back')
+    expect(live.gateway.issues).to.deep.equal([])
+  })
+
   it('stays reported as failed if its set-up fails in the end', async () => {
     live.writePlugin(
       'slow/index.ts',

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
+import { SETUP_FAILED } from '../../../gateway/editions/instantiate.ts'
 import { type BuildEdition, createSwap, oneAtATime } from '../../../gateway/editions/swap.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { gold, openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
@@ -108,6 +109,26 @@ describe('a reload that fails or hangs', () => {
     expect(swap.current.catalog.operations.get('getGold')?.price).to.equal(5_000n)
     isAway = false
     await until(() => swap.current.catalog.operations.get('getGold')?.price === 6_000n)
+    await swap.close()
+  })
+
+  it('tries to set up a product again, and keeps the edition until that succeeds, so that event streams stay open', async () => {
+    const failure = { file: 'silver.json', pointer: '/plugin', rule: SETUP_FAILED, message: 'the source is away' }
+    let builds = 0
+    const swap = createSwap({ prepare: async () => {}, now: builder.now, log: createLog('silent'), retryMs: 5 })
+    const editions: Edition[] = []
+    await swap.open(async (previous) => {
+      if (previous) editions.push(previous)
+      builds += 1
+      const built = await build(previous)
+      return builds < 4 ? { ...built, issues: [failure] } : built
+    })
+    const first = swap.current
+    await until(() => swap.issues.length === 0)
+    expect(editions).to.deep.equal([first, first, first])
+    expect(swap.current).not.to.equal(first)
+    await new Promise((wake) => setTimeout(wake, 100))
+    expect(builds, 'nothing is left to try').to.equal(4)
     await swap.close()
   })
 
