@@ -145,6 +145,18 @@ describe('a query', () => {
     }
     const described = { limit: 100, err: '' }
     expect(validate(page, { query: { utm_source: 'letter', fbclid: ['a', 'b'] } }).query).to.deep.equal(described)
+    const hostile = Object.fromEntries([
+      ['__proto__', 'x'] as const,
+      ['constructor', 'y'] as const,
+      ['err', 'e'] as const,
+    ])
+    expect(
+      detailOf(page, { query: hostile }).map(({ loc }) => loc),
+      'names that every object has',
+    ).to.have.deep.members([
+      ['query', '__proto__'],
+      ['query', 'constructor'],
+    ])
     expect(
       detailOf(page, { query: { limt: '5' } }).map(({ loc }) => loc),
       'a misspelt field',
