@@ -58,8 +58,8 @@ class EditionSwap implements Swap {
   readonly #listeners = new Set<EditionListener>()
   #isClosing = false
   #retry: NodeJS.Timeout | undefined
-  /** How many builds in a row could not set a product up. */
-  #failures = 0
+  /** How often a set-up was tried again since the last change. */
+  #retries = 0
   /** True if the next reload only tries again what has failed. */
   #isRetry = false
   #serving: Built | null = null
@@ -82,7 +82,7 @@ class EditionSwap implements Swap {
     logIssues(log, first.issues)
     await prepare(first.edition, readAt)
     this.#serving = first
-    this.#retryFailed(first.issues)
+    this.#retryFailed(first.issues, false)
     return build
   }
 
@@ -105,30 +105,27 @@ class EditionSwap implements Swap {
     this.#isRetry = false
     try {
       const issues = await this.#rebuild(isRetry)
-      this.#retryFailed(issues)
+      this.#retryFailed(issues, isRetry)
       return issues
     } catch (error) {
       // The database may have been away. Without another try, a change would show only with the next one.
-      this.#retryAfter(this.#parts.retryMs ?? RETRY_MS)
+      this.#retryAfter(this.#parts.retryMs ?? RETRY_MS, isRetry)
       throw error
     }
   }
 
   /** Tries again, at growing intervals, to set up the products that could not be: what they need may have been away. */
-  #retryFailed(issues: readonly Issue[]): void {
-    if (!issues.some(({ rule }) => rule === SETUP_FAILED)) {
-      this.#failures = 0
-      return
-    }
-    this.#retryAfter((this.#parts.retryMs ?? RETRY_MS) * 2 ** this.#failures, () => (this.#isRetry = true))
-    this.#failures += 1
+  #retryFailed(issues: readonly Issue[], isRetry: boolean): void {
+    if (!issues.some(({ rule }) => rule === SETUP_FAILED)) return
+    this.#retries = isRetry ? this.#retries + 1 : 0
+    this.#retryAfter((this.#parts.retryMs ?? RETRY_MS) * 2 ** this.#retries, true)
   }
 
-  #retryAfter(ms: number, before: () => void = () => {}): void {
+  #retryAfter(ms: number, isRetry: boolean): void {
     const { log } = this.#parts
     if (!this.#serving || this.#isClosing) return
     const again = (): void => {
-      before()
+      this.#isRetry = isRetry
       this.reload().catch((err: unknown) => log.warn({ err }, 'the catalog was not reloaded; it is tried again'))
     }
     this.#retry = setTimeout(again, Math.min(ms, MAX_RETRY_MS)).unref()

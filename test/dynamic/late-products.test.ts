@@ -113,6 +113,8 @@ export default definePlugin({
     await until(() => live.gateway.issues.length > 0)
     expect(reasons()).to.deep.equal([['setup-failed', 'The plugin slow could not be set up: the source is away']])
     expect(await wordOrStatus('/v1/slow')).to.equal(404)
+    // Until the changes of the files have been seen: each of them is a try too.
+    await new Promise((wake) => setTimeout(wake, 3_000))
     openGate('gate')
     await until(async () => (await wordOrStatus('/v1/slow')) === 'back')
     expect(live.gateway.issues).to.deep.equal([])
