@@ -19,7 +19,7 @@ const stop = (message) => {
 }
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-// As in "engines" of package.json: the versions with a long life whose require() takes ES modules.
+// As in "engines" of package.json: the versions with long-term support whose require() loads ES modules.
 if (!((major === 20 && minor >= 19) || (major === 22 && minor >= 13) || major >= 24))
   stop(`Node ${process.version} cannot run this: install Node 20.19+, 22.13+ or 24+.`)
 
