@@ -2,6 +2,7 @@
  * The challenge: the 402 that says what an operation costs and how to pay, in both versions of x402. The v1 object is
  * the body. The v2 object goes into the header PAYMENT-REQUIRED, with as much detail as fits there.
  */
+import { LRUCache } from 'lru-cache'
 import type { Network } from '../config/networks.ts'
 import { type Recipient, type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { ServiceError } from '../errors.ts'
@@ -94,26 +95,47 @@ const PAYMENT_IDENTIFIER = {
 /** Most calls without a payment get exactly this refusal, so its 402 is built once per operation. */
 const PLAIN = new ServiceError('payment_required')
 
+/** 402s of addresses with path parameters that are kept. Anybody can ask for any address, so not more, and no long ones. */
+const KEPT_ADDRESSES = 2_000
+const MAX_ADDRESS_CHARACTERS = 300
+
 interface Prebuilt {
   readonly write: (url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
   readonly bareUrl: string
   /** The 402 for a call of the bare address without a payment. */
-  plain: Quote
-  /** The period in which the signed offers in `plain` were signed. */
-  periodStart: number
-  /** What `plain` says about the data. */
-  notice: FreshnessNotice | undefined
+  plain: Plain
+}
+
+/** The 402 for calls of one address without a payment, which can be sent until what it says has changed. */
+interface Plain {
+  readonly quote: Quote
+  readonly write: Prebuilt['write']
+  /** The period in which its offers were signed. */
+  readonly periodStart: number
+  /** What it says about the data. */
+  readonly notice: FreshnessNotice | undefined
 }
 
 /**
  * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once and renewed
- * when its signed offers run out. Only an address with path parameters, or another error, is built per call.
+ * when its signed offers run out. So are those of the last addresses with path parameters that were asked for. Another
+ * error is written per call.
  */
 export function createChallenge(parts: ChallengeParts): WriteChallenge {
   const { catalog, formats, isReady, baseUrl, offers, signInChallenge } = parts
   const recipients = recipientsOf(parts)
   /** By the names of the networks that are offered, then by operation; '' stands for all networks. */
   const prebuilt = new Map<string, Map<OperationId, Prebuilt>>()
+  /** By operation and address. */
+  const kept = new LRUCache<string, Plain>({ max: KEPT_ADDRESSES })
+
+  function writePlain(write: Prebuilt['write'], url: string, notice: FreshnessNotice | undefined): Plain {
+    return { quote: write(url, PLAIN, notice), write, periodStart: offers?.periodStart() ?? 0, notice }
+  }
+
+  function isCurrent(plain: Plain, notice: FreshnessNotice | undefined): boolean {
+    return plain.notice === notice && plain.periodStart === (offers?.periodStart() ?? 0)
+  }
 
   function prebuiltOf(operation: Operation, notice: FreshnessNotice | undefined): Prebuilt {
     // A free route has a 402 only to ask who calls.
@@ -130,21 +152,31 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
     const docs = `${baseUrl}/docs`
     const signing = { ...(offers ? { offers } : {}), ...(signInChallenge ? { signInChallenge } : {}) }
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
-    const plain = write(bareUrl, PLAIN, notice)
-    const made = { write, bareUrl, plain, periodStart: offers?.periodStart() ?? 0, notice }
+    const made = { write, bareUrl, plain: writePlain(write, bareUrl, notice) }
     byOperation.set(operation.id, made)
     return made
+  }
+
+  /** The 402 of an address with path parameters. */
+  function keptOf({ id }: Operation, { write }: Prebuilt, url: string, notice: FreshnessNotice | undefined): Quote {
+    const key = `${id} ${url}`
+    const known = kept.get(key)
+    if (known?.write === write && isCurrent(known, notice)) return known.quote
+    const plain = writePlain(write, url, notice)
+    kept.set(key, plain)
+    return plain.quote
   }
 
   return (operation, url, error, notice) => {
     const known = prebuiltOf(operation, notice)
     const address = withoutQuery(url)
-    if (error.code !== PLAIN.code || error.message !== PLAIN.message || address !== known.bareUrl)
-      return known.write(address, error, notice)
-    const periodStart = offers?.periodStart() ?? 0
-    if (known.periodStart !== periodStart || known.notice !== notice)
-      Object.assign(known, { periodStart, notice, plain: known.write(known.bareUrl, PLAIN, notice) })
-    return known.plain
+    const isPlain = error.code === PLAIN.code && error.message === PLAIN.message
+    if (isPlain && address === known.bareUrl) {
+      if (!isCurrent(known.plain, notice)) known.plain = writePlain(known.write, address, notice)
+      return known.plain.quote
+    }
+    if (isPlain && address.length <= MAX_ADDRESS_CHARACTERS) return keptOf(operation, known, address, notice)
+    return known.write(address, error, notice)
   }
 }
 

@@ -113,6 +113,35 @@ describe('the 402 of an operation', () => {
     expect(decode(quote).extensions.bazaar.info.input['pathParams']).to.deep.equal({ id: 'nut', part: '9' })
   })
 
+  it('is kept for an address with path parameters, until what it says changes', () => {
+    const catalog = catalogOf(OPERATION)
+    const make = createChallenge({ catalog, network, payTo, baseUrl, formats: [createExactEvm(network)] })
+    const url = `${baseUrl}/v1/things/nut/parts/9`
+    const quote = make(OPERATION, url, required)
+    expect(make(OPERATION, `${url}?side=buy`, required)).to.equal(quote)
+    const other = make(OPERATION, `${baseUrl}/v1/things/nut/parts/8`, required)
+    expect(decode(other).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/8`)
+    const stale = make(OPERATION, url, required, { status: 'stale', missing: ['newest'] })
+    expect(bodyOf(stale)).to.have.nested.property('freshness.status', 'stale')
+    expect(bodyOf(make(OPERATION, url, required))).not.to.have.property('freshness')
+    const refused = make(OPERATION, url, new ServiceError('payment_invalid', 'The payer holds too little.'))
+    expect(bodyOf(refused)).to.include({ code: 'payment_invalid' })
+    expect(bodyOf(make(OPERATION, url, required))).to.include({ code: 'payment_required' })
+  })
+
+  it('is written for each call of a long address, so that nobody fills the memory with them', () => {
+    const make = createChallenge({
+      catalog: catalogOf(OPERATION),
+      network,
+      payTo,
+      baseUrl,
+      formats: [createExactEvm(network)],
+    })
+    const url = `${baseUrl}/v1/things/${'n'.repeat(400)}/parts/9`
+    const quote = make(OPERATION, url, required)
+    expect(make(OPERATION, url, required)).to.deep.equal(quote).and.not.equal(quote)
+  })
+
   it('names the media type of the answer in both versions', () => {
     const stream = quoteOf({ response: { type: 'string', contentMediaType: 'text/event-stream' } })
     for (const [quote, mimeType] of [

@@ -93,9 +93,13 @@ describe('signed offers', () => {
         'offer-receipt'
       ]?.info.offers ?? []
     expect(offersIn(first)).to.have.length(1)
+    const address = 'https://shop.example/v1/things/nut/parts/9'
+    const ofAddress = make(OPERATION, address, required)
     expect(make(OPERATION, bare, required)).to.equal(first)
+    expect(make(OPERATION, address, required)).to.equal(ofAddress)
     seconds += 300
     expect(offersIn(make(OPERATION, bare, required))).to.not.deep.equal(offersIn(first))
+    expect(offersIn(make(OPERATION, address, required))).to.not.deep.equal(offersIn(ofAddress))
     const both = quotes({ others })(OPERATION, bare, required)
     expect(decode(both).accepts).to.have.length(2)
     expect(offersIn(both)).to.have.length(1)
