@@ -146,9 +146,7 @@ export interface BarStore {
    * stored with its correction, which is known from the close of the bar that proved it.
    */
   add(series: Series, bars: Columns, options?: AddOptions): Promise<void>
-  /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
-  revise(series: Series, bar: BarRow, knownAt: number): Promise<void>
-  /** True if a bar with this time and these prices was ever stored, revised since or not. The volume is ignored. */
+  /** True if a bar with this time and these prices was ever stored, corrected since or not. The volume is ignored. */
   has(series: Series, bar: BarRow): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
@@ -157,8 +155,6 @@ export interface BarStore {
    * behind them. A bar that came after its minute had been given up is left out.
    */
   readFirst(series: Series, from: number, to: number): Promise<Columns & BarSources>
-  /** When the last of the bars that open in [from, to) became known in its present version; 0 if there are none. */
-  lastKnownAt(series: Series, from: number, to: number): Promise<number>
   /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
   /** The last open; null if there are no bars. */
@@ -283,15 +279,6 @@ class DatabaseBarStore implements BarStore {
     }
   }
 
-  async revise(series: Series, { time, ...bar }: BarRow, knownAt: number): Promise<void> {
-    await this.#db.transaction(async (transaction) => {
-      const key = { series: series.id, t_open: time }
-      await transaction('market_bars').where(key).whereNull('superseded_at').update({ superseded_at: knownAt })
-      const row = { ...key, ...bar, state: REVISED, known_at: knownAt, superseded_at: null }
-      await transaction('market_bars').insert(row).onConflict(['series', 't_open', 'known_at']).merge()
-    })
-  }
-
   async has(series: Series, { time, open, high, low, close }: BarRow): Promise<boolean> {
     const key = { series: series.id, t_open: time, open, high, low, close }
     return (await this.#db('market_bars').where(key).first('t_open')) !== undefined
@@ -327,17 +314,6 @@ class DatabaseBarStore implements BarStore {
       venues: Uint32Array.from(rows, (row) => row.venues ?? 0),
       spread_bps: Float32Array.from(rows, (row) => row.spread_bps ?? NaN),
     }
-  }
-
-  async lastKnownAt(series: Series, from: number, to: number): Promise<number> {
-    const found = (await this.#db('market_bars')
-      .where('series', series.id)
-      .where('t_open', '>=', from)
-      .where('t_open', '<', to)
-      .whereNull('superseded_at')
-      .max({ known_at: 'known_at' })
-      .first()) as { known_at: number | null }
-    return found.known_at ?? 0
   }
 
   async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {

@@ -1,16 +1,8 @@
-/** Stores agreed minutes: each is published once, and what is learnt of it later is a correction. */
+/** Stores agreed minutes. Each is published once; one that comes after it was given up is a correction. */
 import type { Database } from 'tollgate/plugin'
 import type { AgreedMinutes } from './agreed-minutes.ts'
-import { badPrints, createColumns, REVISED, type Columns } from './bars.ts'
+import { createColumns, REVISED } from './bars.ts'
 import { createBarStore, type Series } from './bar-store.ts'
-
-/** The bad-print filter warms up on this much history before new bars. */
-const CONTEXT_SECONDS = 7200
-/**
- * How far behind new bars bad prints are looked for. Back-fill goes from the newest window to the oldest, so the bar that
- * proves the last print of a window is stored already, and the first bars of the next window had no history until now.
- */
-const AFTER_SECONDS = 3600
 
 export interface StoreMinutesOptions {
   readonly db: Database
@@ -23,7 +15,7 @@ export interface StoreMinutesOptions {
   readonly isLate: boolean
 }
 
-/** Adds the minutes that are not stored yet, and corrects bad prints that the new ones prove wrong. */
+/** Adds the minutes that are not stored yet. Two venues agree on each, so a price that comes back at once is no bad print. */
 export async function storeMinutes(
   { bars, sources, notes }: AgreedMinutes,
   { db, series, knownAt, now, isLate }: StoreMinutesOptions,
@@ -44,22 +36,4 @@ export async function storeMinutes(
   }
   await store.add(series, out.end(), { knownAt: isLate ? now : knownAt, sources: keptSources })
   await store.noteQuality(series, notes)
-  await correctBadPrints(db, series, first, end)
-}
-
-/**
- * Corrects bad prints around new bars, which open in [first, end). A correction is known from when the bars up to its proof
- * were, so that a back-fill corrects the past as it would have been corrected then.
- */
-async function correctBadPrints(db: Database, series: Series, first: number, end: number): Promise<void> {
-  const store = createBarStore(db)
-  const [from, to] = [first - CONTEXT_SECONDS, end + AFTER_SECONDS]
-  const around: Columns = await store.read(series, from, to, Number.MAX_SAFE_INTEGER)
-  for (const { index, price, provedBy } of badPrints(around)) {
-    const [time, proof, volume] = [around.time[index]!, around.time[provedBy]!, around.volume[index]!]
-    const proved = await store.lastKnownAt(series, Math.min(time, first), proof + 60)
-    // A print that was fetched together with its proof stays stored as it was first published.
-    const knownAt = Math.max(proved, (await store.lastKnownAt(series, time, time + 60)) + 1)
-    await store.revise(series, { time, open: price, high: price, low: price, close: price, volume }, knownAt)
-  }
 }

@@ -98,7 +98,6 @@ async function useBars(db: OpenDatabase): Promise<void> {
   await store.extent(series)
   await store.extent(series, 3600)
   await store.last(series, 3600)
-  await store.revise(series, { time: 60, open: 2, high: 2, low: 2, close: 2, volume: 2 }, 7200)
   await store.noteQuality(series, [{ t_open: 60, kind: 'venue_difference', detail: '' }])
   await store.qualityNotes()
 }
