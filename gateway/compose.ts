@@ -143,6 +143,8 @@ export interface Gateway {
   reload(): Promise<readonly Issue[]>
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
+  /** Ends each open connection with its next answer, so that clients connect again, perhaps to another process. */
+  renewConnections(): void
   /**
    * Stops accepting calls, waits for the running ones, and closes every store. If a part does not stop cleanly, the others
    * are closed all the same, and the first error is thrown.
@@ -366,6 +368,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       operator.start()
       return addressOf(server, config)
     },
+    renewConnections: () => server.renewConnections(),
     close: (options) =>
       runAll([
         () => (options?.drains ? closeServer(server, options) : undefined),

@@ -26,6 +26,8 @@ export interface Role {
 /** How a gateway process obeys. */
 export interface Orders {
   reload(): void
+  /** Ends each open connection with its next answer, so that clients connect again, to any of the workers. */
+  renewConnections(): void
   /** Ends without dropping a connection, because another worker has taken over. */
   drain(): void
   stop(): void

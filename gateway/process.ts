@@ -42,7 +42,12 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
     throw error
   })
   await gateway.settlement.sandbox?.describe(gateway.config.baseUrl)
-  parent.obey({ reload: () => reload(gateway), drain: () => stop({ drains: true }), stop })
+  parent.obey({
+    reload: () => reload(gateway),
+    renewConnections: () => gateway.renewConnections(),
+    drain: () => stop({ drains: true }),
+    stop,
+  })
   parent.opened(welcome(gateway, address, role.workers))
 }
 

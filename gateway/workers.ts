@@ -131,6 +131,7 @@ class Workers {
     const all = Promise.all(others).then((texts) => (opened === null || texts.includes(null) ? null : opened))
     const text = opened === null ? null : await Promise.race([all, this.#startFailed])
     this.#hasOpened = text !== null
+    this.#shareConnections()
     return text
   }
 
@@ -146,6 +147,7 @@ class Workers {
     let areReplaced = true
     for (const nth of this.#places.keys()) areReplaced &&= await this.#replace(nth)
     this.#isReplacing = false
+    this.#shareConnections()
     if (areReplaced) this.#log.info('all workers were replaced')
   }
 
@@ -182,6 +184,14 @@ class Workers {
     tell(old, 'drain')
     await endInTime(old, REPLACE_MS)
     return true
+  }
+
+  /**
+   * Spreads the open connections over all workers. Clients keep theirs for long, so without this a worker that has just
+   * opened would get few calls, and those that were there before would get its share.
+   */
+  #shareConnections(): void {
+    if (this.#places.length > 1) for (const running of this.#alive) tell(running, 'renewConnections')
   }
 
   async #startAt(nth: number): Promise<string | null> {
@@ -248,7 +258,9 @@ class Workers {
     if (failures > 0) await pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS))
     if (this.isStopping) return
     try {
-      if ((await this.#startAt(nth)) !== null) this.#log.info({ worker: nth + 1 }, 'a worker was started again')
+      if ((await this.#startAt(nth)) === null) return
+      this.#log.info({ worker: nth + 1 }, 'a worker was started again')
+      this.#shareConnections()
     } catch (error) {
       this.#log.error({ err: error, worker: nth + 1 }, 'a worker could not be started')
       void this.#startAgain(nth)

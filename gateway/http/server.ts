@@ -25,6 +25,8 @@ type MessageClass = new (...args: never[]) => object
 export class ClosingServer extends http.Server {
   readonly #closing: AbortController
   #isDraining = false
+  /** Connections that were opened since the last renewal; null before the first one. */
+  #renewed: WeakSet<Socket> | null = null
   /** Resolves when it has closed; null if it has never listened. */
   closed: Promise<void> | null = null
 
@@ -34,7 +36,7 @@ export class ClosingServer extends http.Server {
       if (closing.signal.aborted && !this.#isDraining) setImmediate(() => this.closeIdleConnections())
     }
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
-      if (closing.signal.aborted) response.shouldKeepAlive = false
+      if (closing.signal.aborted || this.#renewed?.has(request.socket) === false) response.shouldKeepAlive = false
       response.on('close', answered)
       if (hasHost(request)) listener(request as express.Request, response as express.Response)
       else refuseHost(response)
@@ -47,9 +49,15 @@ export class ClosingServer extends http.Server {
     // Other expectations may be ignored (RFC 9110, section 10.1.1). Node would answer an empty 417.
     this.on('checkExpectation', handle)
     this.on('clientError', answerMalformed)
+    this.on('connection', (socket: Socket) => this.#renewed?.add(socket))
     this.once('listening', () => {
       this.closed = new Promise((resolve) => this.once('close', resolve))
     })
+  }
+
+  /** Tells each open connection with its next answer that it ends. One without a request stays open. */
+  renewConnections(): void {
+    this.#renewed = new WeakSet()
   }
 
   override close(callback?: (error?: Error) => void): this {

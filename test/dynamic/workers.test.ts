@@ -235,6 +235,29 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(after.filter((pid) => before.has(pid))).to.deep.equal([...before.keys()].filter((pid) => pid !== holder))
     })
 
+    it('share the connections that clients keep, also when one of them was killed and replaced', async () => {
+      const agents = Array.from({ length: 20 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+      const askAll = () => Promise.all(agents.map((agent) => ask(`${url}/v1/who`, { agent })))
+      const shares = async (): Promise<readonly number[]> => {
+        const words = (await askAll()).map(({ word }) => word)
+        return [...new Set(words)].map((pid) => words.filter((word) => word === pid).length)
+      }
+      try {
+        const [{ word: killed = '' } = {}] = await askAll()
+        const [, kept] = [...(await answering()).keys()].toSorted((one) => (one === killed ? -1 : 1))
+        process.kill(Number(killed), 'SIGKILL')
+        await until(async () => {
+          const answers = await askAll().catch(() => [])
+          return answers.length > 0 && answers.every(({ word }) => word === kept)
+        })
+        await until(async () => (await answering(4)).size === 2)
+        await until(async () => (await shares()).length === 2)
+        for (const share of await shares()) expect(share).to.be.within(6, 14)
+      } finally {
+        for (const agent of agents) agent.destroy()
+      }
+    })
+
     it('all reload on SIGHUP', async () => {
       const statuses = async () =>
         Promise.all(Array.from({ length: 10 }, async () => (await ask(`${url}/v1/late`)).status))
