@@ -114,7 +114,7 @@ export function createNodes({ addresses, network, log }: NodesOptions): Nodes {
 /** The answer of the first node that can give one; nodes in trouble are asked last. */
 async function firstAnswer<Result>(context: Context, request: (rpc: Rpc) => Promise<Result>): Promise<Result> {
   let possiblySent: RpcError | null = null
-  let last: unknown = new RpcError('unsent', 'There is no node to ask.')
+  let last: unknown = null
   const ordered = [...context.nodes].sort((one, other) => Number(one.trouble !== null) - Number(other.trouble !== null))
   for (const node of ordered)
     try {
@@ -133,7 +133,7 @@ async function firstAnswer<Result>(context: Context, request: (rpc: Rpc) => Prom
         recordTrouble(context, node, reason, error)
       }
     }
-  throw possiblySent ?? last
+  throw possiblySent ?? last ?? new RpcError('unsent', 'There is no node to ask.')
 }
 
 async function askEach<Answer>(

@@ -76,7 +76,10 @@ export function quantity(number: number | bigint): Hex {
 
 /** The connections to all nodes. The logs of 2,000 blocks are a few megabytes; what is longer would fill the memory. */
 const connections = new Agent({ maxResponseSize: 32_000_000 })
-/** How many times longer than its beginning a whole answer may take: a node that sends slowly would hold a payment for ever. */
+/**
+ * How many times longer than the beginning of an answer a whole call may take. A node that sends slowly, or a request that
+ * waits for a connection which never becomes free, would hold a payment for ever.
+ */
 const WHOLE_ANSWER = 3
 
 /** Creates a client of one node. A user name and a password in its address are sent as Basic authorization. */
@@ -89,17 +92,17 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than
   // they do.
   async function post(message: unknown): Promise<unknown> {
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(), WHOLE_ANSWER * milliseconds)
     try {
-      const { body } = await request(address, { method: 'POST', headers, body: JSON.stringify(message), ...options })
-      const timer = setTimeout(() => body.destroy(), WHOLE_ANSWER * milliseconds)
-      try {
-        return await body.json()
-      } finally {
-        clearTimeout(timer)
-      }
+      const sent = { method: 'POST', headers, body: JSON.stringify(message), signal: deadline.signal } as const
+      const { body } = await request(address, { ...sent, ...options })
+      return await body.json()
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
       throw new RpcError('unknown', 'The node did not answer, or its answer is not JSON.', { cause: error })
+    } finally {
+      clearTimeout(timer)
     }
   }
 
