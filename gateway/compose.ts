@@ -892,10 +892,13 @@ async function atMost(ms: number, work: Promise<unknown>, onError: (error: unkno
   }
 }
 
+/** Connections that wait to be accepted. With Node's 511, some of those that come at once after a restart would wait a second. */
+const BACKLOG = 4_096
+
 async function listenOn(server: ClosingServer, { port, host }: Config): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => resolve())
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve())
   })
 }
 
