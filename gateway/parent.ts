@@ -43,6 +43,11 @@ export interface Parent {
    * stops.
    */
   obey(orders: Orders): void
+  /**
+   * Resolves with true when this process may accept calls: at once, or for a worker once all of them could. Resolves with
+   * false if the primary has ended.
+   */
+  mayListen(): Promise<boolean>
   /** Reports that this process accepts calls. The text of one process is printed. */
   opened(welcome: string): void
   /** Reports that this process stops without having been ordered to. */
@@ -56,10 +61,14 @@ export type Question = {
 export type Report =
   | { readonly report: 'started' }
   | { readonly report: 'stopping' }
+  | { readonly report: 'ready' }
   | { readonly report: 'opened'; readonly welcome: string }
   | { readonly report: 'asks'; readonly id: number; readonly question: Question }
 export type Message =
-  { readonly role: Role } | { readonly order: keyof Orders } | { readonly answerTo: number; readonly answer: unknown }
+  | { readonly role: Role }
+  | { readonly mayListen: true }
+  | { readonly order: keyof Orders }
+  | { readonly answerTo: number; readonly answer: unknown }
 
 /**
  * Asks the process that started this one for its role. `exit` ends a process without siblings as soon as its launcher has
@@ -73,19 +82,33 @@ export async function joinParent(exit: (code: number) => never): Promise<Parent>
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
   const ordered: (keyof Orders)[] = []
   let obey = (order: keyof Orders): void => void ordered.push(order)
+  let letListen = (_may: boolean): void => {}
+  const mayListen = new Promise<boolean>((resolve) => {
+    letListen = resolve
+  })
   const peers = new PeersOfWorker()
   const role = await new Promise<Role>((resolve) => {
     process.on('message', (message: Message) => {
       if ('role' in message) resolve(message.role)
+      else if ('mayListen' in message) letListen(true)
       else if ('order' in message) obey(message.order)
       else peers.onAnswer(message.answerTo, message.answer)
     })
-    process.once('disconnect', () => (cluster.isWorker ? obey('stop') : exit(1)))
+    process.once('disconnect', () => {
+      if (!cluster.isWorker) exit(1)
+      letListen(false)
+      obey('stop')
+    })
     report({ report: 'started' })
   })
   return {
     role,
     peers: role.workers === null ? null : peers,
+    async mayListen() {
+      if (role.workers === null) return true
+      report({ report: 'ready' })
+      return mayListen
+    },
     obey(orders) {
       obey = (order) => orders[order]()
       ordered.forEach(obey)

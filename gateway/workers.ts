@@ -76,6 +76,8 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
 /** One worker process. */
 interface Running {
   readonly worker: Worker
+  /** Resolves with true once the worker could accept calls, or with false if it ended before. */
+  readonly ready: Promise<boolean>
   /** Resolves with the text to print once the worker accepts calls, or with null if it ended before. */
   readonly opened: Promise<string | null>
   readonly hasOpened: () => boolean
@@ -103,6 +105,8 @@ class Workers {
   readonly #peers = new PeersInMemory()
   readonly #startFailed: Promise<null>
   #failStart: () => void = () => {}
+  /** Whether workers that are ready may accept calls: not until all are that begin together. */
+  #mayListen = false
   #hasOpened = false
   #isReplacing = false
   /** The worker that is being replaced. If it ends, its replacement takes its place. */
@@ -122,17 +126,24 @@ class Workers {
     })
   }
 
-  /** Starts all workers. Returns the text to print, or null if one of them ended before all had opened. */
+  /**
+   * Starts all workers. Returns the text to print, or null if one of them ended before all had opened. They accept calls when
+   * all could: the first would get the calls of all, and the others would need its time to start.
+   */
   async start(sandbox: OpenSandbox | null): Promise<string | null> {
     this.#sandbox = sandbox
-    // The first one creates keys, tables and the first data, so that the others find them.
-    const opened = await this.#startAt(0)
-    const others = this.#places.slice(1).map((_, at) => this.#startAt(at + 1))
-    const all = Promise.all(others).then((texts) => (opened === null || texts.includes(null) ? null : opened))
-    const text = opened === null ? null : await Promise.race([all, this.#startFailed])
-    this.#hasOpened = text !== null
-    this.#shareConnections()
-    return text
+    const first = await this.#launchAt(0)
+    // It creates tables and the first data, so that the others find them. Meanwhile these load their code.
+    const others = this.#places.slice(1).map((_, at) => this.#launchAt(at + 1, first.ready))
+    const running = [first, ...(await Promise.all(others))]
+    const all = <Value>(values: readonly Promise<Value>[]) => Promise.race([Promise.all(values), this.#startFailed])
+    if ((await all(running.map(({ ready }) => ready))) === null) return null
+    this.#mayListen = true
+    for (const { worker } of running) send(worker, { mayListen: true })
+    const texts = await all(running.map(({ opened }) => opened))
+    if (texts === null || texts.includes(null)) return null
+    this.#hasOpened = true
+    return texts[0] ?? null
   }
 
   reload(): void {
@@ -194,13 +205,14 @@ class Workers {
     if (this.#places.length > 1) for (const running of this.#alive) tell(running, 'renewConnections')
   }
 
-  async #startAt(nth: number): Promise<string | null> {
-    const running = await this.#launch(nth)
+  /** @param mayBegin when the worker may open the gateway; until then it only loads the code */
+  async #launchAt(nth: number, mayBegin: Promise<unknown> = Promise.resolve()): Promise<Running> {
+    const running = await this.#launch(nth, mayBegin)
     this.#places[nth] = running
-    return running.opened
+    return running
   }
 
-  async #launch(nth: number): Promise<Running> {
+  async #launch(nth: number, mayBegin: Promise<unknown> = Promise.resolve()): Promise<Running> {
     const sandbox = (await this.#sandbox?.share(nth)) ?? null
     const { environment, socket: signer } = this.#signer
     const role: Role = { nth, workers: this.#places.length, sandbox, environment, signer }
@@ -214,13 +226,21 @@ class Workers {
         resolve(error.code ?? error.message)
       })
     })
+    const ready = new Promise<boolean>((resolve) => {
+      worker.on('message', (message: Report) => {
+        if (message.report !== 'ready') return
+        resolve(true)
+        if (this.#mayListen) send(worker, { mayListen: true })
+      })
+      void ended.then(() => resolve(false))
+    })
     let isOpen = false
     const opened = new Promise<string | null>((resolve) => {
       worker.on('message', (message: Report) => {
         if (message.report === 'opened') {
           isOpen = true
           resolve(message.welcome)
-        } else if (message.report === 'started') send(worker, { role })
+        } else if (message.report === 'started') void mayBegin.then(() => send(worker, { role }))
         else if (message.report === 'asks')
           void answer(this.#peers, message.question).then((said) =>
             send(worker, { answerTo: message.id, answer: said }),
@@ -228,7 +248,7 @@ class Workers {
       })
       void ended.then(() => resolve(null))
     })
-    const running = { worker, opened, hasOpened: () => isOpen, ended }
+    const running = { worker, ready, opened, hasOpened: () => isOpen, ended }
     this.#alive.add(running)
     const since = performance.now()
     void ended.then((how) => this.#onEnd(nth, running, how, performance.now() - since))
@@ -258,7 +278,7 @@ class Workers {
     if (failures > 0) await pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS))
     if (this.isStopping) return
     try {
-      if ((await this.#startAt(nth)) === null) return
+      if ((await (await this.#launchAt(nth)).opened) === null) return
       this.#log.info({ worker: nth + 1 }, 'a worker was started again')
       this.#shareConnections()
     } catch (error) {

@@ -1,6 +1,15 @@
 /** Tests of `npm start -- --workers 2`: real processes on one port, on each database. */
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -75,6 +84,21 @@ const LATE = (seed: string): string => `import { readFileSync } from 'node:fs'
 import { definePlugin } from 'tollgate/plugin'
 const word = readFileSync('${seed}', 'utf8')
 export default definePlugin({ name: 'late', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
+`
+
+/** Does not open in the second process before the file "go" exists. */
+const SECOND_WAITS = (folder: string): string => `import { existsSync, writeFileSync } from 'node:fs'
+import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'who', async setup() {
+  try {
+    writeFileSync('${folder}/first', String(process.pid), { flag: 'wx' })
+    writeFileSync('${folder}/primary', String(process.ppid))
+  } catch {
+    writeFileSync('${folder}/second', String(process.pid))
+    while (!existsSync('${folder}/go')) await new Promise((wake) => setTimeout(wake, 20))
+  }
+  return { handlers: { getWord: () => ({ word: String(process.pid) }) } }
+} })
 `
 
 interface Answer {
@@ -243,7 +267,7 @@ for (const [name, open] of Object.entries(DATABASES))
         return [...new Set(words)].map((pid) => words.filter((word) => word === pid).length)
       }
       try {
-        const [{ word: killed = '' } = {}] = await askAll()
+        const killed = (await askAll())[0]?.word ?? ''
         const [, kept] = [...(await answering()).keys()].toSorted((one) => (one === killed ? -1 : 1))
         process.kill(Number(killed), 'SIGKILL')
         await until(async () => {
@@ -465,6 +489,43 @@ describe('a worker that the system cannot start', function () {
       rmSync(folder, { recursive: true, force: true })
     }
     expect(await running.ended).to.equal(0)
+  })
+})
+
+describe('two workers of which one takes longer to open', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let starting: Promise<Started>
+  const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
+  beforeEach(async () => {
+    let port: number
+    ;({ folder, port, url } = await makeFolder(SECOND_WAITS))
+    const keys = { SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
+    starting = startGateway(/is open at/, { ...environmentIn(folder, port), ...keys }, undefined, ['--workers', '2'])
+    starting.catch(() => {})
+    await until(() => existsSync(join(folder, 'second')))
+  })
+  afterEach(async () => {
+    writeFileSync(join(folder, 'go'), '')
+    await (await starting.catch(() => null))?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('accept calls together', async () => {
+    for (let tries = 0; tries < 10; tries++)
+      expect(await ask(url).catch(({ code }: NodeJS.ErrnoException) => code)).to.equal('ECONNREFUSED')
+    writeFileSync(join(folder, 'go'), '')
+    await starting
+    const pids = [read('first'), read('second')]
+    expect(await askEight(url)).to.deep.equal(new Set(pids))
+  })
+
+  it('both end when the primary is killed meanwhile', async () => {
+    const pids = [read('first'), read('second')].map(Number)
+    process.kill(Number(read('primary')), 'SIGKILL')
+    writeFileSync(join(folder, 'go'), '')
+    await until(async () => !(await Promise.all(pids.map(isAlive))).includes(true))
   })
 })
 
