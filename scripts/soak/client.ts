@@ -24,8 +24,13 @@ export interface Reply {
   readonly retryAfter?: number
 }
 
-/** Purchases and other requests have connections of their own, so that slow purchases hold nothing else up. */
-const CONNECTIONS = { purchases: 500, others: 96 }
+/**
+ * Callers are many: they call from as many addresses, each with connections of its own, more than they need, so that no
+ * request waits for another. (From one address, a new connection would often get the port of one that the killed gateway has
+ * not forgotten yet, and wait a second for its second SYN.)
+ */
+const ADDRESSES = 32
+const CONNECTIONS_OF_ADDRESS = 64
 const PURCHASES = new Set(['paid', 'mcp', 'plan'])
 /** Longer than a settlement is waited for. */
 const TIMEOUT_MS = 60_000
@@ -33,15 +38,20 @@ const BUSY = new Set([429, 503])
 const EXPECTED: Readonly<Record<string, number>> = { '402': 402 }
 
 export class Client {
-  readonly #purchases: Pool
-  readonly #others: Pool
+  readonly #purchases: readonly Pool[]
+  readonly #others: readonly Pool[]
+  #sent = 0
   #samples: Sample[] = []
 
   constructor(url: string) {
-    const open = (connections: number): Pool =>
-      new Pool(url, { connections, pipelining: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
-    this.#purchases = open(CONNECTIONS.purchases)
-    this.#others = open(CONNECTIONS.others)
+    const open = (): readonly Pool[] =>
+      Array.from({ length: ADDRESSES }, (_, nth) => {
+        const connect = { localAddress: `127.0.0.${nth + 2}` }
+        const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS }
+        return new Pool(url, { connections: CONNECTIONS_OF_ADDRESS, pipelining: 1, connect, ...timeouts })
+      })
+    this.#purchases = open()
+    this.#others = open()
   }
 
   /** Returns the samples since the last call. */
@@ -53,7 +63,7 @@ export class Client {
 
   /** Sends a request. Never rejects. */
   async send({ kind, method, path, headers = {}, body, due = performance.now(), read }: SoakRequest): Promise<Reply> {
-    const pool = PURCHASES.has(kind) ? this.#purchases : this.#others
+    const pool = (PURCHASES.has(kind) ? this.#purchases : this.#others)[this.#sent++ % ADDRESSES] as Pool
     const note = (reply: Reply, outcome: string): Reply => {
       const expected = EXPECTED[kind] ?? 200
       // 504: the product was too slow, which costs nothing.
@@ -82,7 +92,7 @@ export class Client {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#purchases.destroy(), this.#others.destroy()])
+    await Promise.all([...this.#purchases, ...this.#others].map((pool) => pool.destroy()))
   }
 }
 
