@@ -89,6 +89,8 @@ interface Running {
 const STABLE_MS = 60_000
 const FIRST_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
+/** A worker that has just opened takes connections slowly, and the primary gives more to those that are quicker. */
+const WARM_MS = 1_000
 /** Longer than a replaced worker takes to finish its calls. One that hangs is killed, which the journal survives. */
 const REPLACE_MS = 60_000
 
@@ -158,7 +160,7 @@ class Workers {
     let areReplaced = true
     for (const nth of this.#places.keys()) areReplaced &&= await this.#replace(nth)
     this.#isReplacing = false
-    this.#shareConnections()
+    void this.#shareConnections()
     if (areReplaced) this.#log.info('all workers were replaced')
   }
 
@@ -201,7 +203,8 @@ class Workers {
    * Spreads the open connections over all workers. Clients keep theirs for long, so without this a worker that has just
    * opened would get few calls, and those that were there before would get its share.
    */
-  #shareConnections(): void {
+  async #shareConnections(): Promise<void> {
+    await pause(WARM_MS)
     if (this.#places.length > 1) for (const running of this.#alive) tell(running, 'renewConnections')
   }
 
@@ -280,7 +283,7 @@ class Workers {
     try {
       if ((await (await this.#launchAt(nth)).opened) === null) return
       this.#log.info({ worker: nth + 1 }, 'a worker was started again')
-      this.#shareConnections()
+      void this.#shareConnections()
     } catch (error) {
       this.#log.error({ err: error, worker: nth + 1 }, 'a worker could not be started')
       void this.#startAgain(nth)
