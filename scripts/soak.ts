@@ -1,9 +1,10 @@
 /**
  * `npm run soak`: does a gateway survive a bad day? Starts it in production configuration on a local chain with a block a
  * second, measures its capacity in the first minute, and keeps it at 70 % of that with 402s, free calls, calls with a
- * token, and purchases over HTTP and MCP. Every minute something breaks. Requests may be refused while it does and for five
- * seconds more, and there is never a 500. At the end every payment is compared as its buyer, the journal and the chain have
- * it, and the heap must not have grown. Exits with 1 on any breach. Needs Linux; as root it also fills the disk.
+ * token, and purchases over HTTP and MCP. Every minute something breaks; in the last third of the run, processes are
+ * killed. Requests may be refused meanwhile and for five seconds more, and there is never a 500. At the end every payment is
+ * compared as its buyer, the journal and the chain have it, and the heap must not have grown. Exits with 1 on any breach.
+ * Needs Linux; as root it also fills the disk.
  */
 import { copyFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -54,6 +55,8 @@ const SHARE = 0.7
 const NORMAL = { times: 3, atLeastMs: 100 }
 const BEFORE_FAULT_MS = 5_000
 const MINUTE_MS = 60_000
+/** Processes are killed in this last part of a run, so that before it they live long enough to show whether their heap grows. */
+const KILLING_SHARE = 0.3
 /** Longer than recovery leaves a payment alone that a process may still work on. */
 const SETTLE_SECONDS = 120
 /** The part of the heap that may be added in a minute: 6 % in half an hour, by which measurements scatter. */
@@ -140,23 +143,26 @@ class SoakRun {
   }
 
   async run(): Promise<Soak> {
-    const endsAt = Date.now() + this.#options.minutes * MINUTE_MS
+    const duration = this.#options.minutes * MINUTE_MS
+    const endsAt = Date.now() + duration
+    const killsAt = endsAt - KILLING_SHARE * duration
     const { only } = this.#options
     const all = faultsOf(this.#scene).filter(({ name }) => only.some((beginning) => name.startsWith(beginning)))
     const skipped = all.flatMap(({ name, skip }) => (skip === undefined ? [] : [`${name}: ${skip}`]))
     for (const line of skipped) this.#say(`skipped: ${line}`)
     const possible = all.filter(({ skip }) => skip === undefined)
+    const killing = possible.filter(({ kills }) => kills)
+    const lasting = possible.filter(({ kills }) => !kills)
     if (possible.length === 0) throw new Error(`No fault that can be made here begins with ${only.join(' or ')}.`)
     const { normal, stop } = await this.#begin()
     const faults: FaultResult[] = []
     do {
-      const round = Math.floor(faults.length / possible.length)
-      const fault = possible[faults.length % possible.length] as Fault
-      faults.push(await this.#minute(faults.length + 1, fault, round, normal.normalMs))
+      const next = nextFault(faults, Date.now() < killsAt ? [lasting, killing] : [killing, lasting])
+      faults.push(await this.#minute(faults.length + 1, next.fault, next.round, normal.normalMs))
     } while (Date.now() + MINUTE_MS <= endsAt)
     await stop()
     const money = await this.#compare()
-    const slope = heapSlope(this.#memory)
+    const slope = heapSlope(this.#memory, lasting.length)
     const mean = this.#memory.reduce((sum, { heap }) => sum + heap, 0) / this.#memory.length
     if (slope > MAX_SLOPE * mean) this.#breaches.push(`the heap grows by ${slope.toFixed(2)} MB a minute`)
     return { ...normal, faults, skipped, money, memory: this.#memory, heapSlope: slope, breaches: this.#breaches }
@@ -245,6 +251,19 @@ class SoakRun {
     const wrong = samples.filter(({ ending }) => ending === 'wrong')
     if (wrong.length > 0) this.#breaches.push(`answers that must never be: ${JSON.stringify(errorsByCode(wrong))}`)
   }
+}
+
+/**
+ * The fault of the next minute, and how often it was made before: the next of the first list, or of the second one if that
+ * is empty.
+ */
+function nextFault(
+  made: readonly FaultResult[],
+  [first, second]: readonly [readonly Fault[], readonly Fault[]],
+): { readonly fault: Fault; readonly round: number } {
+  const faults = first.length > 0 ? first : second
+  const count = made.filter(({ name }) => faults.some((fault) => fault.name === name)).length
+  return { fault: faults[count % faults.length] as Fault, round: Math.floor(count / faults.length) }
 }
 
 function recoveryBreaches({ sold, quoted }: FaultResult['recovery']): readonly string[] {

@@ -17,6 +17,8 @@ export interface Fault {
   readonly skip?: string
   /** It breaks connections, so that requests are lost. */
   readonly cuts?: true
+  /** It ends processes. */
+  readonly kills?: true
   /** It is over as soon as it has begun. */
   readonly isMoment?: true
   /** @param round how often all faults have had their turn */
@@ -32,7 +34,7 @@ const CHUNK = 1 << 20
 /** What others may write while the disk is filled. */
 const SPARE = 16 * CHUNK
 
-/** Returns the faults in the order in which they are made. */
+/** Returns the faults. Those of one kind are made in this order. */
 export function faultsOf(scene: Scene): readonly Fault[] {
   const { market, node, victim, workers, port, journal, disk } = scene
   const lies = Object.entries(LIES_ABOUT_SETTLEMENTS)
@@ -79,6 +81,7 @@ export function faultsOf(scene: Scene): readonly Fault[] {
       name: 'worker killed',
       ...(workers < 2 ? { skip: 'there is one process; run with --workers 2' } : {}),
       cuts: true,
+      kills: true,
       isMoment: true,
       async begin() {
         const pids = victim.pids()
@@ -93,6 +96,7 @@ export function faultsOf(scene: Scene): readonly Fault[] {
     {
       name: 'gateway killed',
       cuts: true,
+      kills: true,
       isMoment: true,
       async begin() {
         await victim.kill()

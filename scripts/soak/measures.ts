@@ -125,17 +125,16 @@ export interface Memory {
   readonly resident: number
 }
 
-/** The first measurements of a process count its start. */
-const WARM_MINUTES = 2
-
 /**
  * Returns the megabytes by which the heap of a process grows in a minute: one slope through the measurements of all
  * processes, each moved to its own mean (least squares with a fixed effect). NaN if no process has lived long enough.
+ *
+ * @param warmMinutes so many measurements of each process are left out: its caches fill, a different one with each fault
  */
-export function heapSlope(memory: readonly Memory[]): number {
+export function heapSlope(memory: readonly Memory[], warmMinutes: number): number {
   let [above, below] = [0, 0]
   for (const process of new Set(memory.map(({ pid }) => pid))) {
-    const points = memory.filter(({ pid }) => pid === process).slice(WARM_MINUTES)
+    const points = memory.filter(({ pid }) => pid === process).slice(warmMinutes)
     const mean = (of: (point: Memory) => number): number =>
       points.reduce((sum, point) => sum + of(point), 0) / points.length
     const [minute, heap] = [mean((point) => point.minute), mean((point) => point.heap)]

@@ -82,10 +82,10 @@ describe('the heap of a soak run', () => {
   it('grows by the slope within each process, whatever a restart does', () => {
     const first = [80, 99, 100, 101, 102].map((heap, minute) => point(1, minute, heap))
     const second = [70, 79, 80, 81, 82].map((heap, minute) => point(2, 5 + minute, heap))
-    expect(heapSlope([...first, ...second])).to.be.closeTo(1, 1e-9)
+    expect(heapSlope([...first, ...second], 2)).to.be.closeTo(1, 1e-9)
   })
 
   it('is unknown if no process has lived long enough', () => {
-    expect(heapSlope([point(1, 1, 80), point(1, 2, 90), point(1, 3, 90)])).to.be.NaN
+    expect(heapSlope([point(1, 1, 80), point(1, 2, 90), point(1, 3, 90)], 2)).to.be.NaN
   })
 })
