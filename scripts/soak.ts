@@ -202,7 +202,8 @@ class SoakRun {
     const endedAt = performance.now()
     await delay(2 * RECOVERY_MS)
     const memory = await readMemory(this.#scene.victim.pids(), this.#scene.output, minute)
-    this.#memory.push(...memory)
+    // A process that does the work of one that was killed needs more.
+    if (!fault.kills) this.#memory.push(...memory)
     this.#load.token = (await plan) ?? this.#load.token
     await delay(began + MINUTE_MS - Date.now())
     const samples = this.#client.takeSamples()
