@@ -139,9 +139,9 @@ describe('the 402 of an operation', () => {
     })
     const url = `${baseUrl}/v1/things/${'n'.repeat(400)}/parts/9`
     const quote = make(OPERATION, url, required)
-    expect(make(OPERATION, url, required))
-      .to.deep.equal(quote)
-      .and.not.equal(quote)
+    const again = make(OPERATION, url, required)
+    expect(again).to.deep.equal(quote)
+    expect(again).not.to.equal(quote)
   })
 
   it('names the media type of the answer in both versions', () => {
