@@ -39,15 +39,12 @@ export interface Parent {
   /** The other workers, through the primary; null for a process without siblings. */
   readonly peers: Peers | null
   /**
-   * Carries out orders from now on, and those that came before. A worker whose primary has ended finishes its calls and
-   * stops.
+   * Carries out orders from now on, and those that came before. From now on a worker whose primary ends finishes its calls
+   * and stops. Before, it ends at once: it has no calls, and what it waits for may never come without the primary.
    */
   obey(orders: Orders): void
-  /**
-   * Resolves with true when this process may accept calls: at once, or for a worker once all of them could. Resolves with
-   * false if the primary has ended.
-   */
-  mayListen(): Promise<boolean>
+  /** Resolves when this process may accept calls: at once, or for a worker once all of them could. */
+  mayListen(): Promise<void>
   /** Reports that this process accepts calls. The text of one process is printed. */
   opened(welcome: string): void
   /** Reports that this process stops without having been ordered to. */
@@ -71,8 +68,8 @@ export type Message =
   | { readonly answerTo: number; readonly answer: unknown }
 
 /**
- * Asks the process that started this one for its role. `exit` ends a process without siblings as soon as its launcher has
- * died, so that the next start finds its port free.
+ * Asks the process that started this one for its role. `exit` ends a process whose launcher or primary has died, so that the
+ * next start finds its port free; a worker that obeys orders by then stops in its own time.
  *
  * @throws Error if this process was started by hand
  */
@@ -82,34 +79,32 @@ export async function joinParent(exit: (code: number) => never): Promise<Parent>
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
   const ordered: (keyof Orders)[] = []
   let obey = (order: keyof Orders): void => void ordered.push(order)
-  let letListen = (_may: boolean): void => {}
-  const mayListen = new Promise<boolean>((resolve) => {
+  let isObeying = false
+  let letListen = (): void => {}
+  const mayListen = new Promise<void>((resolve) => {
     letListen = resolve
   })
   const peers = new PeersOfWorker()
   const role = await new Promise<Role>((resolve) => {
     process.on('message', (message: Message) => {
       if ('role' in message) resolve(message.role)
-      else if ('mayListen' in message) letListen(true)
+      else if ('mayListen' in message) letListen()
       else if ('order' in message) obey(message.order)
       else peers.onAnswer(message.answerTo, message.answer)
     })
-    process.once('disconnect', () => {
-      if (!cluster.isWorker) exit(1)
-      letListen(false)
-      obey('stop')
-    })
+    process.once('disconnect', () => (cluster.isWorker && isObeying ? obey('stop') : exit(1)))
     report({ report: 'started' })
   })
   return {
     role,
     peers: role.workers === null ? null : peers,
     async mayListen() {
-      if (role.workers === null) return true
+      if (role.workers === null) return
       report({ report: 'ready' })
-      return mayListen
+      await mayListen
     },
     obey(orders) {
+      isObeying = true
       obey = (order) => orders[order]()
       ordered.forEach(obey)
     },

@@ -37,7 +37,7 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   })
   const stop = stopper(gateway, parent, exit)
   obeyed(gateway, stop, role.workers !== null)
-  if (!(await parent.mayListen())) return stop()
+  await parent.mayListen()
   const address = await gateway.listen().catch(async (error: unknown) => {
     await gateway.close()
     throw error

@@ -92,6 +92,7 @@ import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: 'who', async setup() {
   try {
     writeFileSync('${folder}/first', String(process.pid), { flag: 'wx' })
+    writeFileSync('${folder}/primary', String(process.ppid))
   } catch {
     writeFileSync('${folder}/second', String(process.pid))
     while (!existsSync('${folder}/go')) await new Promise((wake) => setTimeout(wake, 20))
@@ -499,7 +500,7 @@ describe('two workers of which one takes longer to open', function () {
     const keys = { SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
     starting = startGateway(/is open at/, { ...environmentIn(folder, port), ...keys }, undefined, ['--workers', '2'])
     starting.catch(() => {})
-    await until(() => existsSync(join(folder, 'second')))
+    await until(() => ['primary', 'second'].every((file) => existsSync(join(folder, file)) && read(file) !== ''))
   })
   afterEach(async () => {
     writeFileSync(join(folder, 'go'), '')
@@ -514,6 +515,14 @@ describe('two workers of which one takes longer to open', function () {
     await starting
     const pids = [read('first'), read('second')]
     expect(await askEight(url)).to.deep.equal(new Set(pids))
+  })
+
+  it('both end when the primary is killed meanwhile', async () => {
+    const pids = [read('first'), read('second')].map(Number)
+    process.kill(Number(read('primary')), 'SIGKILL')
+    // A set-up that takes longer than 30 seconds is given up anyway.
+    const ms = await msUntil(async () => !(await Promise.all(pids.map(isAlive))).includes(true))
+    expect(ms, 'milliseconds until both have ended').to.be.lessThan(15_000)
   })
 })
 

@@ -5,7 +5,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import { createChallenge, type Quote } from '../../../gateway/x402/challenge.ts'
+import { createChallenge, type Quote, type WriteChallenge } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
@@ -14,16 +14,14 @@ const network = NETWORKS.base
 const payTo: Hex = '0x00000000000000000000000000000000000000A1'
 const required = new ServiceError('payment_required')
 
+function challengeOf(operation: Operation): WriteChallenge {
+  const catalog = catalogOf(operation)
+  return createChallenge({ catalog, network, payTo, baseUrl, formats: [createExactEvm(network)] })
+}
+
 function quoteOf(change: Partial<Operation> = {}, url?: string, error = required): Quote {
   const operation = { ...OPERATION, ...change }
-  const make = createChallenge({
-    catalog: catalogOf(operation),
-    network,
-    payTo,
-    baseUrl,
-    formats: [createExactEvm(network)],
-  })
-  return make(operation, url ?? baseUrl + operation.path, error)
+  return challengeOf(operation)(operation, url ?? baseUrl + operation.path, error)
 }
 
 /** Which details of the operation a 402 includes. */
@@ -96,13 +94,7 @@ describe('the 402 of an operation', () => {
   })
 
   it('is built once for the bare address, and names any other address that was called', () => {
-    const make = createChallenge({
-      catalog: catalogOf(OPERATION),
-      network,
-      payTo,
-      baseUrl,
-      formats: [createExactEvm(network)],
-    })
+    const make = challengeOf(OPERATION)
     const bare = baseUrl + OPERATION.path
     expect(make(OPERATION, bare, required)).to.equal(make(OPERATION, bare, new ServiceError('payment_required')))
     const url = `${baseUrl}/v1/things/nut/parts/9?limit=5&side=buy`
@@ -114,8 +106,7 @@ describe('the 402 of an operation', () => {
   })
 
   it('is kept for an address with path parameters, until what it says changes', () => {
-    const catalog = catalogOf(OPERATION)
-    const make = createChallenge({ catalog, network, payTo, baseUrl, formats: [createExactEvm(network)] })
+    const make = challengeOf(OPERATION)
     const url = `${baseUrl}/v1/things/nut/parts/9`
     const quote = make(OPERATION, url, required)
     expect(make(OPERATION, `${url}?side=buy`, required)).to.equal(quote)
@@ -130,13 +121,7 @@ describe('the 402 of an operation', () => {
   })
 
   it('is written for each call of a long address, so that nobody fills the memory with them', () => {
-    const make = createChallenge({
-      catalog: catalogOf(OPERATION),
-      network,
-      payTo,
-      baseUrl,
-      formats: [createExactEvm(network)],
-    })
+    const make = challengeOf(OPERATION)
     const url = `${baseUrl}/v1/things/${'n'.repeat(400)}/parts/9`
     const quote = make(OPERATION, url, required)
     const again = make(OPERATION, url, required)
