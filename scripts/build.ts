@@ -2,19 +2,25 @@
  * `npm run build`: compiles the gateway, the commands of its operator and its plugins to JavaScript in `dist`, which starts
  * in half the time that the sources take. `npm start` and `npm test` call it when a source has changed since the last build.
  */
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, transform } from 'esbuild'
+import { compileClientWithDependenciesTracked } from 'pug'
 import { codeFileOf } from '../gateway/bundles.ts'
+import type { Gateway } from '../gateway/compose.ts'
+import type { Hex } from '../gateway/config/networks.ts'
 import { createCopies } from '../gateway/editions/code-copies.ts'
+import { digestOf, fileOfTemplate } from '../gateway/http/built-templates.ts'
 import { BUNDLE } from './bundle.ts'
+import { type Payment, readRequirement, signPayment } from './pay/payment.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 const bundles = join(dist, 'gateway/bundles')
+const copies = join(dist, '.plugins')
 
 /** Every file that is written, by its path below `dist`. */
 const written = new Set<string>()
@@ -141,10 +147,28 @@ async function writePackage(): Promise<void> {
 /** Compiles the plugins that come with the gateway. Others are compiled when a catalog first names them. */
 async function buildPlugins(): Promise<number> {
   const plugins = join(root, 'plugins')
-  const copy = createCopies(join(dist, '.plugins'), { compiles: true })
+  const copy = createCopies(copies, { compiles: true })
   const folders = readdirSync(plugins).filter((folder) => existsSync(join(plugins, folder, 'index.ts')))
   for (const folder of folders) await copy(plugins, folder, 0)
   return folders.length
+}
+
+/** Compiles the views that come with the gateway. One that has changed since then is compiled when its page is shown. */
+async function buildViews(): Promise<void> {
+  const views = join(root, 'views')
+  const files = existsSync(views) ? readdirSync(views, { recursive: true, encoding: 'utf8' }) : []
+  for (const file of files.filter((each) => each.endsWith('.pug')))
+    await replace(join(dist, 'templates', fileOfTemplate(file)), compileView(views, file))
+}
+
+/** Returns the text of the module that `gateway/http/built-templates.ts` reads. */
+function compileView(views: string, view: string): string {
+  const filename = join(views, view)
+  const options = { filename, basedir: views, compileDebug: false, inlineRuntimeFunctions: true }
+  const { body, dependencies } = compileClientWithDependenciesTracked(readFileSync(filename, 'utf8'), options)
+  const texts = [...new Set([filename, ...dependencies])]
+  const digests = Object.fromEntries(texts.map((path) => [relative(views, path), digestOf(readFileSync(path, 'utf8'))]))
+  return `${body}\nmodule.exports={template,digests:${JSON.stringify(digests)}}\n`
 }
 
 const built = (file: string): Promise<unknown> => import(pathToFileURL(join(dist, 'gateway', file)).href)
@@ -159,31 +183,92 @@ async function listSchemas(): Promise<void> {
   await close()
 }
 
-/** Opens the gateway with a catalog that sells nothing, asks it, and keeps the code that V8 has compiled meanwhile. */
+/** What the gateway sells while the build runs it. */
+const PRODUCT = {
+  product: 'word',
+  title: 'Word',
+  summary: 'A word.',
+  plugin: 'build-word',
+  operations: {
+    getWord: {
+      route: 'POST /v1/word',
+      summary: 'A word.',
+      price: '0.001',
+      body: { type: 'object', properties: { length: { type: 'integer', minimum: 1 } } },
+      response: { type: 'object', required: ['word'], properties: { word: { type: 'string' } } },
+      tool: true,
+    },
+  },
+}
+const PLUGIN = `import { definePlugin } from 'tollgate/plugin'
+export default definePlugin({ name: 'build-word', setup: () => ({ handlers: { getWord: () => ({ word: 'word' }) } }) })
+`
+/** A chain that cannot be opened does not keep anybody from building: a real network may be all that this gateway needs. */
+const NO_CHAIN = {
+  NETWORK: 'base-sepolia',
+  PAY_TO: '0x00000000000000000000000000000000000000A1',
+  FACILITATOR_URL: 'http://127.0.0.1:9/',
+  RPC_URL: 'http://127.0.0.1:9/',
+}
+
+/**
+ * Opens the gateway, asks it and buys from it, and keeps the code that V8 has compiled meanwhile. Otherwise the first
+ * callers after a start would wait for it.
+ */
 async function keepCompiledCode(): Promise<void> {
-  const { createGateway } = (await built('compose.js')) as typeof import('../gateway/compose.ts')
-  const { readConfig } = (await built('config/config.js')) as typeof import('../gateway/config/config.ts')
   const { load, compiledCode } = (await built('bundles.js')) as typeof import('../gateway/bundles.ts')
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-build-'))
   await mkdir(join(folder, 'catalog'))
+  await mkdir(join(folder, 'plugins', PRODUCT.plugin), { recursive: true })
   await cp(join(root, 'catalog/service.json'), join(folder, 'catalog/service.json'))
-  const config = readConfig({
-    NETWORK: 'base-sepolia',
-    PAY_TO: '0x00000000000000000000000000000000000000A1',
-    FACILITATOR_URL: 'http://127.0.0.1:9/',
-    RPC_URL: 'http://127.0.0.1:9/',
-    DATA_DIR: join(folder, 'data'),
-    CATALOG_DIR: join(folder, 'catalog'),
-    LOG_LEVEL: 'fatal',
-  })
-  const gateway = await createGateway({ ...config, port: 0 })
+  await writeFile(join(folder, 'catalog/word.json'), JSON.stringify(PRODUCT))
+  await writeFile(join(folder, 'plugins', PRODUCT.plugin, 'index.ts'), PLUGIN)
+  const gateway = await openGateway(folder, {}).catch(() => openGateway(folder, NO_CHAIN))
   const address = await gateway.listen()
   for (const path of ['/', '/openapi.json', '/health', '/v1/none']) await (await fetch(address + path)).text()
+  const buyer = gateway.settlement.sandbox?.buyer
+  if (buyer) await buy(address, buyer.privateKey)
   await gateway.close()
   await rm(folder, { recursive: true })
+  for (const copy of readdirSync(copies).filter((each) => existsSync(join(copies, each, PRODUCT.plugin))))
+    await rm(join(copies, copy), { recursive: true })
   // The launcher and the signer are not used here; loading them compiles the code of their start.
   for (const path of written) if (dirname(path) === bundles && path.endsWith('.js')) load(basename(path))
   for (const [file, code] of compiledCode()) await replace(file, code)
+}
+
+async function openGateway(folder: string, network: Readonly<Record<string, string>>): Promise<Gateway> {
+  const { createGateway } = (await built('compose.js')) as typeof import('../gateway/compose.ts')
+  const { readConfig } = (await built('config/config.js')) as typeof import('../gateway/config/config.ts')
+  const config = readConfig({
+    ...network,
+    DATA_DIR: join(folder, 'data'),
+    CATALOG_DIR: join(folder, 'catalog'),
+    PLUGIN_DIRS: join(folder, 'plugins'),
+    LOG_LEVEL: 'silent',
+  })
+  return createGateway({ ...config, port: 0 })
+}
+
+/** Buys over HTTP and as a tool. */
+async function buy(address: string, key: Hex): Promise<void> {
+  const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(address + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify(body),
+    })
+  const asked = await post('/v1/word', {})
+  const requirement = readRequirement(asked.headers.get('payment-required'), await asked.text(), false)
+  const sign = (): Promise<Payment> => signPayment(requirement, key, Math.floor(Date.now() / 1000))
+  const { header, value } = await sign()
+  const bought = await post('/v1/word', {}, { [header]: value })
+  const payment: unknown = JSON.parse(Buffer.from((await sign()).value, 'base64').toString())
+  const call = { name: 'get_word', arguments: {}, _meta: { 'x402/payment': payment } }
+  const used = await post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call })
+  const results = [bought.status, await bought.text(), used.status, await used.text()]
+  if (bought.status !== 200 || String(results[3]).includes('"isError":true'))
+    throw new Error(`A purchase from the built gateway failed: ${results.join(' ')}`)
 }
 
 /** Replaces a file at once, so that a process that starts meanwhile reads the old one or the new one. */
@@ -196,7 +281,7 @@ async function replace(path: string, content: string | Uint8Array): Promise<void
 
 /** Removes what an earlier build wrote and this one did not. */
 async function removeOld(): Promise<void> {
-  for (const folder of ['gateway', 'scripts'])
+  for (const folder of ['gateway', 'scripts', 'templates'].filter((each) => existsSync(join(dist, each))))
     for (const name of await readdir(join(dist, folder), { recursive: true, withFileTypes: true })) {
       const path = join(name.parentPath, name.name)
       if (name.isFile() && !written.has(path)) await rm(path)
@@ -207,6 +292,7 @@ const began = performance.now()
 await buildGateway()
 await writePackage()
 const count = await buildPlugins()
+await buildViews()
 await listSchemas()
 await keepCompiledCode()
 await removeOld()

@@ -4,8 +4,10 @@
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join, relative } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { compileTemplate, Options } from 'pug'
+import { builtTemplate, digestOf } from './built-templates.ts'
 
 interface KnownTemplate {
   readonly template: compileTemplate
@@ -18,20 +20,34 @@ const MAX_TEMPLATES = 100
 
 const known = new LRUCache<string, KnownTemplate>({ max: MAX_TEMPLATES })
 
-/** Pug is loaded with the first page: it takes a tenth of the gateway's start, and many never show a page. */
+/** Pug is loaded with the first page that was not built: it takes a tenth of the gateway's start. */
 const pug = (): typeof import('pug') => createRequire(import.meta.url)('pug') as typeof import('pug')
 
 /**
- * Compiles the view in a file, unless this process has compiled the same texts before. Paths in the view that begin with a
+ * Compiles the view in a file, unless this process or the build has compiled the same texts before. Paths in the view that begin with a
  * slash are below `basedir`. Throws if the view has an error.
+ * @param builtIn the folder with what a build has made; that of this gateway if absent
  */
-export function templateOf(file: string, basedir: string): compileTemplate {
+export function templateOf(file: string, basedir: string, builtIn?: string): compileTemplate {
   const key = `${basedir}\0${file}`
   const before = known.get(key)
   if (before && [...before.texts].every(([path, text]) => textOf(path) === text)) return before.template
-  const compiled = compile(file, basedir)
+  const compiled = fromBuild(file, basedir, builtIn) ?? compile(file, basedir)
   known.set(key, compiled)
   return compiled.template
+}
+
+/** The template that the build has made of a view; null if it made none, or one of other texts. */
+function fromBuild(file: string, basedir: string, builtIn?: string): KnownTemplate | null {
+  const built = builtTemplate(relative(basedir, file), builtIn)
+  if (built === null) return null
+  const texts = new Map<string, string>()
+  for (const [path, digest] of Object.entries(built.digests)) {
+    const text = textOf(join(basedir, path))
+    if (text === null || digestOf(text) !== digest) return null
+    texts.set(join(basedir, path), text)
+  }
+  return { template: built.template, texts }
 }
 
 function compile(file: string, basedir: string): KnownTemplate {

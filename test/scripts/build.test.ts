@@ -15,11 +15,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { renderFile } from 'pug'
+import { type BuiltTemplate, builtTemplate, digestOf } from '../../gateway/http/built-templates.ts'
+import { format } from '../../gateway/http/view-formats.ts'
 import { gold } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /** What a build needs of the project. */
-const PARTS = ['gateway', 'schemas', 'scripts', 'catalog/service.json', 'package.json', 'package-lock.json']
+const PARTS = ['gateway', 'schemas', 'scripts', 'views', 'catalog/service.json', 'package.json', 'package-lock.json']
 
 describe('npm run build', () => {
   let copy: string
@@ -57,6 +60,26 @@ describe('npm run build', () => {
     expect(others).to.deep.equal([])
     expect(readdirSync(join(copy, 'dist/.plugins', home, 'gold')).sort()).to.deep.equal(['index.js', 'index.js.map'])
     expect(contentOf('checked-schemas.json')).to.have.length(1)
+    expect(existsSync(join(copy, 'dist/templates/home.pug.cjs'))).to.equal(true)
+  })
+
+  it('compiles the views, which show what Pug makes of them, and are known by their texts and those of their layout', () => {
+    const { template, digests } = builtTemplate('error.pug', join(copy, 'dist/templates')) as BuiltTemplate
+    const views = join(copy, 'views')
+    const locals = {
+      format,
+      navigation: [],
+      service: { title: 'Gold' },
+      status: 404,
+      message: '<none>',
+      code: 'not_found',
+    }
+    const file = join(views, 'error.pug')
+    expect(template(locals)).to.equal(renderFile(file, { ...locals, basedir: views }))
+    expect(template(locals)).to.include('&lt;none&gt;')
+    expect(digests).to.include({ 'error.pug': digestOf(readFileSync(file, 'utf8')) })
+    expect(Object.keys(digests)).to.include('layout.pug')
+    expect(builtTemplate('none.pug', join(copy, 'dist/templates'))).to.equal(null)
   })
 
   it('does not wait for a build that was killed, even if another process has its pid now, or its lock is empty', async () => {
