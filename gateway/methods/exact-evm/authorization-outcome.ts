@@ -223,13 +223,7 @@ export async function readReceipt(
   transfer: Omit<SentAuthorization, 'fromBlock' | 'validBefore'>,
   agreement?: Agreement,
 ): Promise<ReadReceipt | null> {
-  const ask = async (node: Rpc): Promise<ReadReceipt> => {
-    const answers = await node.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
-    const [receipt, height] = answers as readonly [TransactionReceipt | null | Error, Hex | Error]
-    if (receipt instanceof Error) throw receipt
-    if (height instanceof Error) throw height
-    return { receipt, height: Number(height) }
-  }
+  const ask = (node: Rpc): Promise<ReadReceipt> => readTogether(node, transaction)
   if (!agreement || !needsAgreement(agreement, transfer.value)) return ask(rpc)
   const meaning = ({ receipt }: ReadReceipt): string =>
     receipt === null
@@ -238,6 +232,26 @@ export async function readReceipt(
   const agreed = await askTwoNodes(agreement, ask, meaning, { transaction })
   // The lower height counts: the block must be deep for both.
   return agreed === null ? null : { ...agreed[0], height: Math.min(...agreed.map(({ height }) => height)) }
+}
+
+/** The receipts that are being read from each node, by the hash of the transaction. */
+const reading = new WeakMap<Rpc, Map<Hex, Promise<ReadReceipt>>>()
+
+/** Reads a receipt once for all payments that ask for it at the same moment: those of a batch share a transaction. */
+function readTogether(node: Rpc, transaction: Hex): Promise<ReadReceipt> {
+  const ofNode = reading.get(node) ?? new Map<Hex, Promise<ReadReceipt>>()
+  reading.set(node, ofNode)
+  const shared = ofNode.get(transaction) ?? readAlone(node, transaction).finally(() => ofNode.delete(transaction))
+  ofNode.set(transaction, shared)
+  return shared
+}
+
+async function readAlone(node: Rpc, transaction: Hex): Promise<ReadReceipt> {
+  const answers = await node.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
+  const [receipt, height] = answers as readonly [TransactionReceipt | null | Error, Hex | Error]
+  if (receipt instanceof Error) throw receipt
+  if (height instanceof Error) throw height
+  return { receipt, height: Number(height) }
 }
 
 /**

@@ -41,16 +41,19 @@ async function sightingsOf(
   network: Network,
   payments: readonly SettledPayment[],
 ): Promise<readonly Sighting[]> {
+  // Payments that were settled together have one receipt.
+  const transactions = [...new Set(payments.map(({ transaction }) => transaction))]
   const [finalized, head, ...receipts] = await node.batch([
     ['eth_getBlockByNumber', 'finalized', false],
     ['eth_blockNumber'],
-    ...payments.map(({ transaction }) => ['eth_getTransactionReceipt', transaction] as const),
+    ...transactions.map((transaction) => ['eth_getTransactionReceipt', transaction] as const),
   ])
   if (head instanceof Error) throw head
   const tagged = finalized instanceof Error || finalized === null ? null : (finalized as { readonly number: Hex })
   const lastFinal = tagged === null ? Number(head) - FINAL_BLOCKS : Number(tagged.number)
-  return payments.map((payment, at) => {
-    const receipt = receipts[at] as TransactionReceipt | null | undefined | Error
+  const receiptOf = new Map(transactions.map((transaction, at) => [transaction, receipts[at]]))
+  return payments.map((payment) => {
+    const receipt = receiptOf.get(payment.transaction) as TransactionReceipt | null | undefined | Error
     if (receipt === undefined || receipt instanceof Error) return undefined
     if (receipt === null || !hasTransfer(receipt, network, transferOf(payment))) return null
     return { block: receipt.blockHash, isFinal: Number(receipt.blockNumber) <= lastFinal }

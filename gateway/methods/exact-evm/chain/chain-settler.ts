@@ -22,7 +22,7 @@ import { createFinalityReader } from '../finality.ts'
 import { createOutcomeReader } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
 import { createPayerCheck } from '../payer-check.ts'
-import { assertCanAgree } from '../nodes/agreement.ts'
+import { createCanAgree } from '../nodes/agreement.ts'
 import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import { createSender, type Sender } from './sender.ts'
@@ -114,6 +114,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
+  const assertCanAgree = createCanAgree(agreement)
   const readOutcome = createOutcomeReader(rpc, network, { depth, agreement })
   const inspect = (): Promise<string | null> => inspectAccount(context)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
@@ -136,7 +137,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       orUnavailable(health, isOutage, async () => {
         await sender.price()
         const transfer = transferOf(payment)
-        await assertCanAgree(agreement, transfer.value)
+        await assertCanAgree(transfer.value)
         // The check of an unproven signature looks the code up itself. A read of the same moment shares its request.
         const isProven = checkOptions?.proven ?? true
         const lookingUp = isProven ? wallets.lookUp(transfer.from) : null

@@ -11,7 +11,7 @@ export interface TrackedTransaction {
   readonly nonce: number
   /** Every transaction that was sent with this nonce. At most one of them is mined. */
   readonly hashes: readonly Hex[]
-  /** It is in a block, this many blocks deep (1: the newest). Called again as the block gets deeper. */
+  /** It is in a block, this many blocks deep (1: the newest). Called again once it is deep enough. */
   onMined(receipt: TransactionReceipt, depth: number): void
   /** A reorganisation removed its block, and it is in no other block. */
   onReorganised(): void
@@ -140,7 +140,8 @@ function isDue({ receipt, minedSince, height: before }: Tracked<unknown>, height
   const depth = depthOf(receipt, height)
   if (depth < TRACKED_BLOCKS && performance.now() - minedSince > TRACKED_MS)
     return depth >= required || before !== height
-  return before !== height && (depth <= required || depth >= TRACKED_BLOCKS)
+  const isConfirmedNow = depth >= required && depthOf(receipt, before) < required
+  return before !== height && (isConfirmedNow || depth >= TRACKED_BLOCKS)
 }
 
 async function fetchReceipts<Transaction extends TrackedTransaction>(

@@ -27,7 +27,7 @@ import {
   secondsToDepth,
   type SentAuthorization,
 } from '../authorization-outcome.ts'
-import { type Agreement, assertCanAgree } from '../nodes/agreement.ts'
+import { type Agreement, createCanAgree } from '../nodes/agreement.ts'
 import { createPayerCheck } from '../payer-check.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
@@ -101,6 +101,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
+  const assertCanAgree = createCanAgree(agreement)
   const readOutcome = createOutcomeReader(rpc, network, { depth: confirmBlocks, agreement })
   const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
@@ -116,7 +117,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
     check: (payment, _requirements, checkOptions) =>
       orUnavailable(health, isOutage, async () => {
         const transfer = transferOf(payment)
-        await assertCanAgree(agreement, transfer.value)
+        await assertCanAgree(transfer.value)
         return check(transfer, checkOptions)
       }),
 

@@ -26,18 +26,33 @@ export function needsAgreement({ from, nodes }: Agreement, amount: bigint): bool
 
 /** A node that is further behind than this cannot agree in time. */
 const MAX_LAG_BLOCKS = 20
+/** For so long, payments share what the nodes say about their heights: each of many purchases would ask every node. */
+const SHARED_MS = 250
 
 /**
- * Refuses a large payment while no two nodes could agree, because one is down or far behind: it would be charged, and not
- * delivered.
- * @throws ServiceError `settler_unavailable`
+ * Returns a function that refuses a large payment while no two nodes could agree, because one is down or far behind: it
+ * would be charged, and not delivered. It throws ServiceError `settler_unavailable`.
  */
-export async function assertCanAgree(agreement: Agreement, amount: bigint): Promise<void> {
-  if (!needsAgreement(agreement, amount)) return
-  const answers = await agreement.nodes.askEach((node) => node.call<Hex>('eth_blockNumber'))
-  const heights = answers.map(({ answer }) => Number(answer))
-  const current = heights.filter((height) => height >= Math.max(...heights) - MAX_LAG_BLOCKS)
-  if (current.length < AGREEING_NODES) throw new ServiceError('settler_unavailable')
+export function createCanAgree(agreement: Agreement): (amount: bigint) => Promise<void> {
+  const { nodes } = agreement
+  let shared: { readonly couldAgree: Promise<boolean>; readonly until: number } | null = null
+
+  async function couldAgree(): Promise<boolean> {
+    const answers = await nodes.askEach((node) => node.call<Hex>('eth_blockNumber'))
+    const heights = answers.map(({ answer }) => Number(answer))
+    return heights.filter((height) => height >= Math.max(...heights) - MAX_LAG_BLOCKS).length >= AGREEING_NODES
+  }
+
+  return async (amount) => {
+    if (!needsAgreement(agreement, amount)) return
+    if (shared === null || performance.now() > shared.until)
+      shared = { couldAgree: couldAgree(), until: performance.now() + SHARED_MS }
+    const asked = shared
+    if (await asked.couldAgree) return
+    // So that payments are taken again as soon as two nodes are there.
+    if (shared === asked) shared = null
+    throw new ServiceError('settler_unavailable')
+  }
 }
 
 /**

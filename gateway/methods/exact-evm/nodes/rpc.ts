@@ -76,10 +76,7 @@ export function quantity(number: number | bigint): Hex {
 
 /** The connections to all nodes. The logs of 2,000 blocks are a few megabytes; what is longer would fill the memory. */
 const connections = new Agent({ maxResponseSize: 32_000_000 })
-/**
- * How many times longer than the beginning of an answer a whole call may take. A node that sends slowly, or a request that
- * waits for a connection which never becomes free, would hold a payment for ever.
- */
+/** How many times longer than the beginning of an answer a whole call may take. A node that sends slowly would hold a payment. */
 const WHOLE_ANSWER = 3
 
 /** Creates a client of one node. A user name and a password in its address are sent as Basic authorization. */

@@ -5,6 +5,7 @@ import {
   createOutcomeReader,
   hasTransfer,
   type Log,
+  readReceipt,
   type TransactionReceipt,
 } from '../../../../gateway/methods/exact-evm/authorization-outcome.ts'
 import { type Rpc, RpcError } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
@@ -43,6 +44,23 @@ describe('the receipt of a settlement', () => {
     expect(costOf({ gasUsed: '0x64', effectiveGasPrice: '0x2', l1Fee: '0x7' })).to.equal(207n)
     expect(costOf({ gasUsed: '0x64', effectiveGasPrice: '0x2', l1Fee: null })).to.equal(200n)
     expect(costOf({ gasUsed: '0x64', effectiveGasPrice: null })).to.equal(0n)
+  })
+
+  it('is read once from a node for the payments of a batch that ask at the same moment, and again later', async () => {
+    const batches: unknown[] = []
+    const node: Rpc = {
+      call: () => Promise.reject(new Error('not asked')),
+      async batch(calls) {
+        batches.push(calls)
+        return [receipt([used(), transfer()]), '0x64']
+      },
+    }
+    const read = (): Promise<unknown> => readReceipt(node, network, hash, sent)
+    const [one, other] = await Promise.all([read(), read()])
+    expect(one).to.deep.equal(other)
+    expect(batches).to.have.length(1)
+    await read()
+    expect(batches).to.have.length(2)
   })
 
   it('proves the payment if the authorization is followed by its transfer', () => {

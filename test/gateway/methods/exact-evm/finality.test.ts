@@ -4,6 +4,7 @@ import type { SettledPayment } from '../../../../gateway/methods/payment-method.
 import { createFinalityReader } from '../../../../gateway/methods/exact-evm/finality.ts'
 import { createNodes } from '../../../../gateway/methods/exact-evm/nodes/nodes.ts'
 import { type Lie, type LyingNode, startLyingNode } from '../../../support/lying-node.ts'
+import { startProxy } from '../../../support/proxy.ts'
 import { type SettlerFixture, useSettlerFixture } from '../../../support/settler-fixture.ts'
 
 const log = createLog('silent')
@@ -52,6 +53,17 @@ describe('how final a settled payment is', function () {
     expect(await finalityOf(payment, 1, ONE_USD)).to.equal('shallow')
     await mine(80)
     expect(await finalityOf(payment, 1, ONE_USD)).to.equal('final')
+  })
+
+  it('is read with one receipt for all payments of a transaction', async () => {
+    const payment = await settledPayment()
+    const proxy = await startProxy(fixture.chain.rpcUrl)
+    const { network } = fixture.chain
+    const reader = createNodes({ addresses: proxy.url, network, log })
+    const found = await createFinalityReader(network, { from: null, nodes: reader, log })([payment, payment, payment])
+    await proxy.close()
+    expect(found).to.deep.equal(['shallow', 'shallow', 'shallow'])
+    expect(proxy.requests.join('').split('eth_getTransactionReceipt')).to.have.length(2)
   })
 
   it('is counted in blocks where a node does not know which block is finalized', async () => {
