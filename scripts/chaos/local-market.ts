@@ -1,4 +1,5 @@
 /** What gateways in production need, on a chain of this machine: settlers with gas, a payee, and buyers with money. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 import { createRpc, quantity, type Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
@@ -58,17 +59,34 @@ export async function openLocalMarket(blockSeconds: number): Promise<LocalMarket
   }
 }
 
+/** Transactions that are in no block by then were dropped. */
+const DROPPED_MS = 5_000
+
 /** Gives each account test USDC, in atomic units. Resolves once all of them have it. */
 export async function fundBuyers(rpc: Rpc, network: Network, accounts: readonly Hex[], value: bigint): Promise<void> {
   await rpc.call('anvil_setBalance', FAUCET, '0x56bc75e2d63100000')
   await rpc.call('anvil_impersonateAccount', FAUCET)
   // With numbers of our own: while a block is mined, the chain may give one number to two transactions.
+  const countMined = async (): Promise<number> =>
+    Number(await rpc.call<Hex>('eth_getTransactionCount', FAUCET, 'latest')) - first
   const first = Number(await rpc.call<Hex>('eth_getTransactionCount', FAUCET, 'latest'))
-  for (const [nth, account] of accounts.entries()) {
-    const call = { from: FAUCET, to: network.asset, data: mintData(account, value), gas: '0x30d40' }
-    await rpc.call('eth_sendTransaction', { ...call, nonce: quantity(first + nth) })
+  const sendFrom = async (start: number): Promise<void> => {
+    for (const [nth, account] of [...accounts.entries()].slice(start)) {
+      const call = { from: FAUCET, to: network.asset, data: mintData(account, value), gas: '0x30d40' }
+      await rpc.call('eth_sendTransaction', { ...call, nonce: quantity(first + nth) })
+    }
   }
-  while (Number(await rpc.call<Hex>('eth_getTransactionCount', FAUCET, 'latest')) < first + accounts.length)
-    await new Promise((wake) => setTimeout(wake, 50))
+  await sendFrom(0)
+  let [mined, since] = [0, performance.now()]
+  while (mined < accounts.length) {
+    await delay(50)
+    const count = await countMined()
+    if (count > mined) [mined, since] = [count, performance.now()]
+    else if (performance.now() - since > DROPPED_MS) {
+      // It has dropped some that came while a block was mined.
+      await sendFrom(mined)
+      since = performance.now()
+    }
+  }
   await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
 }
