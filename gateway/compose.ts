@@ -121,6 +121,8 @@ export interface Overrides {
   readonly journal?: (journal: Journal) => Journal
   /** Keeps the databases in memory. */
   readonly inMemory?: boolean
+  /** Whether open payments are finished before calls are accepted. True if absent; false where another process does it. */
+  readonly recovers?: boolean
   readonly reconcileSeconds?: number
   readonly lookSeconds?: number
   readonly alarmSeconds?: number
@@ -239,7 +241,6 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     isWorking: payments.isWorking,
   })
   const logFailedRecovery = (error: unknown): void => log.error({ err: error }, 'the recovery of open payments failed')
-  await atMost(START_RECOVERY_MS, recovery.run(true), logFailedRecovery)
   recoverPayments = () => {
     log.info('payments can be recorded again')
     recovery.run().catch(logFailedRecovery)
@@ -274,21 +275,21 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const workers = createWorkerPool()
   // Two, so that a free body never holds up a paid one.
   const bodyReaders = createWorkerPool({ threads: 2, maxWaitSeconds: READ_WAIT_SECONDS })
-  await editions.open(
-    editionBuilder({
-      config,
-      plugins,
-      stores,
-      workers,
-      attestations: keys.attestations,
-      breakers,
-      clock,
-      log,
-      ...(setupSeconds === undefined ? {} : { setupSeconds }),
-      ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
-      onLate: editions.reload,
-    }),
-  )
+  const build = editionBuilder({
+    config,
+    plugins,
+    stores,
+    workers,
+    attestations: keys.attestations,
+    breakers,
+    clock,
+    log,
+    ...(setupSeconds === undefined ? {} : { setupSeconds }),
+    ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
+    onLate: editions.reload,
+  })
+  const recovered = overrides.recovers === false ? null : recovery.run(true)
+  await Promise.all([recovered && atMost(START_RECOVERY_MS, recovered, logFailedRecovery), editions.open(build)])
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides

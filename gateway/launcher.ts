@@ -51,7 +51,16 @@ export function launch(exit: (code: number) => never): void {
     )
   gateway.on('message', (message: Report) => {
     if (message.report === 'started')
-      send({ role: { nth: 0, workers: null, sandbox: null, environment: signer.environment, signer: signer.socket } })
+      send({
+        role: {
+          nth: 0,
+          workers: null,
+          recovers: true,
+          sandbox: null,
+          environment: signer.environment,
+          signer: signer.socket,
+        },
+      })
     else if (message.report === 'opened') process.stdout.write(message.welcome)
     else if (message.report === 'stopping') watchStop()
   })

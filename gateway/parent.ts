@@ -15,6 +15,8 @@ export interface Role {
   readonly nth: number
   /** The number of workers; null for a process without siblings. */
   readonly workers: number | null
+  /** Whether it finishes the payments that were left open before it accepts calls. One of several that start together does. */
+  readonly recovers: boolean
   /** What the primary opened for its workers. Null outside the sandbox, and for a process that opens its own. */
   readonly sandbox: SharedSandbox | null
   /** The variables of the operator without private keys. Plugins do not see them. */

@@ -32,6 +32,7 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   const gateway = await createGateway(settings, {
     log,
     signer,
+    recovers: role.recovers,
     ...(sandbox ? { sandbox } : {}),
     ...(parent.peers ? { peers: parent.peers } : {}),
   })

@@ -3,7 +3,7 @@
  * replaces those that end. It hands each new connection to the next worker, and answers no call itself.
  */
 import cluster, { type Worker } from 'node:cluster'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ConfigError, readConfig } from './config/config.ts'
@@ -28,13 +28,14 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
   const issues = workerIssues(config.networks, count)
   if (issues.length > 0) throw new ConfigError(issues)
   const log = createLog(config.logLevel)
+  const isFirstStart = !existsSync(config.dataDir)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   cluster.setupPrimary({ args: ['--as', 'worker'] })
   const signer = startSigner(environment, (message) => {
     process.stderr.write(`${message}\n`)
     void end(1)
   })
-  const workers = new Workers(count, signer, log)
+  const workers = new Workers(count, { signer, isFirstStart, log })
   let sandbox: OpenSandbox | null = null
   let ending: Promise<never> | null = null
   let exitCode = 0
@@ -94,9 +95,23 @@ const WARM_MS = 1_000
 /** Longer than a replaced worker takes to finish its calls. One that hangs is killed, which the journal survives. */
 const REPLACE_MS = 60_000
 
+interface LaunchOptions {
+  /** When the worker may open the gateway. Until then it only loads the code. */
+  readonly mayBegin?: Promise<unknown>
+  readonly recovers?: boolean
+}
+
+interface WorkersParts {
+  readonly signer: StartedSigner
+  /** No gateway has kept data here before. */
+  readonly isFirstStart: boolean
+  readonly log: Logger
+}
+
 /** The workers of one primary. */
 class Workers {
   readonly #signer: StartedSigner
+  readonly #isFirstStart: boolean
   readonly #log: Logger
   /** By number. A place is null until its worker is started. */
   readonly #places: (Running | null)[]
@@ -118,10 +133,11 @@ class Workers {
   /** 0, or the exit code of the worker that made the start fail. */
   exitCode = 0
 
-  constructor(count: number, signer: StartedSigner, log: Logger) {
+  constructor(count: number, { signer, isFirstStart, log }: WorkersParts) {
     this.#places = Array.from({ length: count }, () => null)
     this.#failures = Array.from({ length: count }, () => 0)
     this.#signer = signer
+    this.#isFirstStart = isFirstStart
     this.#log = log
     this.#startFailed = new Promise((resolve) => {
       this.#failStart = () => resolve(null)
@@ -135,8 +151,9 @@ class Workers {
   async start(sandbox: OpenSandbox | null): Promise<string | null> {
     this.#sandbox = sandbox
     const first = await this.#launchAt(0)
-    // It creates tables and the first data, so that the others find them. Meanwhile these load their code.
-    const others = this.#places.slice(1).map((_, at) => this.#launchAt(at + 1, first.ready))
+    // On the very first start it creates tables and the first data, and the others only load their code meanwhile.
+    const mayBegin = this.#isFirstStart ? first.ready : Promise.resolve()
+    const others = this.#places.slice(1).map((_, at) => this.#launchAt(at + 1, { mayBegin, recovers: false }))
     const running = [first, ...(await Promise.all(others))]
     const all = <Value>(values: readonly Promise<Value>[]) => Promise.race([Promise.all(values), this.#startFailed])
     if ((await all(running.map(({ ready }) => ready))) === null) return null
@@ -208,17 +225,16 @@ class Workers {
     if (this.#places.length > 1) for (const running of this.#alive) tell(running, 'renewConnections')
   }
 
-  /** @param mayBegin when the worker may open the gateway; until then it only loads the code */
-  async #launchAt(nth: number, mayBegin: Promise<unknown> = Promise.resolve()): Promise<Running> {
-    const running = await this.#launch(nth, mayBegin)
+  async #launchAt(nth: number, options?: LaunchOptions): Promise<Running> {
+    const running = await this.#launch(nth, options)
     this.#places[nth] = running
     return running
   }
 
-  async #launch(nth: number, mayBegin: Promise<unknown> = Promise.resolve()): Promise<Running> {
+  async #launch(nth: number, { mayBegin = Promise.resolve(), recovers = true }: LaunchOptions = {}): Promise<Running> {
     const sandbox = (await this.#sandbox?.share(nth)) ?? null
     const { environment, socket: signer } = this.#signer
-    const role: Role = { nth, workers: this.#places.length, sandbox, environment, signer }
+    const role: Role = { nth, workers: this.#places.length, recovers, sandbox, environment, signer }
     const worker = cluster.fork()
     const ended = new Promise<number | string>((resolve) => {
       worker.once('exit', (code, signal) => resolve(signal ?? code))
