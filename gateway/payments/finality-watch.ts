@@ -4,7 +4,8 @@
  * buyer owes the money to us. A reversed payment is watched on, because it may be mined after all. A payment that is owed
  * to its buyer is watched as well, but never sent: without its transfer, nothing is owed.
  *
- * Each run reads a bounded number of payments from an index that holds only those which are not final.
+ * Each run reads a bounded number of payments from an index that holds only those which are not final. Another one follows
+ * at once while more are due.
  */
 import type { Hex } from '../config/networks.ts'
 import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/payment-method.ts'
@@ -50,6 +51,8 @@ export interface FinalityWatch {
 const LEASE = 'gateway/finality'
 /** The most payments per run. */
 export const LOOKS_PER_RUN = 500
+/** The most runs that follow each other at once. With one, more than 50 sales a second would never all be looked at. */
+const RUNS_AT_ONCE = 20
 const CONCURRENCY = 4
 /** A payment is looked at again after as long as it has been settled, within these limits. */
 const SHORTEST_MS = 1_000
@@ -85,7 +88,8 @@ export function createFinalityWatch(parts: FinalityWatchParts): FinalityWatch {
     }))
 
   async function runIfLeased(): Promise<void> {
-    if (await kept.hold()) await run()
+    if (!(await kept.hold())) return
+    for (let runs = 0; runs < RUNS_AT_ONCE; runs++) if (totalOf(await run()) < LOOKS_PER_RUN) return
   }
 
   return {
@@ -101,6 +105,10 @@ export function createFinalityWatch(parts: FinalityWatchParts): FinalityWatch {
       await current?.catch(() => {})
     },
   }
+}
+
+function totalOf({ final, reversed, restored, waiting }: WatchCounts): number {
+  return final + reversed + restored + waiting
 }
 
 async function lookAtDue(context: Context): Promise<WatchCounts> {

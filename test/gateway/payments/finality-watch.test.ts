@@ -8,6 +8,7 @@ import {
   LOOKS_PER_RUN,
   MISSING_MS,
 } from '../../../gateway/payments/finality-watch.ts'
+import { until } from '../../support/until.ts'
 import { JOURNALS, type TestJournal } from '../../contracts/journals.ts'
 import { paymentIn, REFUSED, reservationOf, TRANSACTION } from '../../contracts/journal-payments.ts'
 
@@ -21,6 +22,8 @@ describe('the watch of settled payments', () => {
   let status: Outcome
   let asked: number
   let sent: number
+  /** How often the lease was asked for: once in each interval. */
+  let held: number
   /** Whether the process stops before it records a reversal. */
   let isStopping = false
   /** Whether the process stops before it records that a debt was repaid. */
@@ -43,6 +46,7 @@ describe('the watch of settled payments', () => {
     status = PENDING
     asked = 0
     sent = 0
+    held = 0
     taken.clear()
     const reversed: Journal['reversed'] = (...move) =>
       isStopping ? Promise.reject(new Error('the process has stopped')) : journal.reversed(...move)
@@ -62,7 +66,12 @@ describe('the watch of settled payments', () => {
           return status
         },
       },
-      lease: { hold: async () => true },
+      lease: {
+        async hold() {
+          held += 1
+          return true
+        },
+      },
       onReversed: async ({ callId }) => void taken.add(callId),
       onRestored: async ({ callId }) => void taken.delete(callId),
       now: () => new Date(opened.now),
@@ -98,6 +107,17 @@ describe('the watch of settled payments', () => {
     expect((await watch.run()).final).to.equal(LOOKS_PER_RUN)
     expect((await watch.run()).final).to.equal(20)
     expect(await journal.dueForLook(Number.MAX_SAFE_INTEGER, 1)).to.deep.equal([])
+  })
+
+  it('looks at all that are due in one interval, so that it keeps up with many sales', async () => {
+    const { journal } = opened
+    finality = 'final'
+    await Promise.all(Array.from({ length: LOOKS_PER_RUN + 20 }, settled))
+    opened.now += 1
+    watch.start(2)
+    await until(async () => (await journal.dueForLook(Number.MAX_SAFE_INTEGER, 1)).length === 0)
+    await watch.stop()
+    expect(held).to.equal(1)
   })
 
   it('reverses a missing payment at once if the chain can never execute it again', async () => {
