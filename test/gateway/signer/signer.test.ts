@@ -140,12 +140,14 @@ describe('the signer', () => {
 
   it('stops at SIGNER_GAS_PER_HOUR', async () => {
     const signer = createRemoteSigner(client, 'base', 0)
+    expect(signer.obstacle?.()).to.equal(null)
     const results: string[] = []
     for (let nonce = 100; nonce < 106; nonce++)
       results.push(await refusalOf(Promise.resolve(signer.sign({ ...transaction, nonce }))))
     // Two transactions of 200,000 were signed before.
     expect(results.map((result) => result === 'it was signed')).to.deep.equal([true, true, true, false, false, false])
     expect(results.at(-1)).to.contain('SIGNER_GAS_PER_HOUR (1000000) is reached')
+    expect(signer.obstacle?.(), 'what /health says').to.equal('SIGNER_GAS_PER_HOUR (1000000) is reached')
   })
 
   it('signs tokens and receipts as the gateway itself would', async () => {

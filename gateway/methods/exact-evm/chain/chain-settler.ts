@@ -78,6 +78,8 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly sendPayment: ReturnType<typeof createPaymentSender>
   readonly wallets: ContractWallets
   readonly health: SettlerHealthCheck
+  /** Why the signer would sign nothing now, or null. */
+  readonly signerObstacle: () => string | null
   readonly sharing: Sharing
   /** The gas account as it was last read; null before the first time. */
   readonly gasAccount: { current: Pick<GasAccount, 'balance' | 'settlementCost'> | null }
@@ -106,6 +108,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const signer = typeof key === 'string' ? createSigner(key, network.chainId) : key
   const { address } = signer
+  const signerObstacle = (): string | null => signer.obstacle?.() ?? null
   const sender = createSender({ ...options, rpc, signer, depth })
   const sharing: Sharing = { limit: batch ?? DEFAULT_BATCH, hasMulticall: null, affordable: 1 }
   const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
@@ -121,7 +124,14 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const outcomes = { rpc, network, agreement, readOutcome, simulate, depth, confirmSeconds, log }
   const parts = { ...outcomes, sender, address, sendPayment, wallets, health }
   const gasAccount: Context['gasAccount'] = { current: null }
-  const context: Context = { ...parts, sharing, gasAccount, isStrict: options.isStrict ?? false, sentAlone: new Set() }
+  const context: Context = {
+    ...parts,
+    signerObstacle,
+    sharing,
+    gasAccount,
+    isStrict: options.isStrict ?? false,
+    sentAlone: new Set(),
+  }
   await health.refresh()
   const lacksMulticall = batch !== null && batch > 1 && sharing.hasMulticall === false
   const obstacle = rpc.wrongChain() ?? (lacksMulticall ? NO_MULTICALL : null)
@@ -184,10 +194,10 @@ async function lookUpCode({ wallets, sharing }: Context, payer: Hex): Promise<vo
   if (mostPayments(sharing) > 1) await wallets.lookUp(payer).catch(() => {})
 }
 
-/** Why payments cannot be settled, or null: no usable node, too little balance for gas, or gas above the limit. */
+/** Why payments cannot be settled, or null: no usable node, too little balance for gas, gas or its price above a limit. */
 async function inspectAccount(context: Context): Promise<string | null> {
   const { rpc, sender, address, sharing, gasAccount, network, log } = context
-  const unusable = await rpc.refresh()
+  const unusable = context.signerObstacle() ?? (await rpc.refresh())
   if (unusable !== null) return unusable
   if (sharing.limit > 1 && sharing.hasMulticall === null) {
     sharing.hasMulticall = (await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest')) !== '0x'

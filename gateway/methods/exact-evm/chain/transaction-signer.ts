@@ -28,6 +28,8 @@ export interface Signer {
   readonly address: Hex
   /** Throws RpcError `unsent` if the process that holds the key does not sign. */
   sign(transaction: UnsignedTransaction): Awaitable<SignedTransaction>
+  /** Why it would sign nothing now, whatever it was asked; null if it would. */
+  obstacle?(): string | null
 }
 
 /** A signer in this process. */
