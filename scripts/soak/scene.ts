@@ -62,6 +62,8 @@ export async function openScene({
       // A node that lies is believed about no payment at all.
       TWO_NODES_FROM_USD: '0',
       LOG_LEVEL: 'warn',
+      // The default is enough for 50,000 sales, which this load reaches within minutes.
+      SIGNER_GAS_PER_HOUR: '100000000000000',
       ...(database ? { DATABASE_URL: database.url } : {}),
     },
     {
