@@ -24,8 +24,8 @@ const known = new LRUCache<string, KnownTemplate>({ max: MAX_TEMPLATES })
 const pug = (): typeof import('pug') => createRequire(import.meta.url)('pug') as typeof import('pug')
 
 /**
- * Compiles the view in a file, unless this process or the build has compiled the same texts before. Paths in the view that begin with a
- * slash are below `basedir`. Throws if the view has an error.
+ * Compiles the view in a file, unless this process or the build has compiled the same texts before. Paths in the view that
+ * begin with a slash are below `basedir`. Throws if the view has an error.
  * @param builtIn the folder with what a build has made; that of this gateway if absent
  */
 export function templateOf(file: string, basedir: string, builtIn?: string): compileTemplate {

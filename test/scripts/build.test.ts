@@ -54,6 +54,7 @@ describe('npm run build', () => {
   it('writes the gateway, the plugins and the list of checked schemas, once if it runs twice at the same time', async () => {
     const [one, other] = await Promise.all([build(), build()])
     expect([one.code, other.code], one.output + other.output).to.deep.equal([0, 0])
+    // One line: the build could also buy from the gateway.
     expect((one.output + other.output).match(/^\[build\]/gm)).to.have.length(1)
     expect(existsSync(join(copy, 'dist/gateway/main.js'))).to.equal(true)
     const [home = '', ...others] = readdirSync(join(copy, 'dist/.plugins'))
