@@ -1,5 +1,5 @@
 /** Asks processes that have loaded heap-on-signal.mjs for their heap. Needs Linux. */
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Memory } from './measures.ts'
 
@@ -16,14 +16,16 @@ export async function readMemory(pids: readonly number[], output: string, minute
   const points = await Promise.all(
     pids.map(async (pid): Promise<Memory | null> => {
       try {
-        const before = heapsOf(pid, output).length
+        const { size } = statSync(output)
         process.kill(pid, 'SIGUSR2')
-        for (let tries = 0; heapsOf(pid, output).length === before; tries++) {
+        let heap = heapOf(pid, output, size)
+        for (let tries = 0; heap === null; tries++) {
           if (tries > TRIES) return null
           await delay(PAUSE_MS)
+          heap = heapOf(pid, output, size)
         }
         const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-        return { pid, minute, heap: (heapsOf(pid, output).at(-1) as number) / 1e6, resident: Number(kilobytes) / 1e3 }
+        return { pid, minute, heap: heap / 1e6, resident: Number(kilobytes) / 1e3 }
       } catch {
         return null
       }
@@ -32,7 +34,17 @@ export async function readMemory(pids: readonly number[], output: string, minute
   return points.filter((point) => point !== null)
 }
 
-function heapsOf(pid: number, output: string): readonly number[] {
-  const lines = readFileSync(output, 'utf8').matchAll(new RegExp(`^heap ${pid} (\\d+)$`, 'gm'))
-  return [...lines].map(([, bytes]) => Number(bytes))
+/** The bytes that a process has printed after this position; null if it has not. */
+function heapOf(pid: number, output: string, position: number): number | null {
+  const [, bytes] = new RegExp(`^heap ${pid} (\\d+)$`, 'm').exec(textAfter(output, position)) ?? []
+  return bytes === undefined ? null : Number(bytes)
+}
+
+/** All that was printed in a long run would take seconds to read, in which the load would stand still. */
+function textAfter(file: string, position: number): string {
+  const bytes = Buffer.alloc(statSync(file).size - position)
+  const descriptor = openSync(file, 'r')
+  readSync(descriptor, bytes, 0, bytes.length, position)
+  closeSync(descriptor)
+  return bytes.toString()
 }
