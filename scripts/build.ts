@@ -223,7 +223,10 @@ async function keepCompiledCode(): Promise<void> {
   await cp(join(root, 'catalog/service.json'), join(folder, 'catalog/service.json'))
   await writeFile(join(folder, 'catalog/word.json'), JSON.stringify(PRODUCT))
   await writeFile(join(folder, 'plugins', PRODUCT.plugin, 'index.ts'), PLUGIN)
-  const gateway = await openGateway(folder, {}).catch(() => openGateway(folder, NO_CHAIN))
+  const gateway = await openGateway(folder, {}).catch((error: Error) => {
+    reportPurchase(error)
+    return openGateway(folder, NO_CHAIN)
+  })
   const address = await gateway.listen()
   for (const path of ['/', '/openapi.json', '/health', '/v1/none']) await (await fetch(address + path)).text()
   const buyer = gateway.settlement.sandbox?.buyer
