@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
+import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 import type { GasAccount, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import { putGasPriceOracle, removeGasPriceOracle } from '../../../../support/gas-price-oracle.ts'
 import { newBuyer } from '../../../../support/payments.ts'
@@ -51,6 +52,13 @@ describe('the gas account of a chain settler', () => {
       ready: false,
       reason: `${address} holds too little to pay gas`,
     })
+  })
+
+  it('is not ready while its signer would sign nothing', async () => {
+    const reason = 'SIGNER_GAS_PER_HOUR (1000000) is reached'
+    const local = createSigner(fixture.key, fixture.chain.network.chainId)
+    const settler = await fixture.open({ key: { ...local, obstacle: () => reason } })
+    expect(settler.health()).to.deep.include({ ready: false, reason })
   })
 
   it('counts what its transactions have cost, to the wei, and what failed ones have', async () => {
