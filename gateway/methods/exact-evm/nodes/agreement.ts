@@ -2,6 +2,7 @@
  * Agreement of nodes. One node may lie, lag or be broken, so two nodes have to agree on the outcome of a large payment
  * (`TWO_NODES_FROM_USD`).
  */
+import { LRUCache } from 'lru-cache'
 import { ServiceError } from '../../../errors.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
@@ -56,11 +57,18 @@ export function createCanAgree(agreement: Agreement): (amount: bigint) => Promis
 }
 
 /**
+ * What was logged of late, per set of nodes. A payment that waits for two nodes is looked at at every block, and by the
+ * thousand while one node is down: each is logged once a minute.
+ */
+const logged = new WeakMap<Nodes, LRUCache<string, true>>()
+const LOGGED = { max: 10_000, ttl: 60_000 } as const
+
+/**
  * Asks every node, and returns the answers of those that say the same: at least two. Null if no two do.
  *
  * @param question reads what it needs from one node; a node for which it throws gives no answer
  * @param meaningOf a text that is equal for answers that say the same
- * @param about what is asked, for the log
+ * @param about what is asked: it names the question in the log, where each appears once a minute
  */
 export async function askTwoNodes<Answer>(
   { nodes, log }: Agreement,
@@ -79,7 +87,17 @@ export async function askTwoNodes<Answer>(
   const agreeing = [...groups.values()].filter(({ length }) => length >= AGREEING_NODES)
   // Two and two that contradict each other prove nothing.
   if (agreeing.length === 1) return agreeing[0] as [Answer, Answer, ...Answer[]]
+  if (!isDue(nodes, JSON.stringify(about))) return null
   const said = answers.map(({ node, answer }) => ({ node, says: meaningOf(answer) }))
   log.warn({ ...about, said }, 'no two nodes say the same about a large payment; it waits until two do')
   return null
+}
+
+/** Whether something was not logged within the last minute. From now on it was. */
+function isDue(nodes: Nodes, subject: string): boolean {
+  let subjects = logged.get(nodes)
+  if (subjects === undefined) logged.set(nodes, (subjects = new LRUCache(LOGGED)))
+  if (subjects.has(subject)) return false
+  subjects.set(subject, true)
+  return true
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createLog } from '../../../../../gateway/observe/log.ts'
-import { createCanAgree } from '../../../../../gateway/methods/exact-evm/nodes/agreement.ts'
+import { askTwoNodes, createCanAgree } from '../../../../../gateway/methods/exact-evm/nodes/agreement.ts'
 import { createNodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Proxy, startProxy } from '../../../../support/proxy.ts'
@@ -57,5 +57,26 @@ describe('a large payment that two nodes have to agree on', () => {
     await nodes[0].down()
     await new Promise((wake) => setTimeout(wake, 300))
     expect(await codeOf(assertCanAgree(LARGE))).to.equal('settler_unavailable')
+  })
+
+  it('is logged once, and not at every look, while nodes say different things about it', async () => {
+    const warned: unknown[] = []
+    const agreement = {
+      from: LARGE,
+      nodes: createNodes({ addresses: nodes.map(({ url }) => url).join(','), network: chain.network, log }),
+      log: { ...log, warn: (fields: unknown) => warned.push(fields) } as unknown as typeof log,
+    }
+    let looks = 0
+    const look = (transaction: string): Promise<unknown> =>
+      askTwoNodes(
+        agreement,
+        async () => `look ${++looks}`,
+        (answer) => answer,
+        { transaction },
+      )
+    for (const transaction of ['0x01', '0x01', '0x02', '0x01', '0x02']) expect(await look(transaction)).to.equal(null)
+    expect(looks).to.equal(10)
+    expect(warned).to.have.length(2)
+    expect(warned).to.have.nested.property('[1].transaction', '0x02')
   })
 })
