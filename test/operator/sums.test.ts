@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { JOURNALS } from '../contracts/journals.ts'
 import type { TestJournal } from '../contracts/journals.ts'
-import { paymentIn, reservationOf } from '../contracts/journal-payments.ts'
+import { paymentIn, reservationOf, TRANSACTION } from '../contracts/journal-payments.ts'
+import type { Settlement } from '../../gateway/payments/journal/journal.ts'
 
 const OWN = '0x00000000000000000000000000000000000000C1'
 const DAY = 86_400_000
@@ -42,12 +43,27 @@ for (const [name, create] of Object.entries(JOURNALS))
       expect(await journal.dailySums(20_001 * DAY, [])).to.have.length(1)
     })
 
-    it('lists the payments settled in a period, with or without the stored answers', async () => {
+    it('lists payments with or without their stored answers', async () => {
       const { journal } = opened
-      const window = { settledSince: 20_000 * DAY, settledBefore: 20_001 * DAY, limit: 10 }
-      const withoutAnswers = await journal.list({ ...window, withoutAnswers: true })
-      expect(withoutAnswers.map(({ amount }) => amount)).to.deep.equal([7n, 5001n, 5000n])
+      const settled = { states: ['settled'], limit: 10 } as const
+      const withoutAnswers = await journal.list({ ...settled, withoutAnswers: true })
+      expect(withoutAnswers.map(({ amount }) => amount)).to.deep.equal([750_000_000n, 7n, 5001n, 5000n])
       expect(withoutAnswers.every(({ answer }) => answer === null)).to.equal(true)
-      expect((await journal.list(window)).every(({ answer }) => answer !== null)).to.equal(true)
+      expect((await journal.list(settled)).every(({ answer }) => answer !== null)).to.equal(true)
+    })
+
+    it('lists settlements from a moment on, page after page, also within one millisecond', async () => {
+      const { journal } = opened
+      const amounts: bigint[] = []
+      for (let from: number | Settlement = 20_000 * DAY + 5; ;) {
+        const [settlement, ...others]: readonly Settlement[] = await journal.settlements({ from, limit: 1 })
+        if (!settlement) break
+        expect(others).to.deep.equal([])
+        expect(settlement).to.include({ network: 'eip155:84532', transaction: TRANSACTION })
+        amounts.push(settlement.amount)
+        from = settlement
+      }
+      expect(amounts).to.deep.equal([5000n, 5001n, 7n, 750_000_000n])
+      expect(await journal.settlements({ from: 20_000 * DAY + 6, limit: 10 })).to.have.length(1)
     })
   })

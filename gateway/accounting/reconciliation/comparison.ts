@@ -11,7 +11,7 @@ import { quantity, type Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
 import type { EvmIntent } from '../../methods/exact-evm/settlement-intent.ts'
 import { mayStillSettle, recordLateSettlement as recordLateDebt } from '../../payments/late-settlement.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
-import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
+import type { Journal, PaymentRecord, Settlement } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { SendAlert } from '../alert-webhook.ts'
 import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, isSentByOthers, type Transfer } from './buckets.ts'
@@ -21,7 +21,7 @@ import { type Findings, type Row, rowToJson } from './findings.ts'
 interface SharedParts {
   readonly network: Network
   readonly payTo: Hex
-  readonly journal: Pick<Journal, 'find' | 'list' | 'openPayments' | 'settledLate' | 'owed'>
+  readonly journal: Pick<Journal, 'find' | 'settlements' | 'openPayments' | 'settledLate' | 'owed'>
   readonly findings: Findings
   readonly alert: SendAlert
   readonly log: Logger
@@ -40,7 +40,7 @@ export interface ComparisonParts extends SharedParts {
   readonly lookBack: number | null
   /** How long a payment recorded as settled may be ahead of the blocks read. */
   readonly graceSeconds: number
-  /** How many settled payments one run judges at most. Default: 50,000. */
+  /** After how many settled payments a run ends, give or take a page. Default: 200,000. */
   readonly maxJudged?: number
 }
 
@@ -72,9 +72,13 @@ const READS_PER_RUN = 500
 const MAX_RECHECKED = 1_000
 const MAX_PENDING = 100
 const DOUBTFUL = ['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'] as const
-const MAX_JUDGED_PER_RUN = 50_000
-/** The clocks of processes may differ, so payments settled this recently are judged again by the next run. */
-const OVERLAP_MS = 3_600_000
+const MAX_JUDGED_PER_RUN = 200_000
+const SETTLEMENTS_PER_PAGE = 2_000
+/**
+ * Payments settled this recently are judged again by the next run: the clocks of processes differ by a little, and a
+ * payment is recorded some seconds after the time that it carries.
+ */
+const OVERLAP_MS = 120_000
 /** Doubtful rows are checked again for this long; after that they wait for a person. */
 const RECHECK_MS = 86_400_000
 const MAX_ALERTED_PER_RUN = 100
@@ -345,63 +349,42 @@ async function recheck(parts: ComparisonParts): Promise<void> {
  * is not read far enough yet.
  */
 async function judgeSettled(parts: ComparisonParts, { block, time, judged }: ReadBlocks): Promise<number> {
-  const { findings, network, payTo, graceSeconds, now } = parts
-  const { settled, before } = await settledSince(parts, judged)
-  const here = settled.filter((payment) => payment.network === network.caip2 && isSameText(payment.payTo, payTo))
-  const transferred = await findings.transferred(here.map(({ key }) => key))
-  const verdicts = here
-    .filter(({ key }) => !transferred.has(key))
-    .map((payment) => ({
-      payment,
-      ...bucketOfSettled(payment.settledAt ?? 0, {
-        now: now().getTime(),
-        chain: time,
-        graceMs: graceSeconds * 1000,
-      }),
-    }))
-  const waiting = verdicts.filter(({ bucket }) => bucket === 'pending').map(({ payment }) => payment.settledAt ?? 0)
-  const missing = verdicts.filter(({ bucket }) => bucket === 'missing')
-  const judgedTo = Math.max(judged, Math.min(before, now().getTime() - OVERLAP_MS, ...waiting))
-  await findings.put(
-    missing.map(({ payment, note }) => missingRow(parts, payment, note)),
-    { id: cursorId(parts), block: block + 1, judged: judgedTo },
-  )
+  const { findings, journal, network, payTo, graceSeconds, now, maxJudged = MAX_JUDGED_PER_RUN } = parts
+  const readTo = { now: now().getTime(), chain: time, graceMs: graceSeconds * 1000 }
+  const missing: Row[] = []
+  const waiting: number[] = []
+  const limit = Math.min(SETTLEMENTS_PER_PAGE, maxJudged)
+  let last: number | Settlement = judged
+  let judgedTo = readTo.now - OVERLAP_MS
+  for (let count = 0; ;) {
+    const page: readonly Settlement[] = await journal.settlements({ from: last, limit })
+    const here = page.filter((payment) => payment.network === network.caip2 && isSameText(payment.payTo, payTo))
+    const transferred = await findings.transferred(here.map(({ key }) => key))
+    for (const payment of here) {
+      if (transferred.has(payment.key)) continue
+      const { bucket, note } = bucketOfSettled(payment.settledAt, readTo)
+      if (bucket === 'pending') waiting.push(payment.settledAt)
+      else missing.push(missingRow(parts, payment, note))
+    }
+    count += page.length
+    last = page.at(-1) ?? last
+    if (page.length < limit) break
+    // The next run begins at the start of this millisecond.
+    if (count >= maxJudged && typeof last === 'object' && last.settledAt > judged) {
+      judgedTo = Math.min(judgedTo, last.settledAt)
+      break
+    }
+  }
+  const earliestWaiting = waiting.reduce((earliest, at) => Math.min(earliest, at), Number.POSITIVE_INFINITY)
+  await findings.put(missing, {
+    id: cursorId(parts),
+    block: block + 1,
+    judged: Math.max(judged, Math.min(judgedTo, earliestWaiting)),
+  })
   return waiting.length
 }
 
-interface Settled {
-  readonly settled: readonly PaymentRecord[]
-  /** Payments that settled from this time on (ms) are left to the next runs. */
-  readonly before: number
-}
-
-/**
- * Returns the payments that settled since a time (ms): all of them, or the earliest if one run cannot judge as many. The
- * journal lists those recorded last first, so the end of a shorter stretch of time is searched for by bisection.
- */
-async function settledSince(
-  { journal, maxJudged = MAX_JUDGED_PER_RUN }: ComparisonParts,
-  from: number,
-): Promise<Settled> {
-  const states = ['settled', 'owed'] as const
-  const filter = { states, settledSince: from, withoutAnswers: true, limit: maxJudged }
-  const all = await journal.list(filter)
-  if (all.length < maxJudged) return { settled: all, before: Number.POSITIVE_INFINITY }
-  let tooMany = all.reduce((latest, { settledAt }) => Math.max(latest, settledAt ?? 0), from) + 1
-  let found: Settled = { settled: [], before: from }
-  while (found.settled.length < maxJudged / 2) {
-    const before = Math.floor((found.before + tooMany) / 2)
-    // So many in one millisecond cannot be told apart.
-    if (before === found.before)
-      return { settled: await journal.list({ ...filter, settledBefore: tooMany }), before: tooMany }
-    const settled = await journal.list({ ...filter, settledBefore: before })
-    if (settled.length < maxJudged) found = { settled, before }
-    else tooMany = before
-  }
-  return found
-}
-
-function missingRow({ network, own, now }: ComparisonParts, payment: PaymentRecord, reason: string): Row {
+function missingRow({ network, own, now }: ComparisonParts, payment: Settlement, reason: string): Row {
   const { key, payer, amount, transaction } = payment
   const isOwn = own.has(payer.toLowerCase())
   const note = transaction === null ? reason : `${reason} (${transaction})`

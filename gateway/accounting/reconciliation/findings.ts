@@ -1,6 +1,10 @@
-/** The results of reconciliation in SQL: one row per transfer, or per payment without a transfer, and the blocks read. */
+/**
+ * The results of reconciliation in SQL: one row per transfer, or per payment without a transfer, their number, and the
+ * blocks read.
+ */
 import type { Knex } from 'knex'
 import type { Hex } from '../../config/networks.ts'
+import { isPostgres } from '../../plugin/database.ts'
 import { migrate, type Step } from '../../stores/migrations.ts'
 import { ALARMING, type Bucket } from './buckets.ts'
 
@@ -63,6 +67,38 @@ export interface ReadRange {
 
 const TABLE = 'reconciled_rows'
 const CURSORS = 'reconciled_to'
+const COUNTS = 'reconciled_counts'
+
+const counted = (place: string, change: string): string =>
+  `INSERT INTO ${COUNTS} ${place} ON CONFLICT (network, bucket) DO UPDATE SET count = ${COUNTS}.count ${change};`
+
+/** No row ever changes its network. */
+const SQLITE_COUNTING = [
+  `CREATE TRIGGER reconciled_count_new AFTER INSERT ON ${TABLE} BEGIN
+    ${counted('VALUES (new.network, new.bucket, 1)', '+ 1')} END`,
+  `CREATE TRIGGER reconciled_count_gone AFTER DELETE ON ${TABLE} BEGIN
+    ${counted('VALUES (old.network, old.bucket, -1)', '- 1')} END`,
+  `CREATE TRIGGER reconciled_count_moved AFTER UPDATE OF bucket ON ${TABLE} WHEN old.bucket <> new.bucket BEGIN
+    ${counted('VALUES (old.network, old.bucket, -1)', '- 1')}
+    ${counted('VALUES (new.network, new.bucket, 1)', '+ 1')} END`,
+] as const
+
+const newRows = counted('SELECT network, bucket, count(*) FROM new_rows GROUP BY 1, 2', '+ excluded.count')
+const oldRows = counted('SELECT network, bucket, -count(*) FROM old_rows GROUP BY 1, 2', '+ excluded.count')
+const onStatement = (change: string, name: string, tables: string, body: string): readonly string[] => [
+  `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN NULL; END $$`,
+  `CREATE TRIGGER ${name} AFTER ${change} ON ${TABLE} REFERENCING ${tables} FOR EACH STATEMENT EXECUTE FUNCTION ${name}()`,
+]
+const POSTGRES_COUNTING = [
+  ...onStatement('INSERT', 'reconciled_count_new', 'NEW TABLE AS new_rows', newRows),
+  ...onStatement('DELETE', 'reconciled_count_gone', 'OLD TABLE AS old_rows', oldRows),
+  ...onStatement(
+    'UPDATE',
+    'reconciled_count_moved',
+    'OLD TABLE AS old_rows NEW TABLE AS new_rows',
+    `${oldRows} ${newRows}`,
+  ),
+] as const
 
 const STEPS: readonly Step[] = [
   async (db) => {
@@ -95,6 +131,17 @@ const STEPS: readonly Step[] = [
       table.index(['is_foreign', 'at'])
       table.index(['block'])
     }),
+  // A year has ten million rows or more, so their number is kept, and not counted at every run.
+  async (db) => {
+    await db.schema.createTable(COUNTS, (table) => {
+      table.text('network').notNullable()
+      table.text('bucket').notNullable()
+      table.bigInteger('count').notNullable()
+      table.primary(['network', 'bucket'])
+    })
+    await db.raw(`INSERT INTO ${COUNTS} SELECT network, bucket, count(*) FROM ${TABLE} GROUP BY 1, 2`)
+    for (const statement of isPostgres(db) ? POSTGRES_COUNTING : SQLITE_COUNTING) await db.raw(statement)
+  },
 ]
 
 const ROWS_PER_INSERT = 50
@@ -172,12 +219,12 @@ export async function openFindings(db: Knex) {
       return rows.map(fromStored)
     },
     async counts(network: string): Promise<ReadonlyMap<Bucket, number>> {
-      const rows = await db(TABLE)
+      const rows = await db(COUNTS)
         .where(isOn(network))
         .groupBy('bucket')
         .select('bucket')
-        .count<{ bucket: Bucket; n: number }[]>({ n: '*' })
-      return new Map(rows.map(({ bucket, n }) => [bucket, n]))
+        .sum<{ bucket: Bucket; n: string | number }[]>({ n: 'count' })
+      return new Map(rows.map(({ bucket, n }) => [bucket, Number(n)]))
     },
     /** Returns rows that need an alert and had none. Transfers of the operator's own wallets never do. */
     async notAlerted(limit: number): Promise<readonly Row[]> {

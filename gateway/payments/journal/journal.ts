@@ -172,6 +172,8 @@ export interface Journal {
   openPayments(): Promise<readonly OpenPayment[]>
   /** Rows that match the filter, newest first. */
   list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
+  /** Payments that are settled or owed, in the order of when they settled. */
+  settlements(page: SettlementPage): Promise<readonly Settlement[]>
   /** Owed and not repaid, oldest first. */
   debts(): Promise<readonly PaymentRecord[]>
   /** Owners known to be running, this one included. */
@@ -248,13 +250,27 @@ export interface PaymentFilter {
   readonly payer?: string
   /** Hash of the settlement; case does not matter. */
   readonly transaction?: string
-  /** Settled at or after this moment (ms). */
-  readonly settledSince?: number
-  /** Settled before this moment (ms). */
-  readonly settledBefore?: number
   /** Does not read the bodies of stored answers. */
   readonly withoutAnswers?: boolean
   readonly limit: number
+}
+
+/** Which settlements are wanted. */
+export interface SettlementPage {
+  /** Those from this moment (ms) on, or those that come after this one. */
+  readonly from: number | Settlement
+  readonly limit: number
+}
+
+/** What is needed to find the transfer of a payment. */
+export interface Settlement extends Pick<
+  PaymentRecord,
+  'key' | 'network' | 'payer' | 'payTo' | 'amount' | 'transaction'
+> {
+  /** Orders payments that settled at the same moment. */
+  readonly id: number
+  /** Milliseconds since the epoch. */
+  readonly settledAt: number
 }
 
 export interface PaymentSum {

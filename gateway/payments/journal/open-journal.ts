@@ -145,6 +145,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     repaid: (key, note) => store.repaid(key, storable(repaidDetail(note)), now()),
     openPayments: () => store.openPayments(),
     list: (filter) => store.list(filter),
+    settlements: (page) => store.settlements(page),
     debts: () => store.debts(),
     dailySums: (settledSince, own) => store.dailySums(settledSince, own),
     async liveOwners() {

@@ -1,7 +1,8 @@
 /**
  * The queries with the same SQL in both databases: everything but the three statements that write groups.
  */
-import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
+import type { Hex } from '../../config/networks.ts'
+import type { JournalEvent, PaymentFilter, PaymentSum, Settlement, SettlementPage } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
 import {
@@ -72,6 +73,7 @@ export function createQueries(dialect: Dialect): StoreQueries {
     openPayments: async () =>
       (await read(`SELECT ${openColumns} FROM payments WHERE ${OPEN} ORDER BY id`)).map((row) => toRecord(row)),
     list: async (filter) => (await run(listQuery(filter, dialect))).map((row) => toRecord(row)),
+    settlements: async (page) => (await run(settlementsQuery(page, place))).map(toSettlement),
     debts: async () =>
       (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map((row) =>
         toRecord(row),
@@ -191,7 +193,7 @@ export function createQueries(dialect: Dialect): StoreQueries {
 }
 
 function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: Dialect): Query {
-  const { states, operations, payer, transaction, settledSince, settledBefore, withoutAnswers: bare, limit } = filter
+  const { states, operations, payer, transaction, withoutAnswers: bare, limit } = filter
   const values: (string | number)[] = []
   const next = (value: string | number): string => place(values.push(value))
   const among = (column: string, list: readonly string[]): string =>
@@ -201,14 +203,34 @@ function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: 
     ...(operations ? [among('operation', operations)] : []),
     ...(payer === undefined ? [] : [`lower(payer) = ${next(payer.toLowerCase())}`]),
     ...(transaction === undefined ? [] : [`lower(transaction_hash) = ${next(transaction.toLowerCase())}`]),
-    ...(settledSince === undefined ? [] : [`settled_at >= ${next(settledSince)}`]),
-    ...(settledBefore === undefined ? [] : [`settled_at < ${next(settledBefore)}`]),
   ]
   const columns = bare ? bareColumns : all
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   // `+id` keeps a database from reading all payments in this order where an index finds the few that are wanted.
-  const order = transaction === undefined && settledSince === undefined && settledBefore === undefined ? 'id' : '+id'
+  const order = transaction === undefined ? 'id' : '+id'
   return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY ${order} DESC LIMIT ${next(limit)}`, values }
+}
+
+function settlementsQuery({ from, limit }: SettlementPage, place: Placeholder): Query {
+  const [at, id] = typeof from === 'number' ? [from, -1] : [from.settledAt, from.id]
+  const sql = `
+SELECT id, key, network, payer, pay_to, amount, transaction_hash, settled_at FROM payments
+WHERE settled_at IS NOT NULL AND (settled_at, id) > (${place(1)}, ${place(2)}) AND state IN ('settled', 'owed')
+ORDER BY settled_at, id LIMIT ${place(3)}`
+  return { sql, values: [at, id, limit] }
+}
+
+function toSettlement(row: Row): Settlement {
+  return {
+    id: Number(row['id']),
+    key: text(row, 'key') as Settlement['key'],
+    network: text(row, 'network'),
+    payer: text(row, 'payer') as Hex,
+    payTo: text(row, 'pay_to') as Hex,
+    amount: BigInt(text(row, 'amount')),
+    transaction: row['transaction_hash'] as Hex | null,
+    settledAt: Number(row['settled_at']),
+  }
 }
 
 const DAY_MS = 86_400_000

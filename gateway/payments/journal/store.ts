@@ -30,6 +30,7 @@ type SharedQueries = Pick<
   Journal,
   | 'openPayments'
   | 'list'
+  | 'settlements'
   | 'debts'
   | 'dailySums'
   | 'events'

@@ -51,7 +51,7 @@ describe('reconciliation with the chain', () => {
       })
     })
     await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
-    journal = await openJournal({ file: ':memory:' })
+    journal = await openJournal({ file: ':memory:', now: () => now().getTime() })
     db = openDatabase({ file: ':memory:' })
     findings = await openFindings(db)
     settler = await fixture.open()
@@ -179,6 +179,27 @@ describe('reconciliation with the chain', () => {
       await compareFew()
     }
     expect((await newest('missing')).map(({ id }) => id)).to.have.members(lost)
+  })
+
+  it('reads only payments that have settled since the last run, or shortly before', async () => {
+    const read: number[] = []
+    const { settlements } = journal
+    journal.settlements = async (page) => {
+      const found = await settlements(page)
+      read.push(found.length)
+      return found
+    }
+    for (let nth = 0; nth < 3; nth++) {
+      const payload = await fixture.newPayload()
+      await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
+    }
+    await compare()
+    offset = 300_000
+    await compare()
+    const later = await fixture.newPayload()
+    await recordPayment(later, 'settled', later.amount, await transfer(later))
+    await compare()
+    expect(read).to.deep.equal([3, 3, 1])
   })
 
   it('records a debt if a payment arrives on the chain after it was released', async () => {
