@@ -92,7 +92,8 @@ for (const [name, create] of Object.entries(DATABASES))
             : `DROP TRIGGER reconciled_count_${change}`,
         )
       await db('migrations').where({ name: 'reconciliation', step: 4 }).delete()
-      const nonZero = (counts: ReadonlyMap<Bucket, number>) => [...counts].filter(([, count]) => count > 0).toSorted()
-      expect(nonZero(await (await openFindings(db)).counts(NETWORKS[0]))).to.deep.equal(nonZero(before))
+      // Buckets that have become empty are not counted afresh.
+      const filled = [...before].filter(([, count]) => count > 0)
+      expect([...(await (await openFindings(db)).counts(NETWORKS[0]))]).to.have.deep.members(filled)
     })
   })
