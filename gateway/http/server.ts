@@ -14,6 +14,11 @@ const REQUEST_TIMEOUT_MS = 300_000
 const CLOSE_GRACE_MS = 10_000
 /** How long a server that is replaced waits for the next request of each open connection. */
 const DRAIN_MS = 5_000
+/**
+ * How many connections are renewed in each stretch of time. Node's primary hands a worker one connection per turn of its
+ * event loop, so if all were opened again at once, calls would wait for it for seconds.
+ */
+const RENEWED = { connections: 10, everyMs: 100 } as const
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Handles a request whose class has Express's methods. */
@@ -27,6 +32,7 @@ export class ClosingServer extends http.Server {
   #isDraining = false
   /** Connections that were opened since the last renewal; null before the first one. */
   #renewed: WeakSet<Socket> | null = null
+  readonly #renewal = { startedAt: 0, left: 0 }
   /** Resolves when it has closed; null if it has never listened. */
   closed: Promise<void> | null = null
 
@@ -36,7 +42,7 @@ export class ClosingServer extends http.Server {
       if (closing.signal.aborted && !this.#isDraining) setImmediate(() => this.closeIdleConnections())
     }
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
-      if (closing.signal.aborted || this.#renewed?.has(request.socket) === false) response.shouldKeepAlive = false
+      if (closing.signal.aborted || this.#isToRenew(request.socket)) response.shouldKeepAlive = false
       response.on('close', answered)
       if (hasHost(request)) listener(request as express.Request, response as express.Response)
       else refuseHost(response)
@@ -55,9 +61,23 @@ export class ClosingServer extends http.Server {
     })
   }
 
-  /** Tells each open connection with its next answer that it ends. One without a request stays open. */
+  /** Tells each open connection with one of its next answers that it ends. One without a request stays open. */
   renewConnections(): void {
     this.#renewed = new WeakSet()
+  }
+
+  #isToRenew(socket: Socket): boolean {
+    if (this.#renewed === null || this.#renewed.has(socket)) return false
+    const now = performance.now()
+    const renewal = this.#renewal
+    if (now - renewal.startedAt >= RENEWED.everyMs) {
+      renewal.startedAt = now
+      renewal.left = RENEWED.connections
+    }
+    if (renewal.left === 0) return false
+    renewal.left -= 1
+    this.#renewed.add(socket)
+    return true
   }
 
   override close(callback?: (error?: Error) => void): this {
