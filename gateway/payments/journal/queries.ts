@@ -223,7 +223,7 @@ ORDER BY settled_at, id LIMIT ${place(3)}`
 function toSettlement(row: Row): Settlement {
   return {
     id: Number(row['id']),
-    key: text(row, 'key') as Settlement['key'],
+    key: text(row, 'key'),
     network: text(row, 'network'),
     payer: text(row, 'payer') as Hex,
     payTo: text(row, 'pay_to') as Hex,
