@@ -139,8 +139,9 @@ const STEPS: readonly Step[] = [
       table.bigInteger('count').notNullable()
       table.primary(['network', 'bucket'])
     })
-    await db.raw(`INSERT INTO ${COUNTS} SELECT network, bucket, count(*) FROM ${TABLE} GROUP BY 1, 2`)
+    // Afterwards no other process can write before the end of this step, so that no row is missed.
     for (const statement of isPostgres(db) ? POSTGRES_COUNTING : SQLITE_COUNTING) await db.raw(statement)
+    await db.raw(`INSERT INTO ${COUNTS} SELECT network, bucket, count(*) FROM ${TABLE} GROUP BY 1, 2`)
   },
 ]
 
