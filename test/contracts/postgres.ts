@@ -29,8 +29,11 @@ export async function openSchema(): Promise<Schema | null> {
       await client.query(text)
     },
     async drop() {
-      await client.query(`SET client_min_messages = warning; DROP SCHEMA ${name} CASCADE`)
-      await client.end()
+      try {
+        await client.query(`SET client_min_messages = warning; DROP SCHEMA ${name} CASCADE`)
+      } finally {
+        await client.end()
+      }
     },
   }
 }
