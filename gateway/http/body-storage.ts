@@ -44,13 +44,11 @@ export interface BodyStorages {
 export interface ArrivedBody {
   readonly size: number
   /**
-   * Reads it in one piece. Call either this or `pieces`, once. Waits while other bodies hold the memory.
+   * Reads it, once. Waits while other bodies hold the memory.
    * @param isShared returns memory that threads share
    * @throws Unavailable if the wait takes too long, InvalidInput if the body is released meanwhile
    */
   bytes(isShared?: boolean): Promise<Buffer>
-  /** Reads it piece by piece. Waits and throws as `bytes` does. */
-  pieces(): AsyncGenerator<Buffer>
   /** Whether it takes memory, or waits for it, once it is read. */
   readonly isLarge: boolean
   /** Whether it takes memory until it is released. */
@@ -380,19 +378,9 @@ class Arrival implements ArrivedBody {
     if (!isShared && only && more.length === 0 && !this.isLarge) return only
     await this.#enter()
     const joined = isShared ? Buffer.from(new SharedArrayBuffer(this.size)) : Buffer.allocUnsafe(this.size)
-    let [at, turnEnds] = [0, TURN_BYTES]
-    for await (const piece of this.#read()) {
-      at += piece.copy(joined, at)
-      if (at < turnEnds) continue
-      turnEnds = at + TURN_BYTES
-      await setImmediate()
-    }
+    if (this.#file) await this.#readFile(await this.#file, joined)
+    else await this.#joinPieces(joined)
     return joined
-  }
-
-  async *pieces(): AsyncGenerator<Buffer> {
-    await this.#enter()
-    yield* this.#read()
   }
 
   release(): void {
@@ -440,21 +428,24 @@ class Arrival implements ArrivedBody {
     this.#counted = 0
   }
 
-  async *#read(): AsyncGenerator<Buffer> {
-    if (!this.#file) {
-      const pieces = this.#pieces
-      this.#pieces = []
-      yield* pieces
-      return
+  async #joinPieces(joined: Buffer): Promise<void> {
+    const pieces = this.#pieces
+    this.#pieces = []
+    let [at, turnEnds] = [0, TURN_BYTES]
+    for (const piece of pieces) {
+      at += piece.copy(joined, at)
+      if (at < turnEnds) continue
+      turnEnds = at + TURN_BYTES
+      await setImmediate()
     }
-    const file = await this.#file
-    for (let at = 0; at < this.size;) {
+  }
+
+  async #readFile(file: FileHandle, joined: Buffer): Promise<void> {
+    for (let at = 0; at < joined.length;) {
       if (this.#isReleased) throw incomplete()
-      const piece = Buffer.allocUnsafe(Math.min(FILE_PIECE_BYTES, this.size - at))
-      const { bytesRead } = await file.read(piece, 0, piece.length, at)
+      const { bytesRead } = await file.read(joined, at, Math.min(FILE_PIECE_BYTES, joined.length - at), at)
       if (bytesRead === 0) throw new Error('a temporary file ended too early')
       at += bytesRead
-      yield piece.subarray(0, bytesRead)
     }
     await this.#close()
   }
@@ -517,9 +508,6 @@ export function bodyOf(bytes: Buffer): ArrivedBody {
       const shared = Buffer.from(new SharedArrayBuffer(bytes.length))
       bytes.copy(shared)
       return shared
-    },
-    async *pieces() {
-      for (let at = 0; at < bytes.length; at += FILE_PIECE_BYTES) yield bytes.subarray(at, at + FILE_PIECE_BYTES)
     },
     release: () => {},
   }

@@ -38,6 +38,7 @@ export interface Upload {
   readonly filename: string
   /** The media type that the caller named, e.g. "text/csv". It is not checked against the content. */
   readonly mediaType: string
+  /** The memory of a large file is shared: `context.work` passes it to a thread without a copy. */
   readonly bytes: Buffer
 }
 

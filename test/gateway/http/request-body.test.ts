@@ -105,6 +105,31 @@ describe('the reader of request bodies', () => {
     )
   })
 
+  it('finds a large file in a form without copying it, also if a turn ends in what may begin a boundary', async () => {
+    const head = (name: string): string =>
+      `--edge\r\nContent-Disposition: form-data; name="${name}"; filename="f.csv"\r\nContent-Type: text/csv\r\n\r\n`
+    const readWith = async (straddling: string, shift: number): Promise<Buffer | undefined> => {
+      const [large, small] = [Buffer.alloc(2_500_000, 'abc'), Buffer.from('a,b\r\n1,2')]
+      large.write(straddling, 1_000_000 - head('large').length - shift, 'latin1')
+      const pieces = [head('large'), large, '\r\n', head('small'), small, '\r\n--edge--\r\n']
+      const body = Buffer.concat(pieces.map((piece) => Buffer.from(piece)))
+      const type = { 'content-type': 'multipart/form-data; boundary=edge' }
+      const request = incoming(type, body, 65_536)
+      const form = await readBody(request, { bodyMedia: ['multipart/form-data'], maxBytes: 5_000_000 })
+      const found = form as Record<string, Upload>
+      expect(found['large']?.bytes.equals(large)).to.equal(true)
+      expect(found['small']?.bytes.equals(small)).to.equal(true)
+      return found['large']?.bytes
+    }
+    for (const straddling of ['', '\r', '\r\n', '\r\n--'])
+      for (let shift = 0; shift <= straddling.length; shift += 1) {
+        const where = `${JSON.stringify(straddling)}, ${shift} before the end of the turn`
+        expect((await readWith(straddling, shift))?.buffer, where).to.be.instanceOf(SharedArrayBuffer)
+      }
+    for (const straddling of ['\r\n--edg', '\r\n\r\n--', '\r\r\r\r\r\r', '-'.repeat(40)])
+      for (let shift = 0; shift <= straddling.length; shift += 1) await readWith(straddling, shift)
+  })
+
   it('uses the first media type of the operation if the body names none', async () => {
     expect(await read(['application/json', 'text/csv'], {}, '[1]')).to.deep.equal([1])
     expect(await read(['text/csv', 'application/json'], {}, '[1]')).to.deep.equal({
