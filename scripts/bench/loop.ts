@@ -2,10 +2,11 @@
  * `npm run bench:loop`: how long an unpaid 402 takes while the gateway works. One gateway gets 50 unpaid calls a second:
  * first with nothing else to do, then while it audits a ledger of 200,000 rows and checks 50,000 bars, again and again, one
  * at a time and six of each at once, all of them paid for. Beside it, a plain node:http server that does nothing else sends
- * the same 402 at the same rate: what it waits for is the operating system. Rounds take turns. Trust the ratios:
- * milliseconds depend on what else the machine does.
+ * the same 402 at the same rate: what it waits for is the operating system. A process that does nothing else measures both.
+ * Rounds take turns. Trust the ratios: milliseconds depend on what else the machine does.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -16,6 +17,7 @@ import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement, signPayment } from '../pay/payment.ts'
 import type { SandboxDescription } from '../pay/run.ts'
+import type { Waits } from './loop-prober.ts'
 import { percentile } from './percentile.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -28,7 +30,6 @@ const { values } = readFlags(USAGE, {
 })
 const ROUNDS = readNumber('--rounds', values.rounds, 1)
 const SECONDS = readNumber('--seconds', values.seconds, 0.1)
-const EVERY_MS = 20
 const ROWS = 200_000
 const BARS = 50_000
 const DESCRIPTION = 'sandbox.json'
@@ -101,36 +102,15 @@ function barsBody(): Buffer {
   return Buffer.from(JSON.stringify({ bars }))
 }
 
-/** The waits of one period: of the gateway, and of a server without work. */
-interface Waits {
-  readonly gateway: number[]
-  readonly plain: number[]
-}
-
-/** Probes both servers, in turns. */
+/** Calls both servers until `isOver`. A process of its own does it, so that purchases do not delay the calls. */
 async function probeBoth(isOver: () => boolean): Promise<Waits> {
-  const [gateway, plain] = await Promise.all([
-    probe(base + PROBED, 0, isOver),
-    probe(plainBase + PROBED, EVERY_MS / 2, isOver),
-  ])
-  return { gateway, plain }
-}
-
-/** Calls the route every 20 ms until `isOver`. Returns the milliseconds of each call, from when it was due. */
-async function probe(url: string, delayMs: number, isOver: () => boolean): Promise<number[]> {
-  const calls: Promise<number>[] = []
-  const began = performance.now() + delayMs
-  for (let count = 0; !isOver(); count += 1) {
-    const due = began + count * EVERY_MS
-    await sleep(Math.max(0, due - performance.now()))
-    calls.push(
-      send('GET', url).then(({ status }) => {
-        if (status !== 402) throw new Error(`${url} answered ${status}`)
-        return performance.now() - due
-      }),
-    )
-  }
-  return Promise.all(calls)
+  const prober = fork(join(import.meta.dirname, 'loop-prober.ts'), [base + PROBED, plainBase + PROBED])
+  const ended = once(prober, 'exit').then(() => Promise.reject(new Error('the calls of the 402 have failed')))
+  const waits = Promise.race([once(prober, 'message') as Promise<[Waits]>, ended])
+  waits.catch(() => {})
+  while (!isOver()) await sleep(10)
+  if (prober.connected) prober.send('stop')
+  return (await waits)[0]
 }
 
 /** Buys an audit of the ledger. Returns as `buy` does. */

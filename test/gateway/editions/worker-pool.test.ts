@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { getPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -41,6 +42,13 @@ describe('the worker pool', () => {
       Atomics.store(flag, 0, 1)
       Atomics.notify(flag, 0)
       expect(await computing).to.be.oneOf(['ok', 'not-equal'])
+    })
+
+    it('has a lower priority than the event loop, which keeps its own', async function () {
+      if (process.platform !== 'linux') return this.skip()
+      const own = getPriority()
+      expect(await work('priority.ts', null)).to.equal(5)
+      expect(getPriority()).to.equal(own)
     })
 
     it('keeps the class and the fields of a ServiceError', async () => {
