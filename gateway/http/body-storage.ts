@@ -66,8 +66,8 @@ const ARRIVING_BYTES = 32_000_000
 const HELD_BYTES = 96_000_000
 const DISK_BYTES = 1_000_000_000
 /**
- * Every 64 MB that arrive cause a full garbage collection, which stops the event loop for some 30 ms, because V8 counts
- * the buffers of Node's sockets as memory pressure. At this rate that happens every fourth second.
+ * Every 20 to 60 MB that arrive cause a full garbage collection, which stops the event loop for 10 to 40 ms, because V8
+ * counts the buffers of Node's sockets as memory pressure. At this rate that happens once in one to four seconds.
  */
 const DISK_BYTES_PER_SECOND = 16_000_000
 const MAX_WAIT_MS = 15_000

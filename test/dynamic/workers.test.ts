@@ -503,13 +503,19 @@ describe('two workers of which one takes longer to open', function () {
   let url: string
   let starting: Promise<Started>
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
+  /** Starts the gateway, and resolves when the second worker waits to be let on. */
+  let start: () => Promise<void>
   beforeEach(async () => {
     let port: number
     ;({ folder, port, url } = await makeFolder(SECOND_WAITS))
     const keys = { SETTLE_KEY: `${generatePrivateKey()} ${generatePrivateKey()}` }
-    starting = startGateway(/is open at/, { ...environmentIn(folder, port), ...keys }, undefined, ['--workers', '2'])
-    starting.catch(() => {})
-    await until(() => ['primary', 'second'].every((file) => existsSync(join(folder, file)) && read(file) !== ''))
+    const settings = { ...environmentIn(folder, port), ...keys }
+    start = async () => {
+      starting = startGateway(/is open at/, settings, undefined, ['--workers', '2'])
+      starting.catch(() => {})
+      await until(() => ['primary', 'second'].every((file) => existsSync(join(folder, file)) && read(file) !== ''))
+    }
+    await start()
   })
   afterEach(async () => {
     writeFileSync(join(folder, 'go'), '')
@@ -517,13 +523,23 @@ describe('two workers of which one takes longer to open', function () {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('accept calls together', async () => {
+  async function expectToOpenTogether(): Promise<void> {
     for (let tries = 0; tries < 10; tries++)
       expect(await ask(url).catch(({ code }: NodeJS.ErrnoException) => code)).to.equal('ECONNREFUSED')
     writeFileSync(join(folder, 'go'), '')
     await starting
     const pids = [read('first'), read('second')]
     expect(await askEight(url)).to.deep.equal(new Set(pids))
+  }
+
+  it('accept calls together', () => expectToOpenTogether())
+
+  it('accept calls together when there are data already', async () => {
+    writeFileSync(join(folder, 'go'), '')
+    await (await starting).stop()
+    for (const file of ['first', 'second', 'primary', 'go']) rmSync(join(folder, file))
+    await start()
+    await expectToOpenTogether()
   })
 
   it('both end when the primary is killed meanwhile', async () => {
