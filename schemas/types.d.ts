@@ -84,7 +84,7 @@ export type BarQualityRequest =
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
+       * Length of a bar: seconds, at least 0.001, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
        */
       interval?: string | number
       /**
@@ -146,7 +146,7 @@ export type AskedBarQualityRequest =
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
+       * Length of a bar: seconds, at least 0.001, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
        */
       interval?: string | number
       /**

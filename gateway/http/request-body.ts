@@ -176,6 +176,8 @@ const MAX_PARTS = 100
 /** Other calls get their turn after so many bytes. */
 const TURN_BYTES = 1_000_000
 const MAX_NAME_BYTES = 200
+/** How many turns of the event loop a step of the parser takes at most. */
+const MAX_TURNS = 100
 const BOUNDARY_START = Buffer.from('\r\n--')
 
 /**
@@ -209,17 +211,32 @@ async function readMultipart(request: IncomingMessage, body: Buffer): Promise<Re
     for (let at = 0; at < body.length;) {
       if (at > 0) await setImmediate()
       const end = turnEnd(body, at)
-      if (!parser.write(body.subarray(at, end))) await Promise.race([once(parser, 'drain'), finished])
+      if (!parser.write(body.subarray(at, end))) await soon(Promise.race([once(parser, 'drain'), finished]))
       at = end
     }
     parser.end()
-    await finished
+    await soon(finished)
   } catch (error) {
     if (error instanceof ServiceError) throw error
     reject('The multipart body is malformed or ended early.')
   }
   if (invalid) throw invalid as InvalidInput
   return Object.fromEntries(parts)
+}
+
+/**
+ * Waits for the next step of the parser. Everything it needs is in memory, so a step takes few turns of the event loop. Some
+ * malformed parts stop it for good: one whose headers never end is read by nobody. Throws then.
+ */
+async function soon(step: Promise<unknown>): Promise<void> {
+  let isDone = false
+  const note = (): void => void (isDone = true)
+  step.then(note, note)
+  for (let turns = 0; !isDone; turns += 1) {
+    if (turns === MAX_TURNS) throw new Error('the parser has stopped')
+    await setImmediate()
+  }
+  await step
 }
 
 /**

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
@@ -128,6 +130,20 @@ describe('the reader of request bodies', () => {
       }
     for (const straddling of ['\r\n--edg', '\r\n\r\n--', '\r\r\r\r\r\r', '-'.repeat(40)])
       for (let shift = 0; shift <= straddling.length; shift += 1) await readWith(straddling, shift)
+  })
+
+  it('refuses a form with a part that nobody can read, instead of waiting for it', async () => {
+    const type = { 'content-type': 'multipart/form-data; boundary=edge' }
+    for (const head of ['C\n\r\n\r\n', '=\r\n\r\n', 'Content-Disposiename=""\r\n\r\n', ''])
+      for (const size of [64, 65_536]) {
+        const body = `--edge\r\n${head}${'-name\r\n'.repeat(3_000)}\r\n--edge--`
+        const outcome = await codeOf(read(['multipart/form-data'], type, body, size))
+        expect(outcome, `${JSON.stringify(head)} in pieces of ${size}`).to.be.oneOf(['accepted', 'validation_failed'])
+      }
+    const finding = readFileSync(resolve(import.meta.dirname, '../../fuzz/corpus/multipart/finding-41d70fd62dda'))
+    const unreadable = finding.subarray(finding.indexOf('\n\n') + 2)
+    const reading = read(['multipart/form-data'], { 'content-type': 'multipart/form-data; boundary=b' }, unreadable, 64)
+    expect(await codeOf(reading)).to.equal('validation_failed')
   })
 
   it('uses the first media type of the operation if the body names none', async () => {

@@ -58,6 +58,7 @@ describe('POST /v1/bars/qc', () => {
     },
     'a row that is a number': { body: bars.with(7, 7 as never), loc: ['body', 7] },
     'an unknown field': { body: { bars, side: 'buy' }, loc: ['body', 'side'] },
+    'an interval of less than a millisecond': { body: { bars, interval: 1e-320 }, loc: ['body', 'interval'] },
     'an unknown session': { body: { bars, session: 'moon' }, loc: ['body', 'session'] },
     'an unknown time zone': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
     '50,001 bars': { body: Array.from({ length: 50_001 }, () => 0), loc: ['body'] },
