@@ -175,4 +175,13 @@ describe('the architecture', () => {
     )
     expect(found).to.deep.equal([])
   })
+
+  it('uses timeouts that Node does not forget', () => {
+    const found = [...files('gateway', /\.ts$/), ...files('plugins', /\.ts$/)].filter(
+      (file) =>
+        file !== join('gateway', 'plugin', 'timeout-signal.ts') &&
+        /AbortSignal\.timeout\(/.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(found, 'use timeoutSignal of the plugin API').to.deep.equal([])
+  })
 })

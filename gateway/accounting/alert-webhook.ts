@@ -1,6 +1,7 @@
 /** Alerts for the operator: a warning in the log, and a POST to a webhook if one is configured. */
 import { withoutCredentials } from '../config/address-credentials.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import { timeoutSignal } from '../plugin/timeout-signal.ts'
 
 export interface Alert {
   /** Machine-readable name, e.g. "reconciliation.missing". */
@@ -35,7 +36,7 @@ export function createAlertSender({ url, service, log, now }: AlertParts): SendA
         method: 'POST',
         headers: { 'content-type': 'application/json', ...webhook.headers },
         body: JSON.stringify({ service, event, message, at: now().toISOString(), details }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: timeoutSignal(TIMEOUT_MS),
       })
       await response.arrayBuffer()
       if (response.ok) return true

@@ -28,6 +28,7 @@ import {
   Reply,
   type ServerEvent,
 } from '../plugin/plugin.ts'
+import { timeoutSignal } from '../plugin/timeout-signal.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -134,7 +135,7 @@ function toolsOf(
   product: string,
   { id, asOf, now }: { readonly id: OperationId; readonly asOf: Date; readonly now: Date },
 ): FreshnessTools {
-  const asking = { id: `freshness:${id}`, asOf, signal: AbortSignal.timeout(FRESHNESS_MS) }
+  const asking = { id: `freshness:${id}`, asOf, signal: timeoutSignal(FRESHNESS_MS) }
   const delaySeconds = Math.max(0, (now.getTime() - asOf.getTime()) / 1000)
   return {
     ask: createAsk(edition, product, asking, delaySeconds),

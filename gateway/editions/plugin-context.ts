@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts'
 import type { Attestations } from '../tokens/attestation-keys.ts'
 import type { KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
+import { timeoutSignal } from '../plugin/timeout-signal.ts'
 import { databaseOf } from '../stores/connection-use.ts'
 import type { OpenDatabase } from '../stores/database.ts'
 
@@ -76,7 +77,7 @@ export function deploymentSettings({
 const outbound: typeof fetch = (input, init = {}) => {
   const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
-  const signals = [AbortSignal.timeout(FETCH_MS), init.signal, input instanceof Request ? input.signal : null]
+  const signals = [timeoutSignal(FETCH_MS), init.signal, input instanceof Request ? input.signal : null]
   return fetch(input, { ...init, headers, signal: AbortSignal.any(signals.filter((signal) => signal != null)) })
 }
 

@@ -5,6 +5,7 @@ import { paramsOf } from '../catalog/product-drafts.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, Product, Upstream } from '../plugin/catalog.ts'
 import { type Call, type Handler, type Input, Reply } from '../plugin/plugin.ts'
+import { timeoutSignal } from '../plugin/timeout-signal.ts'
 import { isFile } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
@@ -86,7 +87,7 @@ async function within<Value>(
   signal: AbortSignal,
   work: (until: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  const timeout = AbortSignal.timeout(seconds * 1000)
+  const timeout = timeoutSignal(seconds * 1000)
   try {
     return await work(AbortSignal.any([signal, timeout]))
   } catch (error) {

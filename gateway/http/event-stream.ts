@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { RateLimited } from '../errors.ts'
 import type { ServerEvent } from '../plugin/plugin.ts'
+import { timeoutSignal } from '../plugin/timeout-signal.ts'
 
 /** Shorter than the idle timeouts of common proxies, which start at 30 s. */
 const HEARTBEAT_MS = 15_000
@@ -106,7 +107,7 @@ export async function sendEvents(
 
 /** Waits until the reader has accepted the data, or the stream is over. Returns false if it stalled for `stallMs`. */
 async function drained(response: ServerResponse, over: AbortSignal, stallMs: number): Promise<boolean> {
-  const stalled = AbortSignal.timeout(stallMs)
+  const stalled = timeoutSignal(stallMs)
   await once(response, 'drain', { signal: AbortSignal.any([over, stalled]) }).catch(() => {})
   return !(stalled.aborted && response.writableNeedDrain)
 }

@@ -20,6 +20,7 @@ export {
 } from './database.ts'
 export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
+export { timeoutSignal } from './timeout-signal.ts'
 export { transfer } from './transfer.ts'
 export { hasUnreadBody } from './unread-body.ts'
 export {

@@ -5,6 +5,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { timeoutSignal } from 'tollgate/plugin'
 import { buildConnector, Client } from 'undici'
 import { isPublic, isPrivateHost, networkPrefix } from './public-addresses.ts'
 
@@ -83,7 +84,7 @@ async function visit(
   async function timed<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const begun = performance.now()
     try {
-      return await work(AbortSignal.any([outer, AbortSignal.timeout(Math.max(1, Math.ceil(left)))]))
+      return await work(AbortSignal.any([outer, timeoutSignal(Math.max(1, Math.ceil(left)))]))
     } finally {
       left -= performance.now() - begun
     }

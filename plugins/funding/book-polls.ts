@@ -3,7 +3,7 @@
  * at it. Each is read every few minutes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Job, PluginContext } from 'tollgate/plugin'
+import { type Job, type PluginContext, timeoutSignal } from 'tollgate/plugin'
 import { listOf } from '../lib/feeds/payloads.ts'
 import { type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
 import { type Book, isSound, type Level } from '../lib/quant/order-book.ts'
@@ -42,7 +42,7 @@ export function bookJobs(
       try {
         const { path, body } = venue.book.request(rate.instrument)
         const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
+        const limit = AbortSignal.any([signal, timeoutSignal(limitMs)])
         const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal: limit })
         await books.add(venue.name, rate.instrument, now(), readBook(venue, rate, unit, payload))
       } catch (error) {

@@ -1,5 +1,5 @@
 /** Asks venues for minutes: at their pace, not while they are in quarantine, and never for longer than a few seconds. */
-import type { PluginContext } from 'tollgate/plugin'
+import { type PluginContext, timeoutSignal } from 'tollgate/plugin'
 import { RequestError } from '../lib/feeds/requests.ts'
 import { SourceHealth } from '../lib/feeds/source-health.ts'
 import type { VenueAnswer } from './agreed-minutes.ts'
@@ -91,7 +91,7 @@ export class VenueRequests {
   }
 
   async #request({ venue, name, code }: Listing, from: number, to: number, signal: AbortSignal) {
-    const limit = AbortSignal.timeout(this.#options.requestSeconds * 1000)
+    const limit = timeoutSignal(this.#options.requestSeconds * 1000)
     try {
       return await venue.minutes(code, from, to, AbortSignal.any([signal, limit]))
     } catch (error) {

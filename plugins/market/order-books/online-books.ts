@@ -4,7 +4,7 @@
  * next one is read. Some of the books are kept for the calibration of impact.
  */
 import { createHash } from 'node:crypto'
-import type { Job, PluginContext } from 'tollgate/plugin'
+import { type Job, type PluginContext, timeoutSignal } from 'tollgate/plugin'
 import { RequestError } from '../../lib/feeds/requests.ts'
 import { SourceHealth } from '../../lib/feeds/source-health.ts'
 import type { Book } from '../../lib/quant/order-book.ts'
@@ -197,7 +197,7 @@ class BookPoller {
     if (!this.#health.isUsable(venue, symbol)) return null
     if (!(await this.#paces.turn(venue, paceOf(venue, this.#settings), PATIENCE_MS, signal))) return null
     const seconds = this.#settings.request_seconds ?? REQUEST_SECONDS
-    const limit = AbortSignal.timeout(seconds * 1000)
+    const limit = timeoutSignal(seconds * 1000)
     const { fetch, log } = this.#context
     try {
       const { url, book_url: bookUrl } = this.#settings.venues![venue]!

@@ -4,6 +4,7 @@
  */
 import { pipeline, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createGzip, createInflate } from 'node:zlib'
+import { timeoutSignal } from 'tollgate/plugin'
 import { Agent, request } from 'undici'
 import type { Source } from '../sources/source.ts'
 
@@ -45,10 +46,7 @@ export function createFetcher(): Fetcher {
     async fetch(source, validators, at, signal) {
       const url = new URL(source.url)
       if (source.cacheBuster !== null) url.searchParams.set(source.cacheBuster, String(at))
-      const within = AbortSignal.any([
-        signal,
-        AbortSignal.timeout(HEADERS_MS + (source.streamed ? LISTING_MS : BODY_MS)),
-      ])
+      const within = AbortSignal.any([signal, timeoutSignal(HEADERS_MS + (source.streamed ? LISTING_MS : BODY_MS))])
       const headers = requestHeaders(source, validators)
       try {
         const parts = { agent, headers, maxBytes: source.maxBytes, signal: within, packed: source.streamed }

@@ -1,5 +1,6 @@
 /** Client of one x402 facilitator (x402 spec v2, section 7). It classifies each answer by what it proves. */
 import type { Logger } from '../../../plugin/plugin.ts'
+import { timeoutSignal } from '../../../plugin/timeout-signal.ts'
 import { withoutCredentials } from '../../../config/address-credentials.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
@@ -69,7 +70,7 @@ export function createFacilitatorClient({
       try {
         const response = await fetch(`${url}/supported`, {
           headers: credentials,
-          signal: AbortSignal.timeout(SUPPORTED_TIMEOUT_SECONDS * 1000),
+          signal: timeoutSignal(SUPPORTED_TIMEOUT_SECONDS * 1000),
         })
         const { kinds } = (await jsonOf(response)) as { readonly kinds: readonly Fields[] }
         const own = kinds.filter(
@@ -89,7 +90,7 @@ export function createFacilitatorClient({
           headers: { 'content-type': 'application/json', ...credentials },
           body: JSON.stringify(settleRequest({ method, versions, baseUrl }, payment, requirements, listing)),
           redirect: 'error',
-          signal: AbortSignal.timeout(timeoutSeconds * 1000),
+          signal: timeoutSignal(timeoutSeconds * 1000),
         })
         const { status } = response
         const answer = (await jsonOf(response).catch(() => null)) as Fields | null
