@@ -5,6 +5,7 @@
 import type { Hex } from '../../config/networks.ts'
 import type { Intent } from '../../methods/payment-method.ts'
 import type { HeldAmount, OpenPayment } from './journal.ts'
+import { unpackAnswer } from './packed-answers.ts'
 import type { PaymentState } from './payment-states.ts'
 
 /**
@@ -100,7 +101,13 @@ export function toRecord(row: Row, given: Row = {}): OpenPayment {
     identifier: at('identifier') as string | null,
     place: at('place') as string | null,
     owner: textAt('owner'),
-    answer: hasAnswer ? { status, headers: JSON.parse(textAt('answer_headers')), body } : null,
+    answer: hasAnswer
+      ? {
+          status,
+          headers: JSON.parse(textAt('answer_headers')),
+          body: unpackAnswer({ body, length: numberAt('answer_length') }),
+        }
+      : null,
     intent: intent === null ? null : (JSON.parse(textOf(intent, 'intent')) as Intent),
     transaction: at('transaction_hash') as Hex | null,
     reason: at('reason') as string | null,

@@ -10,6 +10,7 @@ import sqlite3 from 'sqlite3'
 import { DataError } from '../../stores/data-error.ts'
 import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
+import { packAnswer } from './packed-answers.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
 import {
@@ -173,6 +174,9 @@ ALTER TABLE payments ADD COLUMN excess_gas INTEGER;
 ${COSTLY_INDEX}
 ${LIMIT_TRIGGER}`
 
+/** Long answers are deflated. This is how many bytes one has then; null if it is stored as it is. */
+const DEFLATED = 'ALTER TABLE answer_bodies ADD COLUMN length INTEGER;'
+
 /** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
@@ -186,6 +190,7 @@ const STEPS = [
   LIMITS,
   FORGET_ALL,
   COSTLY,
+  DEFLATED,
 ] as const
 const VERSION = STEPS.length
 
@@ -209,15 +214,15 @@ const changeTable = (names: readonly string[]): string =>
 
 const BODY = 'coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))'
 
-/** The body of the long answer of a payment's attempt. */
-const longBody = (payment: string, attempt: string): string => `
-  SELECT b.body FROM payment_answers a JOIN answer_bodies b ON b.digest = a.digest
+/** What is stored of the long answer of a payment's attempt. */
+const longAnswer = (column: string, payment: string, attempt: string): string => `
+  SELECT ${column} FROM payment_answers a JOIN answer_bodies b ON b.digest = a.digest
   WHERE a.payment = ${payment} AND a.attempt = ${attempt}`
 
 const MOVE = `
 ${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
 FROM ${changeTable(MOVED_COLUMNS)}
-WHERE (change.apart IS NULL OR EXISTS (${longBody('payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
+WHERE (change.apart IS NULL OR EXISTS (${longAnswer('1', 'payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
 
 /**
  * Records which long answer belongs to a payment, and returns whether its bytes are stored. From then on they cannot be
@@ -229,20 +234,21 @@ SELECT id, attempt, ?3 FROM payments WHERE key = ?1 AND attempt = ?2 AND state =
 ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest
 RETURNING EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
 
-const STORE_BODY = 'INSERT INTO answer_bodies (digest, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING'
+const STORE_BODY = 'INSERT INTO answer_bodies (digest, body, length) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING'
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
-const STORED_BODY = `coalesce(payments.answer_body, (${longBody('payments.id', 'payments.attempt')}))`
-const COLUMNS = columns(STORED_BODY)
+const ofPayment = (column: string): string => longAnswer(column, 'payments.id', 'payments.attempt')
+const STORED_BODY = `coalesce(payments.answer_body, (${ofPayment('b.body')}))`
+const withBody = (body: string): string => `${columns(body)}, (${ofPayment('b.length')}) AS answer_length`
+const COLUMNS = withBody(STORED_BODY)
 
 /** How this database reads. `wanted.value` of an array within the array is JSONB. */
 const DIALECT = {
   columns: COLUMNS,
   bareColumns: columns('NULL'),
-  openColumns: columns(bodyIfSent(STORED_BODY)),
-  bodyBytes: `coalesce(length(payments.answer_body), (SELECT length(b.body) FROM payment_answers a
-    JOIN answer_bodies b ON b.digest = a.digest WHERE a.payment = payments.id AND a.attempt = payments.attempt), 0)`,
+  openColumns: withBody(bodyIfSent(STORED_BODY)),
+  bodyBytes: `coalesce(length(payments.answer_body), (${ofPayment('coalesce(b.length, length(b.body))')}), 0)`,
   wanted: '(SELECT key AS nth, value FROM jsonb_each(?1))',
   wantedText: 'wanted.value',
   wantedPart: (nth: number) => `wanted.value ->> ${nth}`,
@@ -305,7 +311,9 @@ export async function openSqlite(file: string): Promise<Store> {
   async function storeLong({ key, fields: { attempt = 0 }, body }: Change): Promise<void> {
     const digest = answerDigest(body)
     const [noted] = await noteAnswer(key, attempt, digest)
-    if (noted?.['stored'] === 0) await storeBody(digest, body)
+    if (noted?.['stored'] !== 0) return
+    const packed = await packAnswer(body)
+    await storeBody(digest, packed.body, packed.length)
   }
   const read: Connection['run'] = async (sql, ...values) => {
     const statement = prepared.get(sql) ?? (prepared.size < MAX_PREPARED ? prepare(sql) : null)
@@ -412,7 +420,7 @@ async function schemaOf(connection: Connection): Promise<string> {
   return objects.map(({ sql }) => `${String(sql)};`).join('\n')
 }
 
-type Value = string | number | Buffer
+type Value = string | number | Buffer | null
 
 type Statement = (...values: readonly Value[]) => Promise<readonly Row[]>
 

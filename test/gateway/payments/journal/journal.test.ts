@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,9 +79,33 @@ describe('the SQLite file of the journal', () => {
       await journal.submitted(key, 1, INTENT, { answer })
       await journal.settled(key, 1, TRANSACTION)
     }
-    expect(await stored()).to.deep.equal({ bodies: 1, bytes: 50_000 })
+    const { bodies, bytes } = (await stored()) as { bodies: number; bytes: number }
+    expect(bodies).to.equal(1)
+    expect(bytes, 'deflated').to.be.below(500)
     while ((await journal.forgetAnswers(Date.now() + 1_000)) > 0);
     expect(await stored()).to.deep.equal({ bodies: 0, bytes: null })
+    await sql.close()
+    await journal.close()
+  })
+
+  it('gives back the bytes of long answers, deflated or not', async () => {
+    const journal = await openJournal({ file })
+    const rows = Array.from({ length: 10_000 }, (_, row) => ({ as_of: row * 60, price: (row * 7919) % 1000 }))
+    const bodies = [
+      Buffer.from(JSON.stringify(rows.slice(0, 1_000))),
+      Buffer.from(JSON.stringify(rows)),
+      randomBytes(50_000),
+    ]
+    expect(bodies[1]!.length, 'long enough to be deflated off the event loop').to.be.above(256 * 1024)
+    for (const body of bodies) {
+      const key = await paymentIn(journal, 'reserved')
+      await journal.submitted(key, 1, INTENT, { answer: { ...answerOf(''), body } })
+      expect((await journal.find(key))?.answer?.body.equals(body)).to.equal(true)
+    }
+    const sql = await connect(file, 'read')
+    const lengths = await sql.run('SELECT length(body) AS stored, length FROM answer_bodies ORDER BY rowid')
+    expect(lengths.map(({ length }) => length)).to.deep.equal([bodies[0]!.length, bodies[1]!.length, null])
+    for (const { stored, length } of lengths.slice(0, 2)) expect(Number(stored)).to.be.below(Number(length) / 3)
     await sql.close()
     await journal.close()
   })
