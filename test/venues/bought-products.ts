@@ -58,20 +58,20 @@ function snapshotFaults(ours: Row, theirs: Row): string[] {
 }
 
 /** The undisturbed snapshot of a minute. */
-async function twinSnapshot(twin: TruthParts['twin'], at: string): Promise<Row | null> {
+async function twinSnapshot(twin: TruthParts['twin'], at: string, symbol: string): Promise<Row | null> {
   const start = new Date(Date.parse(at)).toISOString()
   const end = new Date(Date.parse(at) + 1000).toISOString()
   // Read by the current answer as of that minute, which has every field.
   const answer = await twin
-    .call('getRegimeCurrent', {}, { asOf: new Date(Date.parse(start) + 20_000) })
+    .call('getRegimeCurrent', { symbol }, { asOf: new Date(Date.parse(start) + 20_000) })
     .catch(() => null)
   return answer && answer.as_of < end ? { ...answer } : null
 }
 
-async function regimeFaults(body: Row, { kit, twin }: TruthParts): Promise<string[]> {
+async function regimeFaults(body: Row, { kit, twin }: TruthParts, symbol = 'BTC-USD'): Promise<string[]> {
   const age = secondsSince(kit, body['as_of'])
   if (!(age <= OLDEST_SNAPSHOT)) return [`the snapshot is ${age} seconds old`]
-  const theirs = await twinSnapshot(twin, String(body['as_of']))
+  const theirs = await twinSnapshot(twin, String(body['as_of']), symbol)
   return theirs ? snapshotFaults(body, theirs) : []
 }
 
@@ -143,6 +143,32 @@ function rateFaults(kit: VenueKit, venue: PerpetualVenue, rate: Row): string[] {
   return faults
 }
 
+/** Settlements are read some time after they were made: a venue may list one late. */
+const SETTLED_WITHIN = 5 * 3600
+
+function settledFaults(body: Row, { kit }: TruthParts): string[] {
+  const settlements = rowsOf(body['settlements'])
+  if (settlements.length === 0) return ['no rates']
+  return PERPETUAL_VENUES.flatMap((venue) => {
+    const contract = rowsOf(body['contracts']).find((row) => row['venue'] === venue)
+    if (!contract) return [`no contract of ${venue}`]
+    const late = secondsSince(kit, contract['held_to'])
+    const until = Math.min(Date.parse(String(contract['held_to'])), Date.parse(String(body['end'])) - 1000) / 1000
+    const truth = kit.funding.settled(venue, 'BTC-USD', Date.parse(String(body['start'])) / 1000 - 1, until)
+    const ours = new Map(
+      settlements
+        .filter((row) => row['venue'] === venue)
+        .map((row) => [Date.parse(String(row['settled_at'])) / 1000, Number(row['rate'])]),
+    )
+    return [
+      ...(late <= SETTLED_WITHIN ? [] : [`${venue} is held to ${String(contract['held_to'])}`]),
+      ...truth
+        .filter(({ time, rate }) => !(Math.abs((ours.get(time) ?? NaN) - rate) <= 2e-6))
+        .map(({ time, rate }) => `${venue} settled ${rate} at ${time}, here ${String(ours.get(time))}`),
+    ]
+  })
+}
+
 /** Which source of plugins/potus a desk publishes in. */
 const SOURCES: Readonly<Partial<Record<Desk, readonly string[]>>> = {
   white_house: ['wh.news'],
@@ -189,7 +215,18 @@ const POST: RequestOptions = { method: 'POST' }
 
 /** Every product that rests on a source. */
 export const PRODUCTS: readonly BoughtProduct[] = [
-  { name: 'regime', group: 'spot', path: '/v1/regime/current', faultsOf: regimeFaults },
+  {
+    name: 'regime',
+    group: 'spot',
+    path: '/v1/regime/current',
+    faultsOf: (body, parts) => regimeFaults(body, parts),
+  },
+  {
+    name: 'ETH',
+    group: 'spot',
+    path: '/v1/regime/current?symbol=ETH-USD',
+    faultsOf: (body, parts) => regimeFaults(body, parts, 'ETH-USD'),
+  },
   { name: 'history', group: 'spot', path: '/v1/regime/history?limit=30', faultsOf: historyFaults },
   {
     name: 'cost',
@@ -211,6 +248,13 @@ export const PRODUCTS: readonly BoughtProduct[] = [
     },
   },
   { name: 'funding', group: 'perpetual', path: '/v1/x/perp-funding-rates?limit=500', faultsOf: fundingFaults },
+  {
+    name: 'settled',
+    group: 'perpetual',
+    path: (now) =>
+      `/v1/x/perp-funding-rates/history?symbol=BTC&limit=500&start=${new Date(now - 12 * 3_600_000).toISOString()}`,
+    faultsOf: settledFaults,
+  },
   {
     name: 'live',
     group: 'feeds',
@@ -308,6 +352,7 @@ export function marksOf(body: unknown, path = ''): string[] {
   return Object.entries(body).flatMap(([name, value]) => {
     const at = path === '' ? name : `${path}.${name}`
     if (name === 'coverage' && typeof value === 'number' && value < 0.9995) return [`${at} ${value}`]
+    if (name === 'complete' && value === false) return [`${at} false`]
     if (name === 'sources_late' && Number(value) > 0) return [`${at} ${String(value)}`]
     if (name === 'unavailable' && Array.isArray(value) && value.length > 0) return [`${at} ${value.length}`]
     if (name === 'origin' && ['held', 'catchup', 'backfill'].includes(String(value))) return [`${at} ${String(value)}`]

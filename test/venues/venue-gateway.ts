@@ -173,6 +173,9 @@ function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], s
     ),
   }))
   edit('x/perp-funding-rates.json', (settings) => ({
+    history_symbols: ['BTC', 'ETH'],
+    history_days: 3,
+    history_pause_ms: 0,
     venues: Object.fromEntries(
       Object.entries(settings['venues'] as Record<string, Json>).map(([name, venue]) => [
         name,
