@@ -130,10 +130,6 @@ const SOURCE_SETTINGS = (
   potus.settings as unknown as { properties: { sources: { additionalProperties: { properties: Json } } } }
 ).properties.sources.additionalProperties.properties
 
-function without(row: Json, name: string): Json {
-  return Object.fromEntries(Object.entries(row).filter(([key]) => key !== name))
-}
-
 /** Copies the shipped catalog with the addresses of the scripted sources, and fewer symbols and days. */
 function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], sources }: VenueGatewayOptions): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-venues-'))
@@ -154,11 +150,10 @@ function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], s
     request_seconds: 4,
     symbols: (settings['symbols'] as { symbol: string }[]).filter(({ symbol }) => symbols.includes(symbol)),
     venues: Object.fromEntries(
-      Object.entries(settings['venues'] as Record<string, Json>).map(([name, venue]) => [
-        name,
-        // Books come from the same scripted venue: without `book_url`, no real one is asked.
-        { ...without(venue, 'book_url'), url: kit.spotUrls[name as keyof typeof kit.spotUrls], per_second: 1000 },
-      ]),
+      Object.entries(settings['venues'] as Record<string, Json>).map(([name, venue]) => {
+        const url = kit.spotUrls[name as keyof typeof kit.spotUrls]
+        return [name, { ...venue, ...('book_url' in venue ? { book_url: url } : {}), url, per_second: 1000 }]
+      }),
     ),
   }))
   // Older pages are another test's subject: they are read at a pace of real time.

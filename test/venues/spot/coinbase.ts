@@ -1,8 +1,9 @@
 /**
  * Coinbase Exchange: candles newest first as `[time, low, high, open, close, volume]`, at most 300, without the minutes
- * in which nothing traded; books and tickers.
+ * in which nothing traded; books and tickers. Coinbase Advanced Trade, at the same address here: books with a limit.
  *
- * Source: Coinbase Exchange REST API, "Get product candles", "Get product book", "Get product ticker", "Rate limits".
+ * Source: Coinbase Exchange REST API, "Get product candles", "Get product book", "Get product ticker", "Rate limits";
+ * Coinbase Advanced Trade API, "Get Public Product Book".
  */
 import { SYMBOLS } from '../scripted-market.ts'
 import type { VenueRoute, VenueScript } from '../scripted-venue.ts'
@@ -55,6 +56,35 @@ const book: VenueRoute = {
   },
 }
 
+const limitedBook: VenueRoute = {
+  name: 'book',
+  path: /^\/api\/v3\/brokerage\/market\/product_book$/,
+  symbol: (_, { query }) => symbolOf(query.get('product_id') ?? undefined),
+  answer({ query }, view, symbol) {
+    const { bids, asks } = view.book(symbol, Math.min(120, Number(query.get('limit') ?? 120)))
+    const { digits } = SYMBOLS[symbol]!
+    const side = (levels: typeof bids) =>
+      levels.map(([price, size]) => ({ price: price.toFixed(digits), size: size.toFixed(8) }))
+    const [bid, ask] = [bids[0]![0], asks[0]![0]]
+    const middle = (bid + ask) / 2
+    return {
+      rows: side(bids),
+      wrap: (rows) => ({
+        pricebook: {
+          product_id: symbol,
+          bids: rows,
+          asks: rows.length === 0 ? [] : side(asks),
+          time: new Date(view.now).toISOString(),
+        },
+        last: middle.toFixed(digits),
+        mid_market: middle.toFixed(digits + 1),
+        spread_bps: (((ask - bid) / middle) * 10_000).toFixed(4),
+        spread_absolute: (ask - bid).toFixed(digits),
+      }),
+    }
+  },
+}
+
 const ticker: VenueRoute = {
   name: 'ticker',
   path: /^\/products\/([^/]+)\/ticker$/,
@@ -76,7 +106,7 @@ const ticker: VenueRoute = {
 
 export const coinbase: VenueScript = {
   name: 'coinbase',
-  routes: [candles, book, ticker],
+  routes: [candles, book, limitedBook, ticker],
   limit: { weight: 10, seconds: 1, burst: 15 },
   refusals: {
     unknownSymbol: () => ({ status: 404, body: { message: 'NotFound' } }),
