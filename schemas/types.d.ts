@@ -36,11 +36,11 @@ export type DirectoryKind = 'http_endpoint' | 'mcp_server' | 'mcp_tool' | 'a2a_a
  * A venue whose public API we read directly.
  */
 export type FundingVenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
+export type Levels = readonly readonly (readonly [price: number, quantity: number])[]
 /**
  * Symbol in any spelling; case, dash, slash and underscore do not matter.
  */
 export type MarketSymbol = string
-export type Levels = readonly readonly (readonly [price: number, quantity: number])[]
 /**
  * ISO 8601 (UTC without a zone), or seconds or milliseconds since 1970.
  */
@@ -452,6 +452,14 @@ export type Products = {
         body: undefined
       }
       output: FundingRates
+    }
+    getPerpetualBook: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PerpetualBookQuery
+        body: undefined
+      }
+      output: PerpetualBook
     }
   }
   market: {
@@ -1745,10 +1753,14 @@ export type CostEstimate = {
      */
     book_depth_used: boolean
     /**
-     * The book that was walked; null if none was.
+     * The book that was walked; null if none was. That of a perpetual is its own if it has an instrument, otherwise that of its spot market.
      */
     book: {
       venue: string
+      /**
+       * The venue's name of the contract. Only for a perpetual with a book of its own.
+       */
+      instrument?: string
       /**
        * Time of the book.
        */
@@ -1760,7 +1772,7 @@ export type CostEstimate = {
       levels: readonly readonly (readonly [price: number, quantity: number])[]
     } | null
     /**
-     * The bars behind volatility, volume and, without quotes, the spread; null if there are none.
+     * The bars behind volatility, volume and, without quotes, the spread; null if there are none. Those of a perpetual are of its spot market.
      */
     bars: {
       /**
@@ -1859,11 +1871,11 @@ export type CostEstimate = {
     fee: 'class' | 'request'
   }
   /**
-   * high: live book or quotes. medium: bars. low: class defaults stand in for data. One step lower for stale data.
+   * high: live book or quotes. medium: bars. low: class defaults stand in for data. One step lower for stale data and with spot_proxy.
    */
   confidence: 'high' | 'medium' | 'low'
   /**
-   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: class defaults stand in for data. beyond_book_depth: the square-root law prices what exceeds the book. spot_proxy: a perpetual is priced from its spot market. above_market_volume: the schedule is shorter than the market needs to trade as much.
+   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: class defaults stand in for data. beyond_book_depth: the square-root law prices what exceeds the book. spot_proxy: the impact of an order in a perpetual rests on its spot market, on the order book or on the turnover of that. above_market_volume: the schedule is shorter than the market needs to trade as much.
    */
   warnings: readonly (
     'above_10pct_adv' | 'stale_inputs' | 'class_defaults' | 'beyond_book_depth' | 'spot_proxy' | 'above_market_volume'
@@ -1904,7 +1916,7 @@ export type CostSymbols = {
      */
     fee_bps: number
     /**
-     * Symbol of its perpetual, priced from the spot market with the fee of perpetuals; null if there is none.
+     * Symbol of its perpetual, which has its own fee and, if one of the last five minutes is known, its own order book; null if there is none.
      */
     perpetual: string | null
     /**
@@ -2674,6 +2686,35 @@ export type FundingExcluded = {
   instrument: string
   rate_decimal: string | null
   reason: string
+}
+export type PerpetualBookQuery = {
+  /**
+   * The coin, with the same name at every venue: BTC.
+   */
+  symbol: string
+  /**
+   * An older order book does not count.
+   */
+  max_age_seconds: number
+}
+export type PerpetualBook = {
+  symbol: string
+  /**
+   * Null if no contract on the coin has an order book that is new enough.
+   */
+  book: {
+    venue: FundingVenueName
+    /**
+     * The venue's own name of the contract.
+     */
+    instrument: string
+    /**
+     * When the order book was read, epoch seconds.
+     */
+    time: number
+    bids: Levels
+    asks: Levels
+  } | null
 }
 export type BarsQuery = {
   symbol: MarketSymbol

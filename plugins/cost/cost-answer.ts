@@ -41,7 +41,7 @@ export function costAnswer(
       impact: result.impactSource,
       fee: request.fee_bps === undefined ? 'class' : 'request',
     },
-    confidence: confidenceOf(known),
+    confidence: confidenceOf(known, result),
     warnings: warningsOf(known, order, result),
     session: {
       is_open: known.session.is_open,
@@ -79,26 +79,36 @@ function inputsOf(known: MarketInputs, result: Estimate): CostEstimate['inputs']
 
 function bookOf({ book }: MarketInputs, immediate: Immediate | null): CostEstimate['inputs']['book'] {
   if (!book || immediate?.depthUsd == null) return null
-  return { venue: book.venue, as_of: formatTime(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
+  const { venue, instrument, time } = book
+  return {
+    venue,
+    ...(instrument === undefined ? {} : { instrument }),
+    as_of: formatTime(time),
+    depth_usd: immediate.depthUsd,
+    levels: immediate.levels,
+  }
 }
 
 /**
  * The confidence depends on the source of the spread. It is one step lower if an input is stale or the spot market stands
  * in for a perpetual. It is low if class defaults stand in for data.
  */
-function confidenceOf({ sources, isStale, className }: MarketInputs): CostEstimate['confidence'] {
+function confidenceOf(known: MarketInputs, result: Estimate): CostEstimate['confidence'] {
+  const { sources, isStale } = known
   if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
   const isQuoted = sources.spread === 'book' || sources.spread === 'quotes'
-  const isLess = isStale || className === 'perpetual'
+  const isLess = isStale || isSpotProxy(known, result)
   if (isQuoted) return isLess ? 'medium' : 'high'
   return isLess ? 'low' : 'medium'
 }
 
-function warningsOf(
-  { sources, isStale, className }: MarketInputs,
-  order: Order,
-  result: Estimate,
-): CostEstimate['warnings'] {
+/** True if the spot market stands in for a perpetual: for its book, or for the turnover behind an impact that no book shows. */
+function isSpotProxy({ className, book }: MarketInputs, { impactSource }: Estimate): boolean {
+  return className === 'perpetual' && (book?.instrument === undefined || impactSource !== 'book_walk')
+}
+
+function warningsOf(known: MarketInputs, order: Order, result: Estimate): CostEstimate['warnings'] {
+  const { sources, isStale } = known
   const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
   const isCrowded = order.participationRate === null && (result.participationRate ?? 0) > 1
   return [
@@ -106,7 +116,7 @@ function warningsOf(
     ...(isStale ? ['stale_inputs' as const] : []),
     ...(isClass ? ['class_defaults' as const] : []),
     ...(result.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
-    ...(className === 'perpetual' ? ['spot_proxy' as const] : []),
+    ...(isSpotProxy(known, result) ? ['spot_proxy' as const] : []),
     ...(isCrowded ? ['above_market_volume' as const] : []),
   ]
 }

@@ -43,13 +43,15 @@ const ADVERSE_SELECTION = 0.8
 const LATENCY_SECONDS = 3
 /** Nothing was measured for orders above this share of the turnover of a day. */
 export const LARGE_PARTICIPATION = 0.1
+/** Nothing was measured with older books. */
+const MEASURED_BOOK_SECONDS = 120
 /** Tenth and ninetieth percentile of true impact divided by estimated impact. */
 export const IMPACT_FACTORS = {
   // The mean error of the law against recorded books is 0.16 in log10. For a normal error: ±1.2816 · 0.16 · √(π/2).
   law: [10 ** -0.257, 10 ** 0.257],
   // The same walk repeated half a minute later.
   book: [0.65, 1.7],
-  large: [0.5, 2.5],
+  unmeasured: [0.5, 2.5],
 } as const
 
 /**
@@ -73,8 +75,9 @@ export function estimate(order: Order, inputs: EstimateInputs): Estimate {
   const horizonDays = horizonOf(order, participationOfAdv, dayMinutes)
   const isSchedule = order.type === 'twap' || order.type === 'vwap' || order.type === 'pov'
   const immediate = isSchedule ? null : immediateImpact(inputs, order.side, order.notionalUsd)
-  const isLarge = participationOfAdv > LARGE_PARTICIPATION
-  const [low, high] = IMPACT_FACTORS[isLarge ? 'large' : immediate?.source === 'book_walk' ? 'book' : 'law']
+  const isOld = immediate?.depthUsd != null && inputs.bookAgeSeconds > MEASURED_BOOK_SECONDS
+  const isUnmeasured = isOld || participationOfAdv > LARGE_PARTICIPATION
+  const [low, high] = IMPACT_FACTORS[isUnmeasured ? 'unmeasured' : immediate?.source === 'book_walk' ? 'book' : 'law']
   const parts = immediate
     ? immediateParts(order, immediate, sigmaDaily, horizonDays, dayMinutes)
     : scheduleParts(order, sigmaDaily, participationOfAdv, horizonDays ?? 0)
@@ -205,6 +208,8 @@ export interface EstimateInputs {
   /** Error of the half spread, bps: 0.8 times the mean error of the source of the spread. */
   readonly halfSpreadErrorBps: number
   readonly book: Book | null
+  /** Seconds from the time of the book to that of the estimate; 0 without a book. */
+  readonly bookAgeSeconds: number
 }
 
 /** The order to estimate, with defaults applied. */

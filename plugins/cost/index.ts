@@ -17,9 +17,10 @@ export default definePlugin({
     const classes = settings['classes'] as MarketClasses
     const history = createBarHistory()
 
-    async function estimateExecutionCost({ ask, asOf, input }: Call<{ body: CostRequest }>): Promise<CostEstimate> {
-      const { body } = input
-      const known = await gatherInputs(ask, body.symbol, asOf.getTime() / 1000, { classes, history })
+    async function estimateExecutionCost(call: Call<{ body: CostRequest }>): Promise<CostEstimate> {
+      const { ask, asOf, catalog } = call
+      const { body } = call.input
+      const known = await gatherInputs(ask, body.symbol, asOf.getTime() / 1000, { classes, history, catalog })
       if (known.price === null)
         throw new Unavailable(`No price of ${known.symbol} is known yet. Nothing was charged.`, 30)
       return costAnswer(body, known, classes[known.className].fee_bps, dataMode)

@@ -42,7 +42,7 @@ export const settingsSchema = {
 const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i
 
 /**
- * The market behind a name. A perpetual is looked up as its spot market.
+ * The market behind a name. Bars of a perpetual, and its price without a book of its own, are those of its spot market.
  *
  * @example marketBehind('btc-perp') // { market: 'btc', isPerpetual: true }
  */
@@ -50,6 +50,9 @@ export function marketBehind(name: string): { readonly market: string; readonly 
   const [, market] = PERPETUAL.exec(name) ?? []
   return market === undefined ? { market: name, isPerpetual: false } : { market, isPerpetual: true }
 }
+
+/** The coin of a spot market: "BTC" of "BTC-USD". */
+export const coinOf = (symbol: string): string => symbol.split('-')[0]!
 
 /** Our name for the perpetual of a spot market. */
 export const perpetualOf = (symbol: string): string => `${symbol}-PERP`

@@ -1,8 +1,8 @@
 /** Gathers what is known about a symbol at a point in time, with the source of each number. */
-import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
+import { type Ask, type Catalog, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bar-figures.ts'
-import { type MarketClasses, type ClassName, marketBehind, perpetualOf } from './market-classes.ts'
+import { type MarketClasses, type ClassName, coinOf, marketBehind, perpetualOf } from './market-classes.ts'
 import type { BarHistory } from './bar-history.ts'
 import type { EstimateInputs } from './estimate.ts'
 
@@ -20,7 +20,8 @@ export interface MarketInputs {
     readonly volatility: string
     readonly volume: string
   }
-  readonly book: NonNullable<OrderBook['book']> | null
+  /** A perpetual's own book says which contract it is of; that of its spot market does not. */
+  readonly book: (NonNullable<OrderBook['book']> & { readonly instrument?: string }) | null
   readonly bars: BarFigures | null
   /** Time of the newest number used, epoch seconds; without data, the requested time. */
   readonly newest: number
@@ -38,6 +39,8 @@ const QUOTES_SECONDS = 3600
 const QUOTES_REACH = 8 * DAY
 /** An input is stale if it is older than this, plus an allowance for the length of its bars. */
 const STALE_SECONDS = 300
+/** Books of perpetuals are read every five minutes. A stale one is worse than the newer book of the spot market. */
+const PERPETUAL_BOOK_SECONDS = STALE_SECONDS
 /** Daily bars of a market with sessions may be as old as a long weekend. */
 const STALE_DAYS = 4 * DAY
 /**
@@ -55,8 +58,13 @@ export async function gatherInputs(
   ask: Ask,
   requested: string,
   at: number,
-  { classes, history }: { readonly classes: MarketClasses; readonly history: BarHistory },
+  parts: {
+    readonly classes: MarketClasses
+    readonly history: BarHistory
+    readonly catalog: Pick<Catalog, 'operations'>
+  },
 ): Promise<MarketInputs> {
+  const { classes, history, catalog } = parts
   const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
     ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
   const { market, isPerpetual } = marketBehind(requested)
@@ -65,20 +73,25 @@ export async function gatherInputs(
   if (isPerpetual && session.session === 'us_equity') throw new NotFound(`symbol: ${symbol} has no perpetual`)
   const dayMinutes = session.session === '24x7' ? 1440 : 390
   const traded = { symbol, session: session.session, openSince: session.is_open ? session.opened : null, dayMinutes }
-  const [{ symbols }, { book: latestBook }, { quotes: latestQuotes }, bars] = await Promise.all([
-    of('getSymbols', {}),
-    of('getBook', { symbol }),
-    of('getQuotes', { symbol, from: at - QUOTES_REACH }),
-    history(ask, traded, at),
-  ])
+  const [{ symbols }, { book: latestBook }, { quotes: latestQuotes }, bars, { book: perpetualBook }] =
+    await Promise.all([
+      of('getSymbols', {}),
+      of('getBook', { symbol }),
+      of('getQuotes', { symbol, from: at - QUOTES_REACH }),
+      history(ask, traded, at),
+      isPerpetual && catalog.operations.has('getPerpetualBook')
+        ? of('getPerpetualBook', { symbol: coinOf(symbol), max_age_seconds: PERPETUAL_BOOK_SECONDS })
+        : { book: null },
+    ])
   const about = symbols.find((one) => one.symbol === symbol) as CoveredSymbols['symbols'][number]
   const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
   const row = classes[className]
-  const book = latestBook && at - latestBook.time <= BOOK_SECONDS ? latestBook : null
+  const book = perpetualBook ?? (latestBook && at - latestBook.time <= BOOK_SECONDS ? latestBook : null)
   const quoted = book || !latestQuotes ? null : quotedOf(latestQuotes, bars?.newest ?? 0)
   const middle = book ? (book.bids[0]![0] + book.asks[0]![0]) / 2 : null
   const price = middle ?? quoted?.middle ?? bars?.lastClose ?? null
-  const tickBps = tickOf(about.tick, session.session, price)
+  // The tick of the spot market is not that of a contract.
+  const tickBps = tickOf(perpetualBook ? null : about.tick, session.session, price)
   const barSource = bars ? nameOf(bars.intervalSeconds) : 'class'
 
   const quotedSpread = book ? ((book.asks[0]![0] - book.bids[0]![0]) / middle!) * 1e4 : (quoted?.spreadBps ?? null)
@@ -106,6 +119,7 @@ export async function gatherInputs(
       dayMinutes,
       halfSpreadErrorBps: spread.error,
       book,
+      bookAgeSeconds: book ? at - book.time : 0,
     },
     price,
     tickBps,

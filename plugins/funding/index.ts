@@ -1,13 +1,14 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
 import { type Call, definePlugin, type Job, type PluginContext } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
-import type { FundingHistoryQuery, FundingQuery } from '../../schemas/types.d.ts'
+import type { FundingHistoryQuery, FundingQuery, PerpetualBookQuery } from '../../schemas/types.d.ts'
 import type { RateSource } from './funding-rate.ts'
 import { bookJobs } from './book-polls.ts'
 import { readCurrentRates } from './current-rates.ts'
 import { answerFundingHistory } from './history-answer.ts'
 import { answerFundingRates, symbolsIn } from './rates-answer.ts'
 import { methodology } from './funding-methodology.ts'
+import { answerPerpetualBook } from './most-traded-book.ts'
 import { openOnlineRates } from './online-rates.ts'
 import { openReplayedRates } from './replayed-rates.ts'
 import { type PerpetualBooks, PerpetualBookStore } from './perpetual-books.ts'
@@ -35,6 +36,8 @@ export default definePlugin({
           answerFundingRates({ source, books }, { query: input.query, asOf, dataMode }),
         getPerpFundingHistory: ({ input, asOf }: Call<{ query: FundingHistoryQuery }>) =>
           answerFundingHistory({ settled, current: source, dataMode }, input.query, asOf),
+        getPerpetualBook: ({ input, asOf }: Call<{ query: PerpetualBookQuery }>) =>
+          answerPerpetualBook({ source, books }, input.query, asOf.getTime() / 1000),
         getPerpFundingMethod: () => methodology,
       },
       jobs,

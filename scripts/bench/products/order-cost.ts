@@ -124,6 +124,7 @@ function inputsOf(meta: Recording['meta'], book: BookSnapshot, walked: boolean):
     dayMinutes: 1440,
     halfSpreadErrorBps: 0,
     book: walked ? book : null,
+    bookAgeSeconds: 0,
   }
 }
 

@@ -28,6 +28,7 @@ const INPUTS: EstimateInputs = {
   dayMinutes: 1440,
   halfSpreadErrorBps: 0.4,
   book: null,
+  bookAgeSeconds: 0,
 }
 
 /** Returns the inputs of an estimate, with BOOK or without a book. */

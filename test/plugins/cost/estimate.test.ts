@@ -104,6 +104,30 @@ describe('the cost of an order', () => {
     expect(crowded.warnings).to.deep.equal(['above_market_volume'])
   })
 
+  it('widens the range of a walk through a book that is older than two minutes, and of nothing else', () => {
+    const factors = (bookAgeSeconds: number, order: object = { notional_usd: 3000 }): unknown[] => {
+      const { assumptions } = estimateCost(order, marketInputsWith(BOOK, { bookAgeSeconds }))
+      return [assumptions.impact_low_factor, assumptions.impact_high_factor]
+    }
+    expect(factors(120)).to.deep.equal([0.65, 1.7])
+    expect(factors(121)).to.deep.equal([0.5, 2.5])
+    expect(factors(121, { order_type: 'twap' })).to.deep.equal(factors(0, { order_type: 'twap' }))
+  })
+
+  it('names the contract of the book of a perpetual, and marks what rests on its spot market instead', () => {
+    const spot = { ...marketInputsWith(BOOK), className: 'perpetual' as const }
+    const own = { ...spot, book: { ...BOOK, instrument: 'BTCUSDT' } }
+    const marked = (order: object, market: typeof spot) => {
+      const { inputs, warnings, confidence } = estimateCost(order, market)
+      return [inputs.book?.instrument ?? null, warnings.includes('spot_proxy'), confidence]
+    }
+    expect(marked({ notional_usd: 3000 }, own)).to.deep.equal(['BTCUSDT', false, 'high'])
+    expect(marked({ notional_usd: 3000, order_type: 'limit' }, own)).to.deep.equal(['BTCUSDT', false, 'high'])
+    expect(marked({ notional_usd: 3000 }, spot)).to.deep.equal([null, true, 'medium'])
+    expect(marked({ notional_usd: 1e6 }, own), 'beyond its depth').to.deep.equal(['BTCUSDT', true, 'medium'])
+    expect(marked({ order_type: 'twap' }, own), 'an impact of turnover').to.deep.equal([null, true, 'medium'])
+  })
+
   it('has a confidence that depends on its sources', () => {
     const confidence = (market: object): string => estimateCost({}, { ...marketInputsWith(null), ...market }).confidence
     const { sources } = marketInputsWith(null)

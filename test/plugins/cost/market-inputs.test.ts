@@ -7,6 +7,9 @@ import { NotFound } from 'tollgate/plugin'
 import type { MarketClasses } from '../../../plugins/cost/market-classes.ts'
 import { gatherInputs, type MarketInputs } from '../../../plugins/cost/market-inputs.ts'
 import { createBarHistory } from '../../../plugins/cost/bar-history.ts'
+import funding from '../../../plugins/funding/index.ts'
+import { PerpetualBookStore } from '../../../plugins/funding/perpetual-books.ts'
+import { createRateStore } from '../../../plugins/funding/rate-store.ts'
 import market from '../../../plugins/market/index.ts'
 import { openPluginHost, type PluginHostOptions, type PluginHost } from '../plugin-host.ts'
 
@@ -21,8 +24,14 @@ const NOW = Date.UTC(2026, 10, 17, 15) / 1000
 const HOUR = 3600
 const DAY = 86_400
 
+/** A catalog without funding rates, and one with them. */
+const NO_FUNDING = { operations: new Map() }
+const FUNDING = { operations: new Map([['getPerpetualBook', {} as never]]) }
+
 describe('the inputs of a cost estimate', () => {
   let host: PluginHost
+  /** The product that has order books of perpetuals, and its database, if a test has one. */
+  let contracts: PluginHost | null = null
   let now = NOW
 
   const openHost = async (options: Omit<PluginHostOptions, 'now'> = {}): Promise<void> => {
@@ -32,12 +41,21 @@ describe('the inputs of a cost estimate', () => {
     })
   }
   const inputsOf = (symbol: string, at = now): Promise<MarketInputs> => {
-    const ask = (id: never, { query }: { query: object }) => host.call(id, query, { asOf: new Date(at * 1000) })
-    return gatherInputs(ask as never, symbol, at, { classes, history: createBarHistory() })
+    const ask = (id: string, { query }: { query: object }) =>
+      (id === 'getPerpetualBook' ? contracts! : host).call(id as never, query, { asOf: new Date(at * 1000) })
+    const catalog = contracts === null ? NO_FUNDING : FUNDING
+    return gatherInputs(ask, symbol, at, { classes, history: createBarHistory(), catalog })
+  }
+  const openFunding = async (dataMode: 'sample' | 'online'): Promise<PluginHost> => {
+    const settings = { keep_hours: 6 }
+    contracts = await openPluginHost([{ plugin: funding, settings }], { dataMode, now: () => new Date(now * 1000) })
+    return contracts
   }
   afterEach(async () => {
     now = NOW
     await host.stop()
+    await contracts?.stop()
+    contracts = null
   })
 
   it('come from the book, if there is one, and from ten days of minute bars', async () => {
@@ -92,12 +110,48 @@ describe('the inputs of a cost estimate', () => {
     expect(sunday).to.include({ age: 0, isStale: false })
   })
 
-  it('come from the spot market for a perpetual, with the class of perpetuals', async () => {
+  it('come from the spot market for a perpetual without an order book, with the class of perpetuals', async () => {
     await openHost()
     const [spot, perpetual] = [await inputsOf('BTC-USD'), await inputsOf('btcusdt_perp')]
     expect(perpetual).to.deep.equal({ ...spot, symbol: 'BTC-USD-PERP', className: 'perpetual' })
     const failure = await inputsOf('SPY-PERP').catch((error: unknown) => error)
     expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
+  })
+
+  it('come from the order book of a perpetual, and from the bars of its spot market', async () => {
+    await openHost()
+    await openFunding('sample')
+    const [spot, perpetual] = [await inputsOf('BTC-USD'), await inputsOf('BTC-PERP')]
+    const { bids, asks, ...book } = perpetual.book!
+    const middle = (bids[0]![0] + asks[0]![0]) / 2
+    expect(book.instrument).to.match(/BTC/)
+    expect(book.time).to.equal(Math.floor(NOW / 300) * 300)
+    expect(perpetual).to.include({ price: middle, tickBps: null, symbol: 'BTC-USD-PERP', className: 'perpetual' })
+    expect(perpetual.sources).to.deep.equal(spot.sources)
+    expect(perpetual.bars).to.deep.equal(spot.bars)
+    expect(perpetual.inputs.book).to.equal(perpetual.book)
+    expect(perpetual.inputs.spreadBps).to.be.closeTo((1e4 * (asks[0]![0] - bids[0]![0])) / middle, 1e-9)
+    expect(spot.book, 'the spot market keeps its own').to.not.have.property('instrument')
+  })
+
+  it('have an order book of a perpetual while it is known and not older than five minutes', async () => {
+    await openHost()
+    const { db } = await openFunding('online')
+    const rate = { instrument: 'PF_XBTUSD', symbol: 'BTC', quote: 'USD', settle: 'USD', contract: 'linear', rate: '0.0001', intervalHours: 1, intervalSource: 'published', kind: 'predicted', predictedRate: null, nextFunding: null, markPrice: 98_000, indexPrice: null, observed: NOW } as const // prettier-ignore
+    await createRateStore(db).add('kraken', NOW, { rates: [rate], quarantined: [], untold: [] })
+    await new PerpetualBookStore(db).add('kraken', 'PF_XBTUSD', NOW + 10, { bids: [[97_999, 1]], asks: [[98_001, 1]] })
+    const bookAt = async (at: number) => {
+      now = at
+      const { book, price, inputs, age, isStale } = await inputsOf('BTC-PERP', at)
+      return { instrument: book?.instrument ?? null, price, bookAge: inputs.bookAgeSeconds, age, isStale }
+    }
+    expect((await bookAt(NOW + 9)).instrument, 'not read yet').to.equal(null)
+    const known = { instrument: 'PF_XBTUSD', price: 98_000, isStale: false }
+    expect(await bookAt(NOW + 10)).to.deep.include({ ...known, bookAge: 0 })
+    expect(await bookAt(NOW + 310)).to.deep.equal({ ...known, bookAge: 300, age: 300 })
+    const { instrument, bookAge, age } = await bookAt(NOW + 311)
+    expect(instrument, 'then that of the spot market').to.equal(null)
+    expect([bookAge, age]).to.satisfy((ages: number[]) => ages.every((seconds) => seconds < 120))
   })
 
   it('are refused for an unknown symbol', async () => {

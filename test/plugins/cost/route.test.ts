@@ -139,4 +139,14 @@ describe('POST /v1/cost/estimate', () => {
       expect(priced.status, String(symbol)).to.equal(200)
     }
   })
+
+  it('prices a perpetual from its spot market where no funding rates are offered, and says so', async () => {
+    const body = { ...ORDER, symbol: 'BTC-PERP', notional_usd: 10_000 }
+    const { inputs, warnings } = (await json(await buy(url, gateway.wallet, 2, { method: 'POST', body }))) as {
+      inputs: { book: object }
+      warnings: string[]
+    }
+    expect(inputs.book).not.to.have.property('instrument')
+    expect(warnings).to.deep.equal(['spot_proxy'])
+  })
 })

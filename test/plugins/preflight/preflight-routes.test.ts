@@ -100,6 +100,16 @@ describe('POST /v1/trade/preflight', () => {
     expect(checks[7]?.detail).to.match(/the median of \d+ venues/)
   })
 
+  it('contains the cost of a perpetual in its own order book', async () => {
+    const { cost } = await buyPreflight({ ...ORDER, symbol: 'BTC-PERP', side: 'buy', notional_usd: 5000 })
+    const { book, price } = cost.inputs
+    expect(book?.instrument).to.match(/BTC/)
+    expect(book?.venue).to.be.oneOf(['binance', 'bybit', 'okx', 'hyperliquid', 'dydx', 'kraken', 'gate', 'bitmex'])
+    expect(Date.parse(cost.as_of) - Date.parse(book!.as_of)).to.be.within(0, 300_000)
+    expect(book!.levels[0]![0] / price!).to.be.within(1, 1.001)
+    expect(cost).to.deep.include({ confidence: 'high', warnings: [] })
+  })
+
   it('answers 404 and 422 without charging', async () => {
     const header = await payment(url, gateway.wallet, 2, { method: 'POST' })
     const attempt = async (body: object): Promise<Response> => send(url, header, 2, { method: 'POST', body })
