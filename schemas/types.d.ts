@@ -1663,7 +1663,11 @@ export type CostEstimate = {
    */
   as_of: string
   /**
-   * Expected cost in basis points of the notional: the sum of the components.
+   * Expected cost of the market itself in basis points of the notional: half_spread_bps and impact_bps. Negative if a limit order earns more than it pays.
+   */
+  market_bps: number
+  /**
+   * Expected cost in basis points of the notional: market_bps and the fee, which is assumed unless you send your own.
    */
   total_bps: number
   /**

@@ -17,7 +17,8 @@ export function costAnswer(
   const result = estimate(order, known.inputs)
   const fee_bps = request.fee_bps ?? feeBps
   const components = { half_spread_bps: result.halfSpreadBps, impact_bps: result.impactBps, fee_bps }
-  const total_bps = result.halfSpreadBps + result.impactBps + fee_bps
+  const market_bps = result.halfSpreadBps + result.impactBps
+  const total_bps = market_bps + fee_bps
   const error = result.assumptions.spread_share * result.assumptions.half_spread_error_bps
   return {
     symbol: known.symbol,
@@ -25,6 +26,7 @@ export function costAnswer(
     order_type: order.type,
     notional_usd: order.notionalUsd,
     as_of: formatTime(known.newest),
+    market_bps,
     total_bps,
     cost_usd: (order.notionalUsd * total_bps) / 1e4,
     components,

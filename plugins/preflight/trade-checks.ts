@@ -105,9 +105,11 @@ function regimeCheck(regime: RegimeView, cost: CostEstimate): Check {
   return { check: 'regime', status, value: label, limit: 'STABLE', detail }
 }
 
-function costCheck({ max_cost_bps: limit }: PreflightRequest, { total_bps: value, confidence }: CostEstimate): Check {
+function costCheck({ max_cost_bps: limit }: PreflightRequest, cost: CostEstimate): Check {
+  const { market_bps, total_bps: value, components, confidence } = cost
   const status = value > limit ? 'fail' : 'pass'
-  const detail = `The order is expected to cost ${value.toFixed(2)} bps, fees included, with ${confidence} confidence.`
+  const parts = `${market_bps.toFixed(2)} bps and the fee ${components.fee_bps.toFixed(2)} bps`
+  const detail = `The market is expected to cost ${parts}, ${value.toFixed(2)} bps in all, with ${confidence} confidence.`
   return { check: 'cost', status, value, limit, detail }
 }
 

@@ -45,10 +45,11 @@ function exampleOf(catalog: Catalog, operation: string) {
   return { body: catalog.operations.get(operation)?.example?.request.body }
 }
 
-function stepsOf({ components, total_bps: total }: CostEstimate) {
+function stepsOf({ components, market_bps: market, total_bps: total }: CostEstimate) {
   return [
     { label: 'Half the spread', amount: components.half_spread_bps },
     { label: 'Market impact', amount: components.impact_bps },
+    { label: 'Cost of the market', amount: market, total: true },
     { label: 'Fees', amount: components.fee_bps },
     { label: 'Expected cost', amount: total, total: true },
   ]

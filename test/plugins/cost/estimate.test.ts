@@ -38,6 +38,17 @@ describe('the cost of an order', () => {
     expect(sources.impact).to.equal('book_walk')
   })
 
+  it('leads with what the market costs, before the fee', () => {
+    const { market_bps, total_bps, components } = estimateCost({}, marketInputsWith(BOOK))
+    expect(market_bps).to.equal(components.half_spread_bps + components.impact_bps)
+    expect(total_bps).to.equal(market_bps + 10)
+    expect(estimateCost({ fee_bps: 0 }, marketInputsWith(BOOK)).market_bps).to.equal(market_bps)
+    const names = Object.keys(estimateCost({}, marketInputsWith(BOOK)))
+    expect(names.indexOf('market_bps')).to.equal(names.indexOf('total_bps') - 1)
+    const limit = estimateCost({ order_type: 'limit', notional_usd: 100 }, marketInputsWith(BOOK, { spreadBps: 0.2 }))
+    expect(limit.market_bps).to.equal(limit.components.half_spread_bps + limit.components.impact_bps)
+  })
+
   it('uses the bids for a sale', () => {
     const { components, inputs } = estimateCost({ notional_usd: 999.9, side: 'sell' }, marketInputsWith(BOOK))
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(1, 1e-9)

@@ -45,6 +45,10 @@ describe('POST /v1/cost/estimate', () => {
         components.reduce((sum, part) => sum + part, 0),
         1e-6,
       )
+      expect(Object.keys(cost).filter((name) => name.endsWith('_bps'))[0], 'the market comes first').to.equal(
+        'market_bps',
+      )
+      expect(cost['market_bps']).to.be.closeTo(components[0]! + components[1]!, 1e-9)
       expect(Date.parse(String(cost['as_of']))).to.be.at.most(gateway.now().getTime())
     }
   })
@@ -77,6 +81,8 @@ describe('POST /v1/cost/estimate', () => {
     const paid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: { ...ORDER, payment_signature } })
     expect(paid.isError ?? false).to.equal(false)
     expect(paid.structuredContent).to.include({ symbol: 'BTC-USD', order_type: 'market', model: 'cost/1' })
+    const { market_bps, total_bps } = paid.structuredContent as Record<string, number>
+    expect(total_bps! - market_bps!).to.be.closeTo(10, 1e-9)
     await mcp.close()
   })
 

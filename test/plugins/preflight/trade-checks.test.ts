@@ -103,6 +103,9 @@ describe('the checks of a preflight', () => {
     expect({ decision, recommended }).to.deep.equal({ decision: 'deny', recommended: 0 })
     expect(checks[1]).to.include({ check: 'cost', status: 'fail', limit: 13 })
     expect(checks[1]?.value).to.be.closeTo(13.5298, 1e-4)
+    expect(checks[1]?.detail).to.equal(
+      'The market is expected to cost 3.53 bps and the fee 10.00 bps, 13.53 bps in all, with medium confidence.',
+    )
   })
 
   it('warn above 1% of a day’s turnover and reduce to it, and deny above 10%', () => {
