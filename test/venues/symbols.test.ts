@@ -113,7 +113,13 @@ describe('a buyer of several symbols', function () {
   it('is refused the one that is down and not charged, and buys the others', async () => {
     for (const venue of ['coinbase', 'kraken', 'bitstamp', 'bitfinex'])
       kit.faults.start('unavailable', { venue, symbol: DOWN })
-    await advance(900)
+    // Its bars are five to six minutes old, and every check of their age fails.
+    await advance(360)
+    const order = { symbol: DOWN, side: 'buy', notional_usd: 10_000 }
+    const preflight = await shop.buy('/v1/trade/preflight', { method: 'POST', body: order })
+    for (const late of [await cost(DOWN), preflight])
+      expect([late.status, late.code, late.charged]).to.deep.equal([503, 'data_stale', 0n])
+    await advance(540)
     for (const symbol of COVERED) {
       const label = await regime(symbol)
       const expected = symbol === DOWN ? [503, 0n] : [200, label.price]
