@@ -8,6 +8,8 @@ export interface Settings {
   readonly keep_hours: number
   /** Symbols whose settled rates are kept. */
   readonly history_symbols?: readonly string[]
+  /** How many symbols with extreme rates have their settled rates kept, too. */
+  readonly extreme_symbols: number
   /** How many days of settled rates are fetched at first. */
   readonly history_days: number
   /** How many days of settled rates are kept. */
@@ -75,6 +77,13 @@ export const settingsSchema = {
       items: { type: 'string', pattern: '^[A-Z0-9]{1,20}$' },
       description: 'Symbols whose settled rates are kept.',
       default: TEN_SYMBOLS,
+    },
+    extreme_symbols: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 200,
+      default: 50,
+      description: 'How many symbols with extreme rates of the last 90 days have their settled rates kept, too.',
     },
     history_days: {
       type: 'integer',

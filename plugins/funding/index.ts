@@ -98,7 +98,7 @@ async function openRates(context: PluginContext, settings: Settings, dataMode: D
   const books = new PerpetualBookStore(context.db)
   const jobs = [
     ...source.jobs,
-    ...settlementJobs(context, settings, store, source.pauses),
+    ...settlementJobs(context, settings, source),
     ...bookJobs(context, settings, { rates: store, books, pauses: source.pauses }),
   ]
   return { source, settled: createSettlementSource(context.db), books: books.last, jobs }

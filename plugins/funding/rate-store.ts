@@ -2,6 +2,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
+import { extremeSymbolsMigration } from './extreme-symbols.ts'
 import type { Poll, VenueName } from './funding-rate.ts'
 import { perpetualBooksMigration } from './perpetual-books.ts'
 import { settlementMigration } from './settlement-store.ts'
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
     }),
   settlementMigration,
   perpetualBooksMigration,
+  extremeSymbolsMigration,
 ]
 
 interface Row {

@@ -1,15 +1,17 @@
 /**
- * Reads the settled rates of the venues: first those of the last months, window by window, then each new one. A window is
- * stored together with how far it reaches, so that a load that is interrupted goes on without a hole.
+ * Reads the settled rates of the venues, of the symbols of the settings and of those with extreme rates: first those of the
+ * last months, window by window, then each new one. A window is stored together with how far it reaches, so that a load that is
+ * interrupted goes on without a hole.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job, PluginContext } from 'tollgate/plugin'
 import { type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
-import type { FundingRate, VenueName } from './funding-rate.ts'
+import { readCurrentRates } from './current-rates.ts'
+import { extremeSymbols, noteExtremes } from './extreme-symbols.ts'
+import type { FundingRate, RateSource, VenueName } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import { pauseAfter } from './online-rates.ts'
-import type { RateStore } from './rate-store.ts'
-import { type HeldContract, pruneSettlements, readContract, storeSettlements } from './settlement-store.ts'
+import { type HeldContract, pruneSettlements, readContracts, storeSettlements } from './settlement-store.ts'
 import { representatives } from './spreads.ts'
 import { VENUES } from './venues/funding-venues.ts'
 import { PayloadError, type Venue } from './venues/funding-venue.ts'
@@ -29,18 +31,18 @@ const MOST_REQUESTS = 30
 export function settlementJobs(
   context: PluginContext,
   settings: Settings,
-  store: RateStore,
-  pauses: Pauses<VenueName>,
+  source: RateSource & { readonly pauses: Pauses<VenueName> },
 ): readonly Job[] {
   const { db, log } = context
+  const { pauses } = source
   const now = (): number => Math.floor(context.now().getTime() / 1000)
-  const wanted = new Set(settings.history_symbols ?? [])
   const pauseMs = settings.history_pause_ms ?? 0
 
-  /** One contract of each symbol: the one that stands for the venue in spreads. */
-  async function contractsOf(venue: Venue): Promise<readonly FundingRate[]> {
-    const { poll } = await store.last(venue.name, now())
-    return representatives(poll?.rates ?? [], wanted)
+  /** The symbols whose settled rates are kept. */
+  async function wantedSymbols(): Promise<ReadonlySet<string>> {
+    const { rates } = await readCurrentRates(source, now())
+    await noteExtremes(db, rates, { now: now(), most: settings.extreme_symbols })
+    return new Set([...(settings.history_symbols ?? []), ...(await extremeSymbols(db))])
   }
 
   /** True if a settlement may have come that is not stored. */
@@ -96,14 +98,13 @@ export function settlementJobs(
     }
   }
 
-  async function readVenue(venue: Venue, signal: AbortSignal): Promise<void> {
+  async function readVenue(venue: Venue, rates: readonly FundingRate[], signal: AbortSignal): Promise<void> {
     let requests = 0
     // One window of each contract after the other, so that all of them are held early.
-    for (let open = await contractsOf(venue); open.length > 0;) {
+    for (let open = rates; open.length > 0;) {
       const more: FundingRate[] = []
-      for (const rate of open) {
+      for (const [rate, known] of await inTurn(venue, open)) {
         if (signal.aborted || requests >= MOST_REQUESTS || pauses.isPaused(venue.name)) return
-        const known = await readContract(db, venue.name, rate.instrument)
         if (!isDue(rate, known)) continue
         if (await readWindow(venue, rate, known, signal)) more.push(rate)
         requests += 1
@@ -113,14 +114,25 @@ export function settlementJobs(
     }
   }
 
+  /** Contracts with what is held of them. Those read longest ago come first: one that fails must keep no other waiting. */
+  async function inTurn({ name }: Venue, rates: readonly FundingRate[]) {
+    const held = await readContracts(db, name)
+    return rates
+      .map((rate) => [rate, held.get(rate.instrument) ?? null] as const)
+      .toSorted(([, a], [, b]) => (a?.updated_at ?? 0) - (b?.updated_at ?? 0))
+  }
+
   const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
   return [
     {
       name: 'settlements',
       everySeconds: EVERY_SECONDS,
       run: async ({ signal }) => {
-        const venues = Object.values(VENUES).filter(({ name }) => isEnabled(name))
-        await Promise.all(venues.map((venue) => readVenue(venue, signal)))
+        const wanted = await wantedSymbols()
+        const states = (await source.at(now())).filter(({ venue }) => isEnabled(venue))
+        // One contract of each symbol: the one that stands for the venue in spreads.
+        const contracts = states.map(({ venue, poll }) => [venue, representatives(poll?.rates ?? [], wanted)] as const)
+        await Promise.all(contracts.map(([venue, rates]) => readVenue(VENUES[venue], rates, signal)))
         await pruneSettlements(db, now() - settings.keep_settled_days * DAY, signal)
       },
     },

@@ -116,8 +116,10 @@ export async function pruneSettlements(db: Database, before: number, signal: Abo
   return deleted
 }
 
-export async function readContract(db: Database, venue: VenueName, instrument: string): Promise<HeldContract | null> {
-  return (await db<HeldContract>('funding_contracts').where({ venue, instrument }).first()) ?? null
+/** What is held of the contracts of a venue, by their names. */
+export async function readContracts(db: Database, venue: VenueName): Promise<ReadonlyMap<string, HeldContract>> {
+  const contracts = await db<HeldContract>('funding_contracts').where({ venue })
+  return new Map(contracts.map((contract) => [contract.instrument, contract]))
 }
 
 /** Reads settlements from the database. */

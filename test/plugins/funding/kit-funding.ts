@@ -24,8 +24,9 @@ export async function openKitFunding(settings: object = {}): Promise<KitFunding>
   const db = openDatabase({ file: ':memory:' })
   const open = (): Promise<PluginHost> => {
     const venues = Object.fromEntries(Object.entries(kit.perpetualUrls).map(([name, url]) => [name, { url }]))
-    const all = { keep_hours: 6, history_days: 10, keep_settled_days: 30, history_pause_ms: 0, venues, ...settings }
-    return openPluginHost([{ plugin: funding, settings: { history_symbols: ['BTC', 'ALT'], ...all } }], {
+    const limits = { keep_hours: 6, history_days: 10, keep_settled_days: 30, history_pause_ms: 0, extreme_symbols: 50 }
+    const all = { history_symbols: ['BTC', 'ALT'], ...limits, venues, ...settings }
+    return openPluginHost([{ plugin: funding, settings: all }], {
       dataMode: 'online',
       now: () => new Date(kit.clock.now()),
       db,
