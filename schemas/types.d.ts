@@ -2433,15 +2433,15 @@ export type FundingRateItem = {
    */
   price_check: 'agrees' | 'differs' | 'unchecked'
   /**
-   * The lowest rate per interval that the venue allows; null if it states none.
+   * The lowest rate per interval that the venue allows; null if it has no such bound, or states none.
    */
   rate_floor: number | null
   /**
-   * The highest rate per interval that the venue allows; null if it states none.
+   * The highest rate per interval that the venue allows; null if it has no such bound, or states none.
    */
   rate_cap: number | null
   /**
-   * Source of the bounds: fields of the venue's answer, or its published rules.
+   * Source of the bounds: fields of the venue's answer (venue), or its published rules (published), which bound what is paid and not what the venue expects: a rate beyond them is not quarantined.
    */
   bounds_source: 'venue' | 'published' | null
   /**
@@ -2571,7 +2571,7 @@ export type FundingRates = {
     age_seconds: number | null
   }[]
   /**
-   * Values that cannot be rates: beyond the bounds that the venue states with them, above 25% at one settlement, with an impossible interval or time, or of a contract whose price is not that of its coin. At most 50.
+   * Values that cannot be rates: beyond the bounds that the venue states with them, above 25% at one settlement where the venue has no bound that allows it, with an impossible interval or time, or of a contract whose price is not that of its coin. At most 50.
    */
   quarantined: readonly FundingExcluded[]
 }

@@ -77,8 +77,9 @@ export interface RateSource {
 }
 
 /**
- * A venue that states no bounds can still not charge a quarter of a position at once: such a number is no rate. The rates
- * worth most are far beyond the usual ones (a squeezed contract pays 2% an hour for days), so there is no tighter limit.
+ * Beyond the bounds of its venue, or without any, a number above a quarter of a position at once is no rate, but a percentage
+ * taken for a fraction. The rates worth most are far beyond the usual ones (a squeezed contract pays 2% an hour for days), so
+ * there is no tighter limit.
  */
 const MOST_AT_ONCE = 0.25
 /** Rates are rounded by venues, so a rate at its bound may be beyond it by this share. */
@@ -93,11 +94,11 @@ export function impossible(rate: FundingRate): string | null {
   if (!(intervalHours > 0 && intervalHours <= LONGEST_HOURS)) return `an interval of ${intervalHours} hours`
   const value = Number(rate.rate)
   const percent = `${Number((value * 100).toPrecision(4))}%`
-  if (!(Math.abs(value) <= MOST_AT_ONCE)) return `${percent} at one settlement`
   // A settled rate is what was paid, whatever the bounds are by now. Published rules bound what is charged, and the venue may
   // expect more until then, so only bounds that it states with the rate speak against the rate.
   if (rate.kind === 'predicted' && rate.boundsSource === 'venue' && isBeyond(rate, value))
     return `${percent}, beyond the venue's own bounds of ${rate.floor ?? 'none'} and ${rate.cap ?? 'none'}`
+  if (!(isWithin(rate, value) || Math.abs(value) <= MOST_AT_ONCE)) return `${percent} at one settlement`
   if (nextFunding !== null && nextFunding > observed + intervalHours * 3600 + SLACK_SECONDS)
     return `the next funding is further away than the interval of ${intervalHours} hours`
   return null
@@ -105,8 +106,15 @@ export function impossible(rate: FundingRate): string | null {
 
 /** True if a rate is beyond the bounds of its venue. */
 function isBeyond({ floor = null, cap = null }: FundingRate, value: number): boolean {
-  const slack = ROUNDING * Math.abs(value)
-  return (cap !== null && value > Number(cap) + slack) || (floor !== null && value < Number(floor) - slack)
+  const beyond = (bound: string | null, sign: 1 | -1): boolean =>
+    bound !== null && sign * (value - Number(bound)) > ROUNDING * Math.abs(Number(bound))
+  return beyond(floor, -1) || beyond(cap, 1)
+}
+
+/** True if its venue has a bound on the side of a rate, and the rate is not beyond. More than all of a position is no bound. */
+function isWithin(rate: FundingRate, value: number): boolean {
+  const bound = value < 0 ? rate.floor : rate.cap
+  return bound != null && Math.abs(Number(bound)) <= 1 && !isBeyond(rate, value)
 }
 
 /** True if a rate is as low or as high as its venue allows, or beyond. The venue then charges less than the market would pay. */

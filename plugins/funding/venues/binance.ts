@@ -5,6 +5,12 @@ import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** Interval of contracts missing in the list of adjusted intervals: Binance publishes eight hours for them. */
 const UNADJUSTED_HOURS = 8
+/**
+ * Cap of contracts missing in that list: "The capped funding rate for others USDⓈ-M Perpetual Contracts is set at ± 2%" (Binance,
+ * "Introduction to Binance Futures Funding Rates"). A few major contracts have 75% of their maintenance margin, which is less and
+ * is not public.
+ */
+const UNADJUSTED_CAP = '0.02'
 
 const have = (payload: unknown, field: string): boolean =>
   Array.isArray(payload) && payload.some((row) => isRow(row) && field in row)
@@ -70,9 +76,9 @@ export const binance: Venue = {
         nextFunding: next,
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indexPrice']),
-        floor: decimalOf(own?.['adjustedFundingRateFloor']),
-        cap: decimalOf(own?.['adjustedFundingRateCap']),
-        boundsSource: 'venue',
+        floor: own === undefined ? `-${UNADJUSTED_CAP}` : decimalOf(own['adjustedFundingRateFloor']),
+        cap: own === undefined ? UNADJUSTED_CAP : decimalOf(own['adjustedFundingRateCap']),
+        boundsSource: own === undefined ? 'published' : 'venue',
         volumeUsd: traded.get(instrument) ?? null,
         observed: secondsOf(row['time']) ?? at,
       })

@@ -1,6 +1,7 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
 import type { Row } from '../../lib/feeds/payloads.ts'
 import { symbolOf } from '../contract-names.ts'
+import type { FundingRate } from '../funding-rate.ts'
 import { decimalOf, priceOf } from '../payload-numbers.ts'
 import { createParsed, levelsOf, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
 
@@ -39,6 +40,7 @@ export const bitmex: Venue = {
         nextFunding: next === null ? null : Math.floor(next),
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indicativeSettlePrice']),
+        ...boundsOf(row),
         contractSize: coinsOf(row),
         volumeUsd: priceOf(row['foreignNotional24h']),
         // Its own timestamp is that of the last trade.
@@ -72,4 +74,16 @@ export const bitmex: Venue = {
 function coinsOf(row: Row): number | null {
   const contracts = priceOf(row['underlyingToPositionMultiplier'])
   return contracts === null || row['isInverse'] === true || row['isQuanto'] === true ? null : 1 / contracts
+}
+
+/**
+ * "The cap on the absolute Funding Rate" is "75% x (Initial Margin – Maintenance Margin)": BitMEX, "Reduction in Base Maintenance
+ * Margin – XBT and ETH Series", 17 April 2020. Another cap bounds the change from one interval to the next, which one answer does
+ * not show.
+ */
+function boundsOf(row: Row): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
+  const [initial, maintenance] = [priceOf(row['initMargin']), priceOf(row['maintMargin'])]
+  if (initial === null || maintenance === null || initial <= maintenance) return {}
+  const cap = decimalOf(Number((0.75 * (initial - maintenance)).toPrecision(12)))!
+  return { floor: `-${cap}`, cap, boundsSource: 'published' }
 }

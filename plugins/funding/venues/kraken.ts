@@ -1,14 +1,18 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { symbolOf } from '../contract-names.ts'
+import type { FundingRate } from '../funding-rate.ts'
 import { decimalOf, dollars, priceOf, secondsOf } from '../payload-numbers.ts'
 import { createParsed, PayloadError, requireList, rowsOf, settledRows, textOf, type Venue } from './funding-venue.ts'
-import { isRow } from '../../lib/feeds/payloads.ts'
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field states it. */
 const HOURS = 1
 /** Perpetual contracts, linear (PF) and inverse (PI); FF and FI are dated. */
 const PERPETUAL = /^P[FI]_/
 const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
+const NO_INSTRUMENTS = { instruments: [] }
+
+const listInstruments = (payload: unknown): boolean => isRow(payload) && Array.isArray(payload['instruments'])
 
 /**
  * Kraken Futures. `fundingRate` of a ticker is an amount of money an hour for one contract, not a fraction. For a linear
@@ -17,16 +21,29 @@ const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
  * not −2.8e-15. Multiplying comes within 0.3% of it, because the reference price is missing. Such a contract is
  * therefore reported only if the venue states the relative rate, as its streaming ticker does.
  *
- * Source: Kraken Futures API, "Tickers" and the streaming "Ticker".
+ * Source: Kraken Futures API, "Tickers", "Instruments" and the streaming "Ticker".
  */
 export const kraken: Venue = {
   name: 'kraken',
   url: 'https://futures.kraken.com',
-  requests: { tickers: { path: '/derivatives/api/v3/tickers' } },
-  parse({ tickers }, at) {
+  requests: {
+    tickers: { path: '/derivatives/api/v3/tickers' },
+    // The bounds of each contract.
+    instruments: {
+      path: '/derivatives/api/v3/instruments',
+      everySeconds: 86_400,
+      optional: true,
+      absent: NO_INSTRUMENTS,
+      fits: listInstruments,
+      answeredBy: listInstruments,
+    },
+  },
+  parse({ tickers, instruments }, at) {
     const { result = 'success' } = isRow(tickers) ? tickers : {}
     if (result !== 'success') throw new PayloadError(`result ${String(result)}`)
     const observed = isRow(tickers) ? epochSeconds(tickers['serverTime']) : null
+    const listed = rowsOf(instruments ?? NO_INSTRUMENTS, 'instruments')
+    const contracts = new Map(listed.map((row) => [textOf(row['symbol']).toUpperCase(), row]))
     const parsed = createParsed(at)
     for (const row of rowsOf(tickers, 'tickers')) {
       // Earlier answers have lower-case names: pi_xbtusd.
@@ -61,6 +78,7 @@ export const kraken: Venue = {
         nextFunding: secondsOf(row['next_funding_rate_time']),
         markPrice: mark,
         indexPrice: priceOf(row['indexPrice'] ?? row['index']),
+        ...boundsOf(contracts.get(instrument)),
         volumeUsd: inverse ? priceOf(row['volumeQuote']) : dollars(row['vol24h'], mark),
         openInterestUsd: inverse ? priceOf(row['openInterest']) : dollars(row['openInterest'], mark),
         observed: secondsOf(row['time']) ?? Math.floor(observed ?? at),
@@ -93,4 +111,14 @@ export const kraken: Venue = {
 function fraction(amount: unknown, mark: number | null): string | null {
   const absolute = decimalOf(amount)
   return absolute === null || mark === null ? null : decimalOf(Number((Number(absolute) / mark).toPrecision(15)))
+}
+
+/**
+ * `maxRelativeFundingRate`: "the absolute value of the maximum permissible funding rate" (Kraken Futures API, "Instruments"). A few
+ * contracts have a floor of their own, `minRelativeFundingRate`. Both bound the relative rate, and ours is an amount divided by
+ * the mark price of now, so that a rate at its bound may be a little beyond it. Like published rules, they hold back no rate.
+ */
+function boundsOf(contract: Row | undefined): Pick<FundingRate, 'floor' | 'cap' | 'boundsSource'> {
+  const [floor, cap] = [contract?.['minRelativeFundingRate'], contract?.['maxRelativeFundingRate']].map(decimalOf)
+  return cap == null || Number(cap) <= 0 ? {} : { floor: floor ?? `-${cap}`, cap, boundsSource: 'published' }
 }

@@ -48,6 +48,13 @@ describe('extreme funding rates', () => {
     expect(rates[0]).to.include({ rate: -0.05, rate_floor: -0.04, bounds_source: 'published', at_bound: true })
   })
 
+  it('are sold if they are beyond the bound that Kraken publishes for the contract', async () => {
+    service.kit.funding.setRate('kraken', 'ALT-USD', -0.0055)
+    await service.run('poll')
+    const { rates } = await service.rates({ symbol: 'ALT', venue: 'kraken' })
+    expect(rates[0]).to.include({ rate_floor: -0.005, rate_cap: 0.005, bounds_source: 'published', at_bound: true })
+  })
+
   it('follow a contract to hourly settlements in the next poll', async () => {
     await service.run('poll')
     const annual = async (): Promise<[number, number]> => {

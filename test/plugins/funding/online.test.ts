@@ -21,6 +21,7 @@ describe('the funding rate service in online mode', () => {
       'dydx GET /v4/perpetualMarkets',
       'gate GET /api/v4/futures/usdt/contracts',
       'hyperliquid POST /info',
+      'kraken GET /derivatives/api/v3/instruments',
       'kraken GET /derivatives/api/v3/tickers',
       'okx GET /api/v5/market/tickers?instType=SWAP',
       'okx GET /api/v5/public/funding-rate?instId=ANY',
@@ -127,7 +128,7 @@ describe('the funding rate service in online mode', () => {
     service.venues.payloads.set('binance/volumes', { code: -1003 })
     await service.poll()
     const { rates: found } = await service.rates({ venue: 'binance', symbol: 'BTC' })
-    expect(found[0]).to.include({ volume_24h_usd: null, rate_cap: null, bounds_source: null, at_bound: false })
+    expect(found[0]).to.include({ volume_24h_usd: null, rate_cap: 0.02, bounds_source: 'published', at_bound: false })
   })
 
   it('uses the last volumes for at most half an hour', async () => {

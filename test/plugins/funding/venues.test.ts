@@ -65,6 +65,12 @@ describe('the funding rate parser', () => {
       expect(read.map(({ instrument }) => instrument)).to.deep.equal(['ZUSDT'])
     })
 
+    it('takes the bounds of adjusted contracts from the second list, and the published ones for the rest', () => {
+      const [rest, adjusted] = parse('binance', ANSWERS.binance).rates
+      expect(rest).to.include({ floor: '-0.02', cap: '0.02', boundsSource: 'published' })
+      expect(adjusted).to.include({ cap: '0.02', boundsSource: 'venue' })
+    })
+
     it('keeps the digits of a rate as Binance wrote them', () => {
       expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
     })
@@ -196,6 +202,22 @@ describe('the funding rate parser', () => {
     })
   })
 
+  it('of Kraken bounds a rate by the list of contracts, which may have another floor, and keeps a rate beyond', () => {
+    const list = (ANSWERS.kraken['tickers'] as { tickers: { symbol: string }[] }).tickers
+    const squeezed = { ...list[0], fundingRate: -2000 }
+    const boundsOf = (contract: object | null) => {
+      const instruments = contract ? [{ symbol: 'PF_XBTUSD', type: 'flexible_futures', ...contract }] : []
+      const rate = only('kraken', { tickers: { tickers: [squeezed] }, instruments: { instruments } })
+      expect(quarantine([rate]).rates).to.deep.equal([rate])
+      return [rate.floor ?? null, rate.cap ?? null, rate.boundsSource ?? null]
+    }
+    expect(boundsOf({ maxRelativeFundingRate: 0.005 })).to.deep.equal(['-0.005', '0.005', 'published'])
+    const both = { maxRelativeFundingRate: 7e-6, minRelativeFundingRate: 6.25e-6 }
+    expect(boundsOf(both)).to.deep.equal(['0.00000625', '0.000007', 'published'])
+    expect(boundsOf({})).to.deep.equal([null, null, null])
+    expect(boundsOf(null)).to.deep.equal([null, null, null])
+  })
+
   it('of Kraken recognises inverse contracts in lower case, as Kraken once wrote them', () => {
     const list = (ANSWERS.kraken['tickers'] as { tickers: { symbol: string; tag?: string }[] }).tickers
     const tickers = list.map(({ tag: _, ...row }) => ({ ...row, symbol: row.symbol.toLowerCase(), pair: undefined }))
@@ -237,6 +259,16 @@ describe('the funding rate parser', () => {
       ])
     })
 
+    it('bounds a rate by the margins of the contract, and keeps a rate beyond', () => {
+      const [first] = ANSWERS.bitmex['instruments'] as object[]
+      const bounded = (more: object) => only('bitmex', { instruments: [{ ...first, fundingRate: 0.01, ...more }] })
+      const rate = bounded({ initMargin: 0.01, maintMargin: 0.005 })
+      expect(rate).to.include({ floor: '-0.00375', cap: '0.00375', boundsSource: 'published' })
+      expect(quarantine([rate]).rates).to.deep.equal([rate])
+      for (const more of [{}, { initMargin: 0.01 }, { initMargin: 0.01, maintMargin: 0.01 }])
+        expect(bounded(more)).to.not.have.any.keys('floor', 'cap', 'boundsSource')
+    })
+
     it('reads an interval of one day, which is written as the second of January', () => {
       const [first] = ANSWERS.bitmex['instruments'] as object[]
       const daily = only('bitmex', { instruments: [{ ...first, fundingInterval: '2000-01-02T00:00:00.000Z' }] })
@@ -266,6 +298,20 @@ describe('the quarantine', () => {
     for (const rate of ['-0.02', '0.0375', '-0.25']) expect(reasonOf({ rate }), rate).to.equal(undefined)
     expect(reasonOf({ rate: '0.9' })).to.equal('90% at one settlement')
     expect(reasonOf({ rate: '-0.2501' })).to.equal('-25.01% at one settlement')
+  })
+
+  it('lets every rate pass that is within the bounds of its venue', () => {
+    for (const boundsSource of ['venue', 'published'] as const) {
+      const bounds = { floor: '-0.6', cap: '0.4', boundsSource }
+      for (const rate of ['0.4', '-0.6', '-0.3']) expect(reasonOf({ ...bounds, rate }), rate).to.equal(undefined)
+    }
+    expect(reasonOf({ cap: '0.4', boundsSource: 'venue', floor: null, rate: '-0.3' })).to.equal(
+      '-30% at one settlement',
+    )
+    const bounds = { floor: '-0.04', cap: '0.04', boundsSource: 'published' } as const
+    expect(reasonOf({ ...bounds, rate: '0.3' })).to.equal('30% at one settlement')
+    // A bound in percent.
+    expect(reasonOf({ cap: '2', boundsSource: 'venue', rate: '0.3' })).to.equal('30% at one settlement')
   })
 
   it('holds expected rates beyond the bounds that their venue states, and no settled rate', () => {

@@ -5,8 +5,9 @@
  * Sources: Binance USDⓈ-M Futures API ("Mark Price", "Get Funding Rate Info", "Get Funding Rate History", "24hr
  * Ticker"), Bybit V5 ("Get Tickers", "Get Funding Rate History"), OKX v5 ("Get funding rate", "Get funding rate
  * history"), Hyperliquid ("Retrieve perpetuals asset contexts", "Retrieve historical funding rates"), dYdX Indexer
- * ("Get Perpetual Markets", "Get Historical Funding"), Kraken Futures ("Tickers", "Historical funding rates"), Gate v4
- * ("List all futures contracts", "Futures market historical funding rate"), BitMEX ("Instrument", "Funding").
+ * ("Get Perpetual Markets", "Get Historical Funding"), Kraken Futures ("Tickers", "Instruments",
+ * "Historical funding rates"), Gate v4 ("List all futures contracts", "Futures market historical funding rate"), BitMEX
+ * ("Instrument", "Funding").
  */
 import type { VenueAnswer, VenueRequest, VenueRoute, VenueScript } from '../scripted-venue.ts'
 import type { VenueView } from '../venue-view.ts'
@@ -501,6 +502,18 @@ export function perpetualVenues(funding: FundingMarket): readonly VenueScript[] 
             }
           }),
           (tickers) => ({ result: 'success', serverTime: new Date(view.dataEnd).toISOString(), tickers }),
+        ),
+      ),
+      route('instruments', /^\/derivatives\/api\/v3\/instruments$/, (_, view) =>
+        list(
+          listed(view).map((symbol) => ({
+            symbol: krakenCode(symbol),
+            type: 'flexible_futures',
+            tradeable: true,
+            fundingRateCoefficient: 8,
+            maxRelativeFundingRate: 0.005,
+          })),
+          (instruments) => ({ result: 'success', instruments, serverTime: new Date(view.dataEnd).toISOString() }),
         ),
       ),
       route(
