@@ -33,5 +33,6 @@ export function createHeldSettlements(
       return contract?.settlements.findLast((settlement) => settlement.time < time) ?? null
     },
     contracts: async (symbols) => held(symbols).map(({ contract }) => contract),
+    collected: async () => [],
   }
 }

@@ -1,5 +1,14 @@
-/** Builds the answer of the settled history: what was paid, beside the rates that are expected next. */
-import { InvalidInput, NotFound, NotHeld, type Place, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
+/** Builds the answer of the settled history: what was paid, beside the rates that are expected next. Says how fresh it would be. */
+import {
+  type Freshness,
+  InvalidInput,
+  NotFound,
+  NotHeld,
+  type Place,
+  readCursor,
+  Unavailable,
+  writeCursor,
+} from 'tollgate/plugin'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingHistory, FundingHistoryQuery, FundingSettlement } from '../../schemas/types.d.ts'
 import { epochSeconds, formatSeconds } from '../lib/time/timestamps.ts'
@@ -8,14 +17,13 @@ import type { RateSource } from './funding-rate.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import { itemOf, symbolsIn, venuesIn } from './rates-answer.ts'
 import type { HeldContract, Settlement, SettlementSource } from './settlement-store.ts'
+import { representatives } from './spreads.ts'
 
 const DAY = 86_400
 /** Days of an answer without `start`. */
 const USUAL_DAYS = 7
 /** The longest interval of any venue. A longer gap is a settlement that is not held. */
 const LONGEST_HOURS = 24
-/** A contract whose last settlement is not older is read up to the present. */
-const CAUGHT_UP_SECONDS = LONGEST_HOURS * 3600
 /** A contract that is read on time is held to within this of the present: venues may list a settlement late. */
 const ON_TIME_SECONDS = 3 * 3600
 
@@ -25,17 +33,19 @@ export interface HistoryParts {
   readonly dataMode: DataMode
 }
 
-/**
- * One page of settlements, oldest first. Throws InvalidInput for a window that ends before it starts, NotHeld for one in which
- * nothing was settled, with the window that holds something, and Unavailable while the settlements are still being fetched.
- */
-export async function answerFundingHistory(
-  { settled, current, dataMode }: HistoryParts,
-  query: FundingHistoryQuery,
-  now: Date,
-): Promise<FundingHistory> {
-  const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
-  const asOf = Math.floor(Math.min(now.getTime() / 1000, place?.asOf ?? Infinity))
+/** What a query asks for. Times are epoch seconds. */
+interface Window {
+  readonly symbols: readonly string[]
+  /** All venues if it is empty. */
+  readonly venues: readonly string[]
+  readonly start: number
+  /** Exclusive, and at most a second after `asOf`. */
+  readonly end: number
+  readonly asOf: number
+}
+
+/** The window of a query. Throws InvalidInput for an unknown venue, and for a window that ends before it starts. */
+function windowOf(query: FundingHistoryQuery, asOf: number): Window {
   const [symbols, venues] = [symbolsIn(query.symbol), venuesIn(query.venue)]
   const end = Math.min(momentOf(query.end, 'end') ?? asOf + 1, asOf + 1)
   const start = momentOf(query.start, 'start') ?? end - USUAL_DAYS * DAY
@@ -43,13 +53,29 @@ export async function answerFundingHistory(
     const msg = `must be before end, which is ${formatSeconds(end)}`
     throw new InvalidInput([{ loc: ['query', 'start'], msg, type: 'value_error', input: query.start }])
   }
-  const contracts = (await settled.contracts(symbols)).filter(
-    ({ venue }) => venues.length === 0 || venues.includes(venue),
-  )
+  return { symbols, venues, start, end, asOf }
+}
+
+/**
+ * One page of settlements, oldest first. Throws InvalidInput for a window that ends before it starts, Unavailable while the
+ * settlements of the window are still to be read, and NotHeld for one in which nothing was settled, with the window that holds
+ * something.
+ */
+export async function answerFundingHistory(
+  parts: HistoryParts,
+  query: FundingHistoryQuery,
+  now: Date,
+): Promise<FundingHistory> {
+  const { settled, current, dataMode } = parts
+  const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
+  const asOf = Math.floor(Math.min(now.getTime() / 1000, place?.asOf ?? Infinity))
+  const window = windowOf(query, asOf)
+  const { symbols, venues, start, end } = window
+  const contracts = await heldContracts(settled, window)
   const after = place === null ? null : settlementKey(place.key)
   const range = { symbols, venues, from: start, to: end, after, limit: query.limit + 1 }
   const found = await settled.read(range)
-  if (found.length === 0 && after === null) throw nothingHeld(contracts, symbols, start, asOf)
+  if (found.length === 0 && after === null) throw await nothingHeld(parts, window, contracts)
   const page = found.slice(0, query.limit)
   const last = page.at(-1)
   const more = last !== undefined && found.length > page.length
@@ -61,14 +87,14 @@ export async function answerFundingHistory(
     count: page.length,
     next_cursor: more ? writeCursor({ asOf, key: [last.time, last.venue, last.instrument] }, query) : null,
     settlements: await withIntervals(settled, page),
-    contracts: contracts.map(({ venue, instrument, symbol, held_from, reached, error }) => ({
-      venue,
-      instrument,
-      symbol,
-      held_from: formatSeconds(held_from),
-      held_to: formatSeconds(Math.min(reached, asOf)),
-      complete: held_from <= start && reached >= Math.min(end - 1, asOf - ON_TIME_SECONDS),
-      error,
+    contracts: contracts.map((contract) => ({
+      venue: contract.venue,
+      instrument: contract.instrument,
+      symbol: contract.symbol,
+      held_from: formatSeconds(contract.held_from),
+      held_to: formatSeconds(Math.min(contract.reached, asOf)),
+      complete: contract.held_from <= start && isReached(contract, window),
+      error: contract.error,
     })),
     expected: place === null ? await expectedRates(current, symbols, venues, asOf) : [],
   }
@@ -89,25 +115,90 @@ function momentOf(value: string | number | undefined, name: string): number | nu
   throw new InvalidInput([{ loc: ['query', name], msg, type: 'value_error', input: value }])
 }
 
+/**
+ * How fresh the settlements of a query are; null if none of its contracts is collected. A settled rate does not age, so the newest
+ * data are those of the present, less what the window asks for beyond what is held. Throws Unavailable while nothing of the window
+ * has been read, and InvalidInput as the answer does.
+ */
+export async function historyFreshness(
+  parts: HistoryParts,
+  query: FundingHistoryQuery,
+  now: Date,
+): Promise<Freshness | null> {
+  const window = windowOf(query, Math.floor(now.getTime() / 1000))
+  const collected = await collectedContracts(parts, window, await heldContracts(parts.settled, window))
+  if (collected.length === 0) return null
+  const reached = Math.max(...collected.map((contract) => contract?.reached ?? -Infinity))
+  if (reached <= window.start) throw notReadYet(window, collected)
+  const ageSeconds = Math.max(0, Math.min(window.end, window.asOf) - reached)
+  return {
+    newest: new Date((window.asOf - ageSeconds) * 1000),
+    sources: null,
+    coverage: collected.filter((contract) => isReached(contract, window)).length / collected.length,
+  }
+}
+
+/** The contracts of a query of which something is held. */
+async function heldContracts(settled: SettlementSource, { symbols, venues }: Window): Promise<readonly HeldContract[]> {
+  const contracts = await settled.contracts(symbols)
+  return contracts.filter(({ venue }) => venues.length === 0 || venues.includes(venue))
+}
+
+/** A contract whose settlements are read as they come; null if nothing of it has been read yet. */
+type CollectedContract = HeldContract | null
+
+/** The contracts of a query that are collected: those that the venues list, or an unknown one until any of them has been read. */
+async function collectedContracts(
+  { settled, current }: HistoryParts,
+  { symbols, venues, asOf }: Window,
+  held: readonly HeldContract[],
+): Promise<readonly CollectedContract[]> {
+  const wanted = new Set(await settled.collected(symbols))
+  if (wanted.size === 0) return []
+  const states = (await current.at(asOf)).filter(
+    ({ venue, enabled }) => enabled && (venues.length === 0 || venues.includes(venue)),
+  )
+  const listed = states.flatMap(({ venue, poll }) =>
+    representatives(poll?.rates ?? [], wanted).map(
+      ({ instrument }) => held.find((one) => one.venue === venue && one.instrument === instrument) ?? null,
+    ),
+  )
+  return listed.length === 0 && states.some(({ poll }) => poll === null) ? [null] : listed
+}
+
+/** True if a contract has been read to the end of a window, or to the present as far as venues list settlements. */
+function isReached(contract: CollectedContract, { end, asOf }: Window): boolean {
+  return contract !== null && contract.reached >= Math.min(end - 1, asOf - ON_TIME_SECONDS)
+}
+
+/** The refusal of a window whose settlements are still to be read. */
+function notReadYet({ symbols, asOf }: Window, collected: readonly CollectedContract[]): Unavailable {
+  const begun = collected.filter((contract) => contract !== null)
+  const shares = begun.map(({ held_from: from, reached }) => Math.max(0, Math.min(1, (reached - from) / (asOf - from))))
+  const progress = shares.reduce((sum, share) => sum + share, 0) / collected.length
+  const far =
+    begun.length === 0
+      ? 'have not been read yet'
+      : `have been read up to ${formatSeconds(Math.max(...begun.map(({ reached }) => reached)))}`
+  const message = `Settled rates of ${symbols.join(', ')} ${far}. Nothing was charged; try again in a minute.`
+  return new Unavailable(message, 60, progress)
+}
+
 /** Why a window holds no settlement. */
-function nothingHeld(
+async function nothingHeld(
+  parts: HistoryParts,
+  window: Window,
   contracts: readonly HeldContract[],
-  symbols: readonly string[],
-  start: number,
-  asOf: number,
-): Error {
+): Promise<Unavailable | NotFound | NotHeld> {
+  const { symbols, asOf } = window
   const name = symbols.join(', ')
+  const collected = await collectedContracts(parts, window, contracts)
+  if (!collected.every((contract) => isReached(contract, window))) return notReadYet(window, collected)
   if (contracts.length === 0) return new NotFound(`No settled rates of ${name} are held. Nothing was charged.`)
   const [from, to] = [
     Math.min(...contracts.map(({ held_from }) => held_from)),
     Math.max(...contracts.map(({ reached }) => reached)),
   ]
-  // Old settlements are read first, so the newest are missing until the load is through.
-  if (start >= to && asOf - to > CAUGHT_UP_SECONDS) {
-    const done = `Settled rates of ${name} have been read up to ${formatSeconds(to)}`
-    const progress = Math.max(0, Math.min(1, (to - from) / (asOf - from)))
-    return new Unavailable(`${done}. Nothing was charged; try again in a minute.`, 60, progress)
-  }
   const held = `they are held from ${formatSeconds(from)} to ${formatSeconds(to)}`
   const nearest = { start: new Date(from * 1000), end: new Date(Math.min(to, asOf) * 1000 + 1000) }
   return new NotHeld(`Nothing was settled for ${name} in this window; ${held}. Nothing was charged.`, nearest)

@@ -5,8 +5,8 @@ import type { FundingHistoryQuery, FundingQuery, PerpetualBookQuery } from '../.
 import type { RateSource } from './funding-rate.ts'
 import { bookJobs } from './book-polls.ts'
 import { readCurrentRates } from './current-rates.ts'
-import { answerFundingHistory } from './history-answer.ts'
-import { answerFundingRates, symbolsIn } from './rates-answer.ts'
+import { answerFundingHistory, historyFreshness } from './history-answer.ts'
+import { answerFundingRates } from './rates-answer.ts'
 import { methodology } from './funding-methodology.ts'
 import { answerPerpetualBook } from './most-traded-book.ts'
 import { openOnlineRates } from './online-rates.ts'
@@ -30,30 +30,24 @@ export default definePlugin({
         `keep_settled_days (${settings.keep_settled_days}) is less than history_days (${settings.history_days}): what is fetched would be deleted; raise keep_settled_days or lower history_days`,
       )
     const { source, settled, books, jobs } = await openRates(context, settings, dataMode)
+    const history = { settled, current: source, dataMode }
     return {
       handlers: {
         getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
           answerFundingRates({ source, books }, { query: input.query, asOf, dataMode }),
         getPerpFundingHistory: ({ input, asOf }: Call<{ query: FundingHistoryQuery }>) =>
-          answerFundingHistory({ settled, current: source, dataMode }, input.query, asOf),
+          answerFundingHistory(history, input.query, asOf),
         getPerpetualBook: ({ input, asOf }: Call<{ query: PerpetualBookQuery }>) =>
           answerPerpetualBook({ source, books }, input.query, asOf.getTime() / 1000),
         getPerpFundingMethod: () => methodology,
       },
       jobs,
       /**
-       * Current rates are as fresh as the newest rate of any venue; one that is repeated counts from its first report. Settled rates
-       * do not age, so they are as fresh as what the caller may see.
+       * Current rates are as fresh as the newest rate of any venue; one that is repeated counts from its first report.
        */
       async freshness({ operation, query }, asOf) {
-        if (operation === 'getPerpFundingHistory') {
-          const contracts = await settled.contracts(symbolsIn(String(query['symbol'])))
-          return {
-            newest: contracts.length === 0 ? null : asOf,
-            sources: null,
-            coverage: contracts.length === 0 ? 0 : 1,
-          }
-        }
+        if (operation === 'getPerpFundingHistory')
+          return historyFreshness(history, query as unknown as FundingHistoryQuery, asOf)
         const { venues } = await readCurrentRates(source, asOf.getTime() / 1000)
         const enabled = venues.filter(({ status }) => status !== 'off')
         const newest = Math.max(-Infinity, ...enabled.map((venue) => venue.newest ?? -Infinity))
@@ -101,5 +95,5 @@ async function openRates(context: PluginContext, settings: Settings, dataMode: D
     ...settlementJobs(context, settings, source),
     ...bookJobs(context, settings, { rates: store, books, pauses: source.pauses }),
   ]
-  return { source, settled: createSettlementSource(context.db), books: books.last, jobs }
+  return { source, settled: createSettlementSource(context.db, settings.history_symbols), books: books.last, jobs }
 }

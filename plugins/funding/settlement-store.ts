@@ -1,6 +1,7 @@
 /** Settled funding rates: what was paid, by contract and time, and how far each contract has been read. */
 import type { Database, Migration } from 'tollgate/plugin'
 import { insertRowsSql } from '../lib/bulk-insert.ts'
+import { extremeSymbols } from './extreme-symbols.ts'
 import type { VenueName } from './funding-rate.ts'
 
 /** The tables `funding_settlements` and `funding_contracts`. */
@@ -70,6 +71,8 @@ export interface SettlementSource {
   before(settlement: Settlement): Promise<Settlement | null>
   /** The contracts of these symbols, and from when to when they are held. */
   contracts(symbols: readonly string[]): Promise<readonly HeldContract[]>
+  /** Those of these symbols whose settlements are read as they come. None of a sample or a recording, which has what it has. */
+  collected(symbols: readonly string[]): Promise<readonly string[]>
 }
 
 const COLUMNS = { venue: 'text', instrument: 'text', symbol: 'text', time: 'bigint', rate: 'text' } as const
@@ -122,8 +125,8 @@ export async function readContracts(db: Database, venue: VenueName): Promise<Rea
   return new Map(contracts.map((contract) => [contract.instrument, contract]))
 }
 
-/** Reads settlements from the database. */
-export function createSettlementSource(db: Database): SettlementSource {
+/** Reads settlements from the database. `historySymbols` are those of the settings. */
+export function createSettlementSource(db: Database, historySymbols: readonly string[] = []): SettlementSource {
   return {
     async read({ symbols, venues, from, to, after, limit }) {
       const query = db<Settlement>('funding_settlements')
@@ -144,5 +147,9 @@ export function createSettlementSource(db: Database): SettlementSource {
       db<HeldContract>('funding_contracts')
         .whereIn('symbol', [...symbols])
         .orderBy(['venue', 'instrument']),
+    async collected(symbols) {
+      const all = new Set([...historySymbols, ...(await extremeSymbols(db))])
+      return symbols.filter((symbol) => all.has(symbol))
+    },
   }
 }

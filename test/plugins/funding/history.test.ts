@@ -118,7 +118,7 @@ describe('settled funding rates', function () {
 
   it('are not sold for a window that holds none: 422, 404 with what is held, or 503 while they are loaded', async () => {
     const ask = (query: object): Promise<Error> => failure(service.history({ symbol: 'BTC', ...query }))
-    expect(await ask({})).to.include({ status: 404 })
+    expect(await ask({})).to.deep.include({ status: 503, fields: { progress: 0 } })
     expect(await ask({ symbol: 'NOPE' })).to.include({ status: 404 })
     expect(await ask({ start: seconds(), end: seconds() })).to.include({ status: 422 })
     expect(await ask({ start: 'yesterday' })).to.include({ status: 422 })
@@ -126,6 +126,49 @@ describe('settled funding rates', function () {
     const early = await ask({ start: seconds() - 40 * DAY, end: seconds() - 30 * DAY })
     expect(early).to.include({ status: 404 })
     expect(early.message).to.match(/held from 20\d\d-/)
+  })
+
+  it('are not sold before the load has reached their window, and the refusal says how far it is', async () => {
+    await service.close()
+    // 22 windows of each of two contracts at OKX, of which one run reads 30.
+    service = await openKitFunding({ history_days: 90, keep_settled_days: 200 })
+    const ask = (query: object = {}): Promise<Error> =>
+      failure(service.history({ symbol: 'BTC', venue: 'okx', ...query }))
+    expect(await ask(), 'before the first poll').to.deep.include({ status: 503, fields: { progress: 0 } })
+    await service.run('poll')
+    expect(await ask(), 'before the first load').to.deep.include({ status: 503, fields: { progress: 0 } })
+    await service.run('settlements')
+    for (const query of [{}, { start: seconds() - DAY / 24 }]) {
+      const error = (await ask(query)) as Error & { fields: { progress: number } }
+      expect(error).to.include({ status: 503 })
+      expect(error.fields.progress).to.be.within(0.6, 0.8)
+      expect(error.message).to.match(/have been read up to 20\d\d-/)
+    }
+    await service.run('settlements')
+    expect((await service.history({ symbol: 'BTC', venue: 'okx' })).contracts[0]!.complete).to.equal(true)
+    expect(await ask({ start: seconds() - 120 * DAY, end: seconds() - 100 * DAY })).to.include({ code: 'not_held' })
+    expect(await ask({ start: seconds() - 60 }), 'of a minute').to.include({ code: 'not_held' })
+  })
+
+  it('are not sold up to the present once they are no longer read, only up to what is held', async () => {
+    const report = (query: object = {}) => service.historyFreshness({ symbol: 'BTC', venue: 'dydx', ...query })
+    const ageOf = async (query: object = {}): Promise<number> =>
+      seconds() - (await report(query))!.newest!.getTime() / 1000
+    expect(await failure(report())).to.deep.include({ status: 503, fields: { progress: 0 } })
+    await load()
+    expect(await ageOf()).to.be.within(0, 3 * 3600)
+    expect((await report())!.coverage).to.equal(1)
+    service.kit.faults.start('maintenance', { venue: 'dydx' })
+    service.kit.clock.advance(9 * 3600)
+    await service.run('settlements')
+    expect(await ageOf()).to.be.within(9 * 3600, 12 * 3600)
+    expect(await ageOf({ venue: undefined }), 'at other venues').to.be.within(0, 3 * 3600)
+    expect(await ageOf({ end: seconds() - 12 * 3600 }), 'of a window that is held').to.be.within(0, 1)
+    expect((await report({ symbol: 'ALT,BTC', venue: 'dydx,gate' }))!.coverage).to.equal(0.5)
+    expect(await failure(report({ start: seconds() - 3600 }))).to.include({ status: 503 })
+    for (const query of [{ symbol: 'NOPE' }, { symbol: 'NOPE', venue: undefined }])
+      expect(await report(query)).to.equal(null)
+    expect(await failure(report({ start: 'yesterday' }))).to.include({ status: 422 })
   })
 
   it('are not complete up to the present once a venue has not been read for hours', async () => {

@@ -1,7 +1,7 @@
 /** Funding rates in online mode with the scripted venues, on a database of its own. */
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
-import type { Freshness, FreshnessTools } from 'tollgate/plugin'
+import type { Freshness, FreshnessTools, OperationId } from 'tollgate/plugin'
 import type { FundingHistory, FundingRates } from '../../../schemas/types.d.ts'
 import { openVenueKit, type VenueKit } from '../../venues/venue-kit.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
@@ -14,6 +14,8 @@ export interface KitFunding {
   history(query: object): Promise<FundingHistory>
   /** What the product reports to the gateway about its current rates. */
   freshness(): Promise<Freshness>
+  /** What it reports about its settled rates. */
+  historyFreshness(query: object): Promise<Freshness | null>
   /** Sets the plugin up again on the same database. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -33,17 +35,18 @@ export async function openKitFunding(settings: object = {}): Promise<KitFunding>
     })
   }
   let host = await open()
+  const report = async (operation: OperationId, query: object): Promise<Freshness | null> => {
+    const input = { operation, params: {}, query: { ...query }, body: undefined }
+    return host.registrations[0]!.freshness!(input, new Date(kit.clock.now()), {} as FreshnessTools)
+  }
   return {
     kit,
     db,
     run: (job) => host.run(job),
     rates: (query = {}) => host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query }),
     history: (query) => host.call('getPerpFundingHistory', { limit: 500, ...query }),
-    async freshness() {
-      const input = { operation: 'getPerpFundingRates', params: {}, query: {}, body: undefined } as const
-      const asOf = new Date(kit.clock.now())
-      return (await host.registrations[0]!.freshness!(input, asOf, {} as FreshnessTools))!
-    },
+    freshness: async () => (await report('getPerpFundingRates', {}))!,
+    historyFreshness: (query) => report('getPerpFundingHistory', { limit: 500, ...query }),
     async restart() {
       await host.stop()
       host = await open()

@@ -56,6 +56,23 @@ describe('GET /v1/x/perp-funding-rates', () => {
     expect(shop.settler.transfers).to.have.length(settled)
   })
 
+  it('sells the settled rates of a symbol that is held, and charges nothing for another', async () => {
+    const history = `${url}/history`
+    const sold = await buy(`${history}?symbol=BTC&limit=1`, shop.wallet, 2)
+    expect([sold.status, (await json(sold))['count']]).to.deep.equal([200, 1])
+    const settled = shop.settler.transfers.length
+    const header = await payment(`${history}?symbol=BTC`, shop.wallet)
+    for (const [query, status, code] of [
+      ['symbol=NOSUCHCOIN', 404, 'not_found'],
+      ['symbol=BTC&start=2020-01-01T00:00:00Z&end=2020-02-01T00:00:00Z', 404, 'not_held'],
+      ['symbol=BTC&start=soon', 422, 'validation_failed'],
+    ] as const) {
+      const response = await send(`${history}?${query}`, header)
+      expect([response.status, (await json(response))['code']], query).to.deep.equal([status, code])
+    }
+    expect(shop.settler.transfers).to.have.length(settled)
+  })
+
   it('appears in the index of its family with its price', async () => {
     const family = await (await fetch(`${shop.url}/v1/x`)).text()
     expect(family).to.include('GET /v1/x/perp-funding-rates').and.to.include('0.005')
