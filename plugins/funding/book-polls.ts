@@ -48,7 +48,8 @@ export function bookJobs(
       } catch (error) {
         if (signal.aborted) throw error
         log.warn({ venue: venue.name, instrument: rate.instrument, err: error }, 'could not read an order book')
-        if (error instanceof RequestError && LIMITS.includes(error.status)) pauses.pause(venue.name, pauseAfter(error))
+        if (error instanceof RequestError && LIMITS.includes(error.status))
+          await pauses.pause(venue.name, pauseAfter(error))
       }
       const pauseMs = settings.history_pause_ms ?? 0
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {})
@@ -60,6 +61,7 @@ export function bookJobs(
       name: 'books',
       everySeconds: settings.book_seconds ?? 300,
       run: async ({ signal }) => {
+        await pauses.load()
         const venues = Object.values(VENUES).filter(({ name }) => isEnabled(name))
         await Promise.all(venues.map((venue) => readVenue(venue, signal)))
         await books.forget(now() - settings.keep_hours * 3600, signal)

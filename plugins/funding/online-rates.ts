@@ -35,7 +35,7 @@ export function openOnlineRates(
   const { log } = context
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()
-  const pauses = createPauses<VenueName>(now)
+  const pauses = createPauses(now, store)
   const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
   /** Fetches the payload of a request, or returns the cached one if it rarely changes. */
@@ -82,7 +82,7 @@ export function openOnlineRates(
     } catch (error) {
       if (signal.aborted) throw error
       log.warn({ venue: name, err: error }, 'could not read a venue')
-      pauses.pause(name, pauseAfter(error))
+      await pauses.pause(name, pauseAfter(error))
       const isOurs = error instanceof RequestError || error instanceof PayloadError
       await store.add(name, now(), { error: isOurs ? error.message : 'answered something that cannot be read' })
     }
@@ -103,6 +103,7 @@ export function openOnlineRates(
         name: 'poll',
         everySeconds: EVERY_SECONDS,
         run: async ({ signal }) => {
+          await pauses.load()
           await Promise.all(Object.values(VENUES).map((venue) => poll(venue, signal)))
           await store.forget(now() - settings.keep_hours * 3600)
         },

@@ -1,13 +1,17 @@
-/** Stores every answer and every failure of the venues, so that a query can ask for any earlier time. */
+/**
+ * Stores every answer and every failure of the venues, so that a query can ask for any earlier time, and until when each of them
+ * must not be asked.
+ */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
+import type { PauseStore } from '../lib/feeds/requests.ts'
 import { extremeSymbolsMigration } from './extreme-symbols.ts'
 import type { Poll, VenueName } from './funding-rate.ts'
 import { perpetualBooksMigration } from './perpetual-books.ts'
 import { settlementMigration } from './settlement-store.ts'
 
-/** The table `funding_polls`, and those of settled rates. */
+/** The tables `funding_polls` and `funding_pauses`, those of settled rates and that of order books. */
 export const migrations: readonly Migration[] = [
   (db) =>
     db.schema.createTable('funding_polls', (table) => {
@@ -23,6 +27,12 @@ export const migrations: readonly Migration[] = [
   settlementMigration,
   perpetualBooksMigration,
   extremeSymbolsMigration,
+  (db) =>
+    db.schema.createTable('funding_pauses', (table) => {
+      table.text('venue').primary()
+      // Epoch seconds.
+      table.double('until').notNullable()
+    }),
 ]
 
 interface Row {
@@ -33,7 +43,7 @@ interface Row {
   readonly poll: Buffer | null
 }
 
-export interface RateStore {
+export interface RateStore extends PauseStore<VenueName> {
   add(venue: VenueName, knownAt: number, outcome: Poll | { readonly error: string }): Promise<void>
   /** The last answer known at `asOf` (epoch seconds), and the last failure if it is later. */
   last(venue: VenueName, asOf: number): Promise<{ poll: Poll | null; fetched: number | null; error: string | null }>
@@ -76,6 +86,13 @@ export function createRateStore(db: Database): RateStore {
         attempt?.error == null ? attempt : await newest(venue, asOf).whereNotNull('poll').first('id', 'known_at')
       const poll = answer ? await opened(answer.id) : null
       return { poll, fetched: (poll && answer?.known_at) ?? null, error: attempt?.error ?? null }
+    },
+    async keepPause(venue, until) {
+      await db('funding_pauses').insert({ venue, until }).onConflict('venue').merge()
+    },
+    async pauses() {
+      const rows = await db<{ venue: VenueName; until: number }>('funding_pauses')
+      return new Map(rows.map(({ venue, until }) => [venue, until]))
     },
     async forget(before) {
       const venues = (await db('funding_polls').distinct('venue')) as { venue: VenueName }[]

@@ -91,7 +91,7 @@ export function settlementJobs(
       const isOurs = error instanceof RequestError || error instanceof PayloadError
       log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
       // A venue that answers is not left alone for what it answers.
-      if (!(error instanceof PayloadError)) pauses.pause(venue.name, pauseAfter(error))
+      if (!(error instanceof PayloadError)) await pauses.pause(venue.name, pauseAfter(error))
       const reason = isOurs ? error.message : 'answered something that cannot be read'
       await storeSettlements(db, [], { ...contract, error: reason })
       return false
@@ -128,6 +128,7 @@ export function settlementJobs(
       name: 'settlements',
       everySeconds: EVERY_SECONDS,
       run: async ({ signal }) => {
+        await pauses.load()
         const wanted = await wantedSymbols()
         const states = (await source.at(now())).filter(({ venue }) => isEnabled(venue))
         // One contract of each symbol: the one that stands for the venue in spreads.

@@ -94,14 +94,34 @@ export async function readBoundedText(response: Response, maxBytes: number): Pro
 export interface Pauses<Name extends string> {
   isPaused(name: Name): boolean
   /** Pauses a source for so long. A longer pause that it has already stays. */
-  pause(name: Name, seconds: number): void
+  pause(name: Name, seconds: number): Promise<void>
+  /** Adds the pauses that an earlier start, or another process, has kept. */
+  load(): Promise<void>
 }
 
-/** Creates pauses that end by the clock `now`, in epoch seconds. */
-export function createPauses<Name extends string>(now: () => number): Pauses<Name> {
-  const until = new Map<Name, number>()
+/** Keeps pauses beyond this process. Times are epoch seconds. */
+export interface PauseStore<Name extends string> {
+  keepPause(name: Name, until: number): Promise<void>
+  /** When each pause that is kept ends. */
+  pauses(): Promise<ReadonlyMap<Name, number>>
+}
+
+/** Creates pauses that end by the clock `now`, in epoch seconds. Without a store they end with the process. */
+export function createPauses<Name extends string>(now: () => number, store?: PauseStore<Name>): Pauses<Name> {
+  const ends = new Map<Name, number>()
+  const extend = (name: Name, until: number): number => {
+    const end = Math.max(ends.get(name) ?? 0, until)
+    ends.set(name, end)
+    return end
+  }
   return {
-    isPaused: (name) => now() < (until.get(name) ?? 0),
-    pause: (name, seconds) => void until.set(name, Math.max(until.get(name) ?? 0, now() + seconds)),
+    isPaused: (name) => now() < (ends.get(name) ?? 0),
+    async pause(name, seconds) {
+      const end = extend(name, now() + seconds)
+      await store?.keepPause(name, end)
+    },
+    async load() {
+      for (const [name, until] of (await store?.pauses()) ?? []) extend(name, until)
+    },
   }
 }

@@ -214,6 +214,29 @@ describe('settled funding rates', function () {
     expect((await read(asked + 99 * 3600)).complete).to.equal(true)
   })
 
+  it('are not asked of a venue that has refused before a restart, nor are order books', async () => {
+    await service.close()
+    service = await openKitFunding({ book_symbols: ['BTC'] })
+    await service.run('poll')
+    await load()
+    service.kit.clock.advance(300)
+    service.kit.faults.start('restricted', { venue: 'bybit' })
+    await service.run('poll')
+    service.kit.faults.clear()
+    const refused = service.kit.clock.now()
+    for (const [job, wait] of [
+      ['books', 400],
+      ['settlements', 3000],
+    ] as const) {
+      await service.restart()
+      service.kit.clock.advance(wait)
+      await service.run(job)
+    }
+    const asked = service.kit.requests().filter(({ at }) => at > refused)
+    const routes = (venue: string) => new Set(asked.filter((one) => one.venue === venue).map(({ route }) => route))
+    expect([routes('gate'), routes('bybit')]).to.deep.equal([new Set(['settled', 'book']), new Set()])
+  })
+
   it('say why a venue is not read, and keep what it had paid', async () => {
     await load()
     service.kit.faults.start('maintenance', { venue: 'gate' })

@@ -9,7 +9,7 @@ import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 export interface KitFunding {
   readonly kit: VenueKit
   readonly db: OpenDatabase
-  run(job: 'poll' | 'settlements'): Promise<void>
+  run(job: 'poll' | 'settlements' | 'books'): Promise<void>
   rates(query?: object): Promise<FundingRates>
   history(query: object): Promise<FundingHistory>
   /** What the product reports to the gateway about its current rates. */

@@ -62,6 +62,23 @@ describe('the funding rate service, when venues fail or time passes,', () => {
     expect(requestsTo('binance')).to.be.above(binance)
   })
 
+  it('asks no venue during its pause because it was restarted', async () => {
+    service.venues.faults.set('binance', { status: 451 })
+    service.venues.faults.set('okx', { status: 429, headers: { 'retry-after': '120' } })
+    await service.poll()
+    service.venues.faults.clear()
+    const asked: string[][] = []
+    for (const seconds of [60, 60, 3480]) {
+      const before = service.venues.requests.length
+      await service.restart()
+      service.clock += seconds
+      await service.poll()
+      const names = service.venues.requests.slice(before).map((request) => request.split(' ')[0]!)
+      asked.push(['gate', 'okx', 'binance'].filter((name) => names.includes(name)))
+    }
+    expect(asked).to.deep.equal([['gate'], ['gate', 'okx'], ['gate', 'okx', 'binance']])
+  })
+
   it('does not follow redirects', async () => {
     service.venues.faults.set('dydx', {
       status: 302,

@@ -106,21 +106,21 @@ describe('a JSON request to a data source', () => {
 })
 
 describe('pauses of data sources', () => {
-  it('end when their time is over, independently for each source', () => {
+  it('end when their time is over, independently for each source', async () => {
     let now = 100
     const pauses = createPauses(() => now)
-    pauses.pause('one', 10)
+    await pauses.pause('one', 10)
     expect([pauses.isPaused('one'), pauses.isPaused('other')]).to.deep.equal([true, false])
     now = 110
     expect(pauses.isPaused('one')).to.equal(false)
   })
 
-  it('are not shortened by another request that was under way', () => {
+  it('are not shortened by another request that was under way', async () => {
     let now = 100
     const pauses = createPauses(() => now)
-    pauses.pause('one', 3600)
+    await pauses.pause('one', 3600)
     now = 101
-    pauses.pause('one', 30)
+    await pauses.pause('one', 30)
     now = 3699
     expect(pauses.isPaused('one')).to.equal(true)
     now = 3700
