@@ -37,8 +37,7 @@ export default definePlugin({
       ? openOnlineBooks(
           context,
           { ...settings, symbols: online.symbols },
-          publishedMinutes(source, () => seconds(context.now())),
-          paces,
+          { minutes: publishedMinutes(source, () => seconds(context.now())), paces, notes: store },
         )
       : null
     const depth = polled ?? (sample ? openSampleBooks(sampled, sample) : await openRecordedBooks(context, store))

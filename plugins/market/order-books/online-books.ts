@@ -6,8 +6,9 @@
 import { createHash } from 'node:crypto'
 import { type Job, type PluginContext, timeoutSignal } from 'tollgate/plugin'
 import { RequestError } from '../../lib/feeds/requests.ts'
-import { SourceHealth } from '../../lib/feeds/source-health.ts'
+import { SourceHealth, type SourceRecord } from '../../lib/feeds/source-health.ts'
 import type { Book } from '../../lib/quant/order-book.ts'
+import type { BarStore } from '../bar-store.ts'
 import { type CoveredSymbol, DEFAULT_TOLERANCE_BPS, type Settings } from '../symbols.ts'
 import { paceOf, type VenuePaces } from '../venue-pace.ts'
 import { type VenueName, VENUES } from '../venues/bar-venues.ts'
@@ -34,6 +35,8 @@ const NEAR_BOOK = 0.003
 const PATIENCE_MS = 5_000
 /** A venue that answers with the same book for this long is frozen. */
 const FROZEN_SECONDS = 60
+/** The stored note of how venues fail. */
+const HEALTH = 'order books: venues'
 /** A book is kept only if our clock and that of its venue differ by no more than this. */
 const CLOCK_SECONDS = 30
 /** How often kept books are compared with their minutes and old ones deleted, and how far back, seconds. */
@@ -49,19 +52,24 @@ export interface PublishedMinutes {
   since(symbol: string, from: number): Promise<ReadonlyMap<number, MinuteRange>>
 }
 
-/**
- * The latest books and the best prices of the last hour. The setting `books: false` switches the polling off. Requests for
- * minutes take the same turns.
- */
+/** What the books of the venues rest on. */
+export interface OnlineBooksParts {
+  readonly minutes: PublishedMinutes
+  /** Requests for minutes take the same turns. */
+  readonly paces: VenuePaces
+  readonly notes: Pick<BarStore, 'note' | 'setNote'>
+}
+
+/** The latest books and the best prices of the last hour. The setting `books: false` switches the polling off. */
 export function openOnlineBooks(
   context: PluginContext,
   settings: Settings,
-  minutes: PublishedMinutes,
-  paces: VenuePaces,
+  parts: OnlineBooksParts,
 ): OrderBookSource & { readonly jobs: readonly Job[] } {
   const { kv, log } = context
   const now = (): number => context.now().getTime() / 1000
-  const poller = new BookPoller(context, settings, minutes, paces)
+  const { minutes } = parts
+  const poller = new BookPoller(context, settings, parts)
   const kept = new KeptBooks(context.db, {
     everySeconds: settings.keep_books_every_seconds,
     keepDays: settings.keep_books_days,
@@ -110,7 +118,10 @@ export function openOnlineBooks(
   const depth: Job = {
     name: 'depth',
     everySeconds: TICK_SECONDS,
-    run: async ({ signal }) => void (await Promise.all(settings.symbols.map((symbol) => poll(symbol, signal)))),
+    async run({ signal }) {
+      await poller.loadHealth()
+      await Promise.all(settings.symbols.map((symbol) => poll(symbol, signal)))
+    },
   }
   const keptBooks: Job = {
     name: 'kept-books',
@@ -143,19 +154,23 @@ interface FoundBook {
 class BookPoller {
   readonly #context: PluginContext
   readonly #settings: Settings
-  readonly #minutes: PublishedMinutes
-  readonly #paces: VenuePaces
+  readonly #parts: OnlineBooksParts
   readonly #health: SourceHealth
   /** The book that a venue answered last, by venue and symbol, and since when it answers that. */
   readonly #repeated = new Map<string, { readonly print: string; readonly since: number }>()
 
-  constructor(context: PluginContext, settings: Settings, minutes: PublishedMinutes, paces: VenuePaces) {
+  constructor(context: PluginContext, settings: Settings, parts: OnlineBooksParts) {
     this.#context = context
     this.#settings = settings
-    this.#minutes = minutes
-    this.#paces = paces
-    // One process polls at a time. What it knows is soon known again by another.
-    this.#health = new SourceHealth({ now: this.#now, save: async () => {} })
+    this.#parts = parts
+    // One process polls at a time.
+    const save = () => parts.notes.setNote(HEALTH, JSON.stringify(this.#health.failing()))
+    this.#health = new SourceHealth({ now: this.#now, save })
+  }
+
+  /** Reads what another process, or an earlier start, knows of the venues. */
+  async loadHealth(): Promise<void> {
+    this.#health.load(JSON.parse((await this.#parts.notes.note(HEALTH)) ?? '[]') as SourceRecord[])
   }
 
   readonly #now = (): number => this.#context.now().getTime() / 1000
@@ -163,7 +178,7 @@ class BookPoller {
   /** Null if no venue answers with a book whose price is confirmed. */
   async read(symbol: CoveredSymbol, signal: AbortSignal): Promise<FoundBook | null> {
     const venues = this.#venuesOf(symbol)
-    const minute = await this.#minutes.last(symbol.symbol)
+    const minute = await this.#parts.minutes.last(symbol.symbol)
     const price = minute && Math.abs(this.#now() - minute.closed) <= MINUTE_SECONDS ? minute.close : null
     const unconfirmed: ReadBook[] = []
     for (const [venue, code] of venues) {
@@ -195,7 +210,7 @@ class BookPoller {
 
   async #request(venue: VenueName, code: string, symbol: string, signal: AbortSignal): Promise<ReadBook | null> {
     if (!this.#health.isUsable(venue, symbol)) return null
-    if (!(await this.#paces.turn(venue, paceOf(venue, this.#settings), PATIENCE_MS, signal))) return null
+    if (!(await this.#parts.paces.turn(venue, paceOf(venue, this.#settings), PATIENCE_MS, signal))) return null
     const seconds = this.#settings.request_seconds ?? REQUEST_SECONDS
     const limit = timeoutSignal(seconds * 1000)
     const { fetch, log } = this.#context

@@ -13,8 +13,7 @@ const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../c
 describe('the order books of venues that misbehave', () => {
   let kit: VenueKit
   let host: PluginHost
-  beforeEach(async () => {
-    kit = await openVenueKit()
+  const openHost = (db?: PluginHost['db']): Promise<PluginHost> => {
     const venues = Object.fromEntries(SPOT_VENUES.map((name) => [name, { url: kit.spotUrls[name], per_second: 1000 }]))
     const symbols = catalog.settings.symbols.filter(({ symbol }) => ['BTC-USD', 'ETH-USD'].includes(symbol))
     const settings = {
@@ -24,10 +23,15 @@ describe('the order books of venues that misbehave', () => {
       request_seconds: 1,
       history_start: new Date(kit.clock.now() - 3_600_000).toISOString(),
     }
-    host = await openPluginHost([{ plugin: market, settings }], {
+    return openPluginHost([{ plugin: market, settings }], {
       dataMode: 'online',
       now: () => new Date(kit.clock.now()),
+      ...(db ? { db } : {}),
     })
+  }
+  beforeEach(async () => {
+    kit = await openVenueKit()
+    host = await openHost()
     await host.run('poll')
     await host.run('backfill')
     await poll()
@@ -70,6 +74,22 @@ describe('the order books of venues that misbehave', () => {
       await poll()
       expect((await book())?.venue).to.equal('coinbase')
     })
+
+  it('are not asked of a venue that has refused before a restart', async () => {
+    const stop = kit.faults.start('restricted', { venue: 'coinbase', route: 'book' })
+    await poll()
+    stop()
+    const restarted = await openHost(host.db)
+    const asked = () => kit.requests().filter(({ venue, route }) => venue === 'coinbase' && route === 'book').length
+    const before = asked()
+    kit.clock.advance(60)
+    await restarted.run('depth')
+    expect(asked()).to.equal(before)
+    kit.clock.advance(600)
+    await restarted.run('depth')
+    expect(asked()).to.be.above(before)
+    await restarted.stop()
+  })
 
   it('of other symbols stay where they are when one is delisted', async () => {
     kit.faults.start('delisted', { venue: 'coinbase', symbol: 'BTC-USD' })
