@@ -6,6 +6,8 @@ export interface Settings {
   readonly venues?: Readonly<Partial<Record<VenueName, { readonly enabled?: boolean; readonly url?: string }>>>
   /** How many hours of answers are kept in online mode. */
   readonly keep_hours: number
+  /** Seconds after which a request of a poll counts as failed. */
+  readonly poll_request_seconds?: number
   /** Symbols whose settled rates are kept. */
   readonly history_symbols?: readonly string[]
   /** How many symbols with extreme rates have their settled rates kept, too. */
@@ -51,6 +53,13 @@ export const settingsSchema = {
       maximum: 168,
       default: 6,
       description: 'Hours for which the answers of the venues and their order books are kept.',
+    },
+    poll_request_seconds: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: 15,
+      default: 10,
+      description: 'A request for current rates that takes longer counts as failed.',
     },
     book_symbols: {
       type: 'array',

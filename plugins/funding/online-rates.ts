@@ -1,13 +1,15 @@
 /** Polls every venue once a minute and keeps each answer with the time it was known. */
-import type { Job, PluginContext } from 'tollgate/plugin'
+import { type Job, type PluginContext, timeoutSignal } from 'tollgate/plugin'
 import { createPauses, type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
 import { type FundingRate, quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { RateStore } from './rate-store.ts'
 import { VENUES } from './venues/funding-venues.ts'
-import { PayloadError, type Venue } from './venues/funding-venue.ts'
+import { PayloadError, type Venue, type VenueRequest } from './venues/funding-venue.ts'
 
 const EVERY_SECONDS = 60
+/** A request that takes longer counts as failed. A venue is asked everything at once, so its poll takes no longer either. */
+const REQUEST_SECONDS = 10
 /** Pause after a failure, unless the venue asks for another. */
 const PAUSE_SECONDS = 30
 /** Longest pause that a venue can ask for, and the pause after a refusal. */
@@ -36,6 +38,7 @@ export function openOnlineRates(
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()
   const pauses = createPauses(now, store)
+  const limitSeconds = settings.poll_request_seconds ?? REQUEST_SECONDS
   const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
   /** Fetches the payload of a request, or returns the cached one if it rarely changes. */
@@ -47,8 +50,7 @@ export function openOnlineRates(
     if (before && now() < before.askAgainAt) return before.payload
     const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
     try {
-      const { path, body } = request
-      const found = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
+      const found = await ask(url, request, signal)
       if (!fits(found)) throw new PayloadError(`${request.path} answered something else than it should`)
       if (keepSeconds > 0) kept.set(key, { payload: found, at: now(), askAgainAt: now() + everySeconds })
       return found
@@ -64,7 +66,19 @@ export function openOnlineRates(
     }
   }
 
-  async function ask(venue: Venue, signal: AbortSignal): Promise<Poll> {
+  /** Sends a request. Throws RequestError if it takes longer than the limit. */
+  async function ask(url: string, { path, body }: VenueRequest, signal: AbortSignal): Promise<unknown> {
+    const limit = timeoutSignal(limitSeconds * 1000)
+    try {
+      const ending = AbortSignal.any([signal, limit])
+      return await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal: ending })
+    } catch (error) {
+      if (signal.aborted || !limit.aborted) throw error
+      throw new RequestError(`${path} did not answer within ${limitSeconds} seconds`, 0, null, error)
+    }
+  }
+
+  async function read(venue: Venue, signal: AbortSignal): Promise<Poll> {
     const names = Object.keys(venue.requests)
     const payloads = await Promise.all(names.map((name) => payload(venue, name, signal)))
     const parsed = venue.parse(Object.fromEntries(names.map((name, i) => [name, payloads[i]])), Math.floor(now()))
@@ -77,7 +91,7 @@ export function openOnlineRates(
     const { name } = venue
     if (!isEnabled(name) || pauses.isPaused(name)) return
     try {
-      const answer = await ask(venue, signal)
+      const answer = await read(venue, signal)
       await store.add(name, now(), answer)
     } catch (error) {
       if (signal.aborted) throw error
