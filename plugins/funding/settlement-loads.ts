@@ -24,6 +24,8 @@ const LONGEST_SECONDS = 26 * 3600
 const LATE_SECONDS = 2 * 3600
 /** A contract is read this often whatever its interval: it may have moved to a shorter one, and what is held grows by it. */
 const RECHECK_SECONDS = 50 * 60
+/** Statuses with which a venue refuses one contract. */
+const UNKNOWN = [400, 404]
 /** Requests to one venue in one run, so that the other contracts get their turn. */
 const MOST_REQUESTS = 30
 
@@ -90,8 +92,9 @@ export function settlementJobs(
       if (signal.aborted) throw error
       const isOurs = error instanceof RequestError || error instanceof PayloadError
       log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
-      // A venue that answers is not left alone for what it answers.
-      if (!(error instanceof PayloadError)) await pauses.pause(venue.name, pauseAfter(error))
+      // A venue that answers is not left alone for what it answers about one contract.
+      const isOfContract = error instanceof RequestError && UNKNOWN.includes(error.status)
+      if (!isOfContract && !(error instanceof PayloadError)) await pauses.pause(venue.name, pauseAfter(error))
       const reason = isOurs ? error.message : 'answered something that cannot be read'
       await storeSettlements(db, [], { ...contract, error: reason })
       return false

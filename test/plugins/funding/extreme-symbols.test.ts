@@ -92,4 +92,21 @@ describe('settled funding rates of symbols with extreme rates', function () {
       ['BTC', false, false],
     ])
   })
+
+  it('leave the polls of a venue alone that refuses one contract', async () => {
+    await open()
+    service.kit.faults.start('delisted', { venue: 'gate', route: 'settled', symbol: 'BTC-USD' })
+    await load(1)
+    const { contracts } = await service.history({ symbol: 'ALT,BTC', venue: 'gate', start: seconds() - 3 * DAY })
+    expect(contracts.map(({ symbol, error }) => [symbol, error !== null])).to.deep.equal([
+      ['ALT', false],
+      ['BTC', true],
+    ])
+    service.kit.clock.advance(20)
+    const polls = () =>
+      service.kit.requests().filter(({ venue, route }) => venue === 'gate' && route === 'rates').length
+    const before = polls()
+    await service.run('poll')
+    expect(polls()).to.equal(before + 1)
+  })
 })
