@@ -66,7 +66,7 @@ export interface AlarmParts {
   readonly foreignPayments?: (since: number, limit: number) => Promise<readonly ForeignPayment[]>
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
   /** How fresh the data of what is sold are. */
-  readonly freshness: () => Awaitable<readonly Pick<FreshnessState, 'operation' | 'status' | 'reason'>[]>
+  readonly freshness: () => Awaitable<readonly Pick<FreshnessState, 'operation' | 'request' | 'status' | 'reason'>[]>
   /** Of several processes that share a journal, only the one that holds the lease checks it. */
   readonly lease: Pick<Lease, 'hold'>
   readonly alert: SendAlert
@@ -311,9 +311,10 @@ function downProducts(products: ReturnType<AlarmParts['products']>): Finding {
 
 function staleData(states: Awaited<ReturnType<AlarmParts['freshness']>>): Finding {
   const stale = states.filter(({ status }) => status === 'stale')
-  const reasons = stale.map(({ operation, reason }) => `${operation}: ${reason}`)
+  const nameOf = ({ operation, request }: (typeof stale)[number]): string => request ?? operation
+  const reasons = stale.map((state) => `${nameOf(state)}: ${state.reason}`)
   const message = `not sold, because their data are not fresh enough: ${reasons.join(' ')}`
-  return stale.length === 0 ? null : { message, about: stale.map(({ operation }) => operation) }
+  return stale.length === 0 ? null : { message, about: stale.map(nameOf) }
 }
 
 async function stalePayments(journal: Pick<Journal, 'openPayments'>, now: Date): Promise<Finding> {

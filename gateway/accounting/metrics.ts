@@ -110,9 +110,9 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         count(bound.operation, request, answer)
         return answer
       }),
-    watchOffers: (offerPrice) => (edition, operation) => {
+    watchOffers: (offerPrice) => (edition, operation, search) => {
       countOffer(operation)
-      return offerPrice(edition, operation)
+      return offerPrice(edition, operation, search)
     },
     timed: (settler) => timedSettler(settler, settled),
     onCallEnded: (listener) => void callListeners.push(listener),

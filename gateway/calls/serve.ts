@@ -265,13 +265,14 @@ const STREAM_IN_TOOL = {
 } as const
 
 /** Answers a call without payment or token, at the bare address of a priced route: the 402 with its price. */
-export type OfferPrice = (edition: Edition, operation: Operation) => Answer
+export type OfferPrice = (edition: Edition, operation: Operation, search: string) => Answer
 
-/** Builds `offerPrice`. Its answers equal those of `serve`; nothing of the request is read. */
+/** Builds `offerPrice`. Its answers equal those of `serve`; of the request, only the query is looked at. */
 export function createOfferPrice({ payments, baseUrl }: { payments: Payments; baseUrl: string }): OfferPrice {
-  return ({ catalog, bound }, operation) => {
-    const notice = bound.get(operation.id)?.fresh?.notice()
-    const quote = payments.quote(catalog, operation, baseUrl + operation.path, PAYMENT_REQUIRED, notice)
+  return ({ catalog, bound }, operation, search) => {
+    const url = baseUrl + operation.path
+    const notice = bound.get(operation.id)?.fresh?.notice(search === '' ? undefined : url + search)
+    const quote = payments.quote(catalog, operation, url, PAYMENT_REQUIRED, notice)
     return quoteAnswer(PAYMENT_REQUIRED, quote)
   }
 }
@@ -313,7 +314,7 @@ function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: I
   // Whoever has to sign in gets the challenge, also on a free route.
   const isQuoted = operation.price !== null || (thrown instanceof ServiceError && thrown.code === 'sign_in_required')
   if (thrown instanceof ServiceError && thrown.status === 402 && isQuoted) {
-    const quote = payments.quote(edition.catalog, operation, request.url, thrown, bound.fresh?.notice())
+    const quote = payments.quote(edition.catalog, operation, request.url, thrown, bound.fresh?.notice(request.url))
     return { ...quoteAnswer(thrown, quote), ...receipt }
   }
   const answer = errorAnswer(thrown, request.id)

@@ -97,11 +97,12 @@ function health(edition: Edition, freshness: readonly FreshnessState[], parts: D
   }
 }
 
-/** The state of one operation. `found` is null if its product reported nothing. */
-function freshnessOf({ operation, route, status, missing, required, found, reason }: FreshnessState) {
+/** The state of one operation, or of one of its inputs. `found` is null if its product reported nothing. */
+function freshnessOf({ operation, route, request, status, missing, required, found, reason }: FreshnessState) {
   return {
     operation,
     route,
+    ...(request === undefined ? {} : { request }),
     status,
     missing,
     required: writtenFreshData(required),

@@ -15,6 +15,7 @@ import { FRESHNESS_MS, type FreshnessLook, keepPlanGate, OperationGate, PlanGate
 import type { Instance } from './instantiate.ts'
 import { RUNNING, type RunningCall, type TimeoutOptions, withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
+import { nameInput, type NamedInput } from './watched-inputs.ts'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
 import {
@@ -27,6 +28,7 @@ import {
   type Logger,
   Reply,
   type ServerEvent,
+  type WatchedInput,
 } from '../plugin/plugin.ts'
 import { timeoutSignal } from '../plugin/timeout-signal.ts'
 
@@ -103,7 +105,7 @@ function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fres
       plan.authorizes.flatMap((each) => edition().bound.get(each)?.lookFor?.(plan) ?? [])
     return { fresh: new PlanGate({ operation, opened }) }
   }
-  const { freshness, lost } = instance
+  const { freshness, watched, lost } = instance
   if (!freshness) return {}
   const read = (input: Input, asOf: Date): Awaitable<Freshness | null> => {
     const { params, query } = input
@@ -119,14 +121,35 @@ function freshnessOf(parts: BindParts): Pick<BoundOperation, 'freshness' | 'fres
     return freshness(asked, asOf, toolsOf(edition(), product, { id, asOf, now: now() }))
   }
   const usual = (): Input | null => usualInput(operation, validators)
-  const gateOf = (fresh: FreshData): OperationGate =>
-    new OperationGate({ operation: { ...operation, fresh }, read, usual, now, log, ...(lost ? { lost } : {}) })
+  const named = (listed: readonly WatchedInput[]): readonly NamedInput[] => namedInputs(parts, listed, usual() ?? EMPTY)
+  const list =
+    watched && (() => andThen(watched(id, toolsOf(edition(), product, { id, asOf: now(), now: now() })), named))
+  const gate = { read, usual, now, log, ...(list ? { watched: list } : {}), ...(lost ? { lost } : {}) }
+  const gateOf = (fresh: FreshData): OperationGate => new OperationGate({ operation: { ...operation, fresh }, ...gate })
   if (promisesFreshData(operation)) {
     const fresh = gateOf(operation.fresh)
     return { freshness: read, fresh, lookFor: (plan) => (plan.fresh ? fresh.demanding(plan.fresh) : fresh.present) }
   }
   if (operation.fresh === 'request') return { freshness: read }
   return { freshness: read, lookFor: (plan) => (plan.fresh ? gateOf(plan.fresh).present : null) }
+}
+
+const EMPTY: Input = Object.freeze({ params: {}, query: {}, body: undefined })
+
+/** Completes the inputs that a product lists. Leaves out those that do not fit the schema, and warns of them. */
+function namedInputs(
+  { operation, validators, log }: BindParts,
+  listed: readonly WatchedInput[],
+  usual: Input,
+): readonly NamedInput[] {
+  return listed.flatMap((watched) => {
+    try {
+      return nameInput(operation, watched, usual, validators) ?? []
+    } catch (error) {
+      log.warn({ err: error, operation: operation.id, watched }, 'an input cannot be watched, because it is not valid')
+      return []
+    }
+  })
 }
 
 /** What a report may ask of other products. */

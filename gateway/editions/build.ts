@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Awaitable, isPromise } from '../awaitable.ts'
+import { andThen, type Awaitable } from '../awaitable.ts'
 import { frozenMap } from '../plugin/immutable.ts'
 import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
 import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
@@ -25,7 +25,7 @@ import { bind } from './bound-operation.ts'
 import type { Breaker } from './circuit-breaker.ts'
 import type { Copy } from './code-copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
-import type { FreshnessGate, FreshnessState } from './freshness.ts'
+import { type FreshnessGate, type FreshnessState, statesOf } from './freshness.ts'
 import { nameOwners } from '../catalog/names-and-references.ts'
 import { loadPlugin, PluginError, type PluginSources } from './load-plugin.ts'
 import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
@@ -467,10 +467,7 @@ class AssembledEdition implements Edition {
     // A probe of /health must not cost a look at every operation.
     if (performance.now() - this.#lookedAt < LOOK_MS) return this.#freshness
     this.#lookedAt = performance.now()
-    const states = this.#gates.map((gate) => gate.state())
-    this.#freshness = states.some(isPromise)
-      ? Promise.all(states.map(async (state) => state)).then((all) => this.#keepFreshness(all.flat()))
-      : this.#keepFreshness((states as (readonly FreshnessState[])[]).flat())
+    this.#freshness = andThen(statesOf(this.#gates), (states) => this.#keepFreshness(states))
     return this.#freshness
   }
 

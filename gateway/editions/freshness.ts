@@ -1,7 +1,8 @@
 /**
  * Decides whether the data behind an operation are fresh enough to be sold. The catalog says what is required
  * (`fresh`), and the plugin reports what it has (`freshness`). A report is read at most once a second, and one at a time,
- * for each operation and input, so the check costs a paid call no more than a look into a map, and a 402 nothing.
+ * for each operation and input, so the check costs a paid call no more than a look into a map, and a 402 nothing. What is
+ * said without a call (402, /health, alarms) is about an ordinary call, and about the inputs that the product lists.
  */
 import { LRUCache } from 'lru-cache'
 import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
@@ -12,11 +13,17 @@ import type { Freshness, Input, Logger } from '../plugin/plugin.ts'
 import { hasUnreadBody } from '../plugin/unread-body.ts'
 import type { FreshnessNotice, Missing } from '../x402/challenge.ts'
 import { type Caller, type Meter, type TimeoutOptions, withTimeout } from './timeout.ts'
+import { type NamedInput, WatchedInputs } from './watched-inputs.ts'
 
-/** How fresh the data of an operation are, for an ordinary call, or those of all operations that a plan opens. */
+/**
+ * How fresh the data of an operation are, for an ordinary call or an input that is watched, or those of all operations
+ * that a plan opens.
+ */
 export interface FreshnessState extends FreshnessNotice {
   readonly operation: OperationId
   readonly route: string
+  /** The request with the input that is watched: `GET /v1/bars?symbol=ETH-USD`. Absent for an ordinary call. */
+  readonly request?: string
   readonly required: FreshData
   /** Null if the plugin has not reported yet, could not, or has nothing to report. */
   readonly found: Freshness | null
@@ -32,8 +39,10 @@ export interface FreshnessLook {
   state(): Awaitable<readonly FreshnessState[]>
 }
 
-/** Decides whether the answers of one operation may be sold. */
+/** Decides whether the answers of one operation may be sold. Its state covers every input that is watched. */
 export interface FreshnessGate extends FreshnessLook {
+  /** @param url address of a call: if it names an input that is watched, the notice is about that */
+  notice(url?: string): FreshnessNotice
   /** The state of the data as of now, without the delay of the operation. */
   readonly present: FreshnessLook
   /**
@@ -50,6 +59,8 @@ export interface FreshnessGateParts {
   readonly read: ReadFreshness
   /** The input of an ordinary call: that of a call without input, or else of the example. Null if neither is valid. */
   readonly usual: () => Input | null
+  /** Lists the inputs that are looked at as the usual one is. Without it, there are none. */
+  readonly watched?: () => Awaitable<readonly NamedInput[]>
   /** Counts the time that the product loses because the machine is busy with others. */
   readonly lost?: Meter
   /** The clock of the data. */
@@ -65,6 +76,16 @@ const MAX_REPORTS = 256
 
 const FRESH: FreshnessNotice = Object.freeze({ status: 'fresh', missing: [] })
 const UNKNOWN: FreshnessNotice = Object.freeze({ status: 'unknown', missing: [] })
+const STALE = new Map<string, FreshnessNotice>()
+
+/** The notice of what is missing. Equal notices are the same object, because a 402 is written once for each. */
+function noticeOf(missing: readonly Missing[]): FreshnessNotice {
+  if (missing.length === 0) return FRESH
+  const key = missing.join()
+  const notice = STALE.get(key) ?? Object.freeze({ status: 'stale', missing })
+  STALE.set(key, notice)
+  return notice
+}
 
 /** What the plugin reported, undefined if it could not, or the error with which it refused the call. */
 type Outcome = { readonly found: Freshness | null | undefined } | { readonly refusal: ServiceError }
@@ -81,14 +102,21 @@ export class OperationGate implements FreshnessGate {
   readonly present: FreshnessLook
   readonly #parts: FreshnessGateParts
   readonly #usual: FreshnessLook
+  readonly #watched: WatchedInputs<FreshnessLook> | null
   readonly #reports = new LRUCache<string, Report>({ max: MAX_REPORTS })
   #input: Input | null | undefined
 
   constructor(parts: FreshnessGateParts) {
+    const { watched, lost, log } = parts
     const { fresh, maxFreshnessSeconds: delaySeconds } = parts.operation
     this.#parts = parts
     this.#usual = this.#lookAt(delaySeconds, fresh)
     this.present = delaySeconds === 0 ? this.#usual : this.#lookAt(0, fresh)
+    const list = (): Awaitable<readonly NamedInput[]> => {
+      const listed = watched?.() ?? []
+      return isPromise(listed) ? inTime(listed, lost) : listed
+    }
+    this.#watched = watched ? new WatchedInputs(list, (named) => this.#lookAt(delaySeconds, fresh, named), log) : null
   }
 
   /** Looks at the state of the data as of now, of which somebody demands more than the operation. */
@@ -96,22 +124,25 @@ export class OperationGate implements FreshnessGate {
     return this.#lookAt(0, stricterOf(this.#parts.operation.fresh, fresh))
   }
 
-  #lookAt(delaySeconds: number, required: FreshData): FreshnessLook {
+  /** @param named the input to look at; the usual one if absent */
+  #lookAt(delaySeconds: number, required: FreshData, named?: NamedInput): FreshnessLook {
     const { operation, usual } = this.#parts
-    return new UsualLook({ ...operation, fresh: required }, () => {
-      const input = (this.#input ??= usual())
+    return new InputLook({ ...operation, fresh: required }, named?.request, () => {
+      const input = named?.input ?? (this.#input ??= usual())
       return (
         input && andThen(this.#report(input, delaySeconds), (outcome) => this.#judge(outcome, delaySeconds, required))
       )
     })
   }
 
-  notice(): FreshnessNotice {
-    return this.#usual.notice()
+  notice(url?: string): FreshnessNotice {
+    const named = url === undefined ? null : this.#watched?.namedBy(url)
+    return (named ?? this.#usual).notice()
   }
 
   state(): Awaitable<readonly FreshnessState[]> {
-    return this.#usual.state()
+    if (!this.#watched) return this.#usual.state()
+    return andThen(this.#watched.all(), (watched) => statesOf([this.#usual, ...watched]))
   }
 
   assertFresh(input: Input, delaySeconds: number): Awaitable<void> {
@@ -182,18 +213,35 @@ interface Judgement {
   readonly reason: string | null
 }
 
-/** Looks at what an ordinary call would use. */
-class UsualLook implements FreshnessLook {
+/** The states of all that is looked at. */
+export function statesOf(looks: readonly FreshnessLook[]): Awaitable<readonly FreshnessState[]> {
+  const states = looks.map((look) => look.state())
+  return states.some(isPromise)
+    ? Promise.all(states.map(async (state) => state)).then((all) => all.flat())
+    : (states as (readonly FreshnessState[])[]).flat()
+}
+
+/** Looks at what calls with one input would use. */
+class InputLook implements FreshnessLook {
   readonly #operation: FreshnessGateParts['operation']
+  readonly #request: string | undefined
   readonly #judge: () => Awaitable<Judgement> | null
   #notice: FreshnessNotice = UNKNOWN
   #state: readonly FreshnessState[]
   #lookedAt = -Infinity
   #looking: Promise<readonly FreshnessState[]> | null = null
 
-  /** @param judge returns null if no ordinary call is known */
-  constructor(operation: FreshnessGateParts['operation'], judge: () => Awaitable<Judgement> | null) {
+  /**
+   * @param request names the input, unless it is that of an ordinary call
+   * @param judge returns null if no ordinary call is known
+   */
+  constructor(
+    operation: FreshnessGateParts['operation'],
+    request: string | undefined,
+    judge: () => Awaitable<Judgement> | null,
+  ) {
     this.#operation = operation
+    this.#request = request
     this.#judge = judge
     this.#state = [this.#stateOf(null, null)]
   }
@@ -218,8 +266,9 @@ class UsualLook implements FreshnessLook {
   }
 
   #note({ missing, found, reason }: Judgement): readonly FreshnessState[] {
-    const isKnown = this.#notice.status !== 'unknown' && this.#notice.missing.join() === missing.join()
-    if (!isKnown) this.#notice = missing.length === 0 ? FRESH : Object.freeze({ status: 'stale', missing })
+    const notice = noticeOf(missing)
+    const isKnown = this.#notice === notice
+    this.#notice = notice
     const [last] = this.#state
     if (!isKnown || last?.reason !== reason || !isSame(last.found, found)) this.#state = [this.#stateOf(found, reason)]
     return this.#state
@@ -227,7 +276,8 @@ class UsualLook implements FreshnessLook {
 
   #stateOf(found: Freshness | null, reason: string | null): FreshnessState {
     const { id, displayRoute, fresh } = this.#operation
-    return { operation: id, route: displayRoute, ...this.#notice, required: fresh, found, reason }
+    const request = this.#request === undefined ? {} : { request: this.#request }
+    return { operation: id, route: displayRoute, ...request, ...this.#notice, required: fresh, found, reason }
   }
 }
 
@@ -336,7 +386,7 @@ export class PlanGate implements FreshnessGate {
   notice(): FreshnessNotice {
     const notices = this.#opened().map((look) => look.notice())
     if (this.#last && isEach(notices, this.#last.of)) return this.#last.notice
-    const notice = noticeOf(notices)
+    const notice = noticeOfAll(notices)
     this.#last = { of: notices, notice }
     return notice
   }
@@ -350,7 +400,7 @@ export class PlanGate implements FreshnessGate {
     const state: FreshnessState = {
       operation: id,
       route: displayRoute,
-      ...noticeOf(opened),
+      ...noticeOfAll(opened),
       required: typeof fresh === 'object' && fresh !== null ? fresh : {},
       found: leastOf(opened.flatMap(({ found }) => found ?? [])),
       reason: stale.length === 0 ? null : sentencesOf(stale),
@@ -372,7 +422,7 @@ export class PlanGate implements FreshnessGate {
       `This plan is not sold while its data are not fresh. ${sentencesOf(stale)} Nothing was charged.`,
       {
         headers: { 'retry-after': String(RETRY_SECONDS) },
-        fields: { missing: noticeOf(stale).missing },
+        fields: { missing: noticeOfAll(stale).missing },
       },
     )
   }
@@ -398,10 +448,9 @@ function sentencesOf(stale: readonly FreshnessState[]): string {
 }
 
 /** What a plan lacks: everything that one of its operations lacks. */
-function noticeOf(notices: readonly FreshnessNotice[]): FreshnessNotice {
-  const missing = [...new Set(notices.flatMap((notice) => notice.missing))]
-  if (missing.length > 0) return Object.freeze({ status: 'stale', missing })
-  return notices.some(({ status }) => status === 'unknown') ? UNKNOWN : FRESH
+function noticeOfAll(notices: readonly FreshnessNotice[]): FreshnessNotice {
+  const notice = noticeOf([...new Set(notices.flatMap(({ missing }) => missing))])
+  return notice === FRESH && notices.some(({ status }) => status === 'unknown') ? UNKNOWN : notice
 }
 
 /** The least fresh of several reports, part by part. Null without one. */

@@ -31,7 +31,7 @@ interface InstanceParts {
   /** Instances with equal keys were set up alike: same settings, handler names and upstream. */
   readonly key: string
   readonly handlers: Readonly<Record<string, Handler>>
-  readonly registration: Pick<Registration, 'jobs' | 'facts' | 'freshness' | 'stop'>
+  readonly registration: Pick<Registration, 'jobs' | 'facts' | 'freshness' | 'watched' | 'stop'>
   readonly log: Logger
   /** The clock of the data. */
   readonly now: () => Date
@@ -55,6 +55,7 @@ export class Instance {
   readonly handlers: Readonly<Record<string, Handler>>
   /** Undefined if the plugin does not report how current its data are. */
   readonly freshness: Registration['freshness']
+  readonly watched: Registration['watched']
   /** Counts how long others have had the database that the product waits for. Undefined for an upstream. */
   readonly lost: Meter | undefined
   readonly #registration: InstanceParts['registration']
@@ -77,6 +78,7 @@ export class Instance {
     this.handlers = handlers
     this.lost = parts.lost
     this.freshness = registration.freshness?.bind(registration)
+    this.watched = registration.watched?.bind(registration)
     this.#registration = registration
     this.#now = now
     this.#allBreakers = breakers ?? createBreakers()

@@ -78,8 +78,8 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     return table
   }
 
-  function sendOffer(offer: OfferPrice, { edition, id, response }: Visit, operation: Operation): void {
-    const { status, headers, body, quote } = offer(edition, operation)
+  function sendOffer(offer: OfferPrice, { edition, id, response, target }: Visit, operation: Operation): void {
+    const { status, headers, body, quote } = offer(edition, operation, target.search)
     if (!quote) throw new Error(`the 402 of ${operation.id} has no quote`)
     let head = heads.get(quote)
     if (!head) {

@@ -153,6 +153,15 @@ export interface Registration<Name extends string = string> {
     asOf: Date,
     tools: FreshnessTools,
   ): Freshness | null | Promise<Freshness | null>
+  /**
+   * Lists the inputs of an operation whose data can fail by themselves, such as one for each symbol: `{ query: { symbol } }`.
+   * /health, the alarm `data.stale` and the 402 of a call whose path or query names one then say how fresh it is. Without it,
+   * they are about an ordinary call only, and another input shows that its data are missing when it is paid for.
+   *
+   * It is called for operations with `fresh`, at most once a minute. Fields that an input leaves out are those of an ordinary
+   * call: the defaults, or the example of the document.
+   */
+  watched?(operation: OperationId, tools: FreshnessTools): readonly WatchedInput[] | Promise<readonly WatchedInput[]>
   /** Releases what `setup` opened. Called when no call and no edition uses the product any more. */
   stop?(): Promise<void>
 }
@@ -170,7 +179,15 @@ export interface Freshness {
   readonly coverage: number
 }
 
-/** What `freshness` may ask of other products. */
+/** What sets an input apart. */
+export interface WatchedInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number | boolean>>
+  /** Fields of a JSON object. */
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/** What `freshness` and `watched` may ask of other products. */
 export interface FreshnessTools {
   readonly ask: Ask
   readonly freshnessOf: FreshnessOf

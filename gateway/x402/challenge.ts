@@ -102,24 +102,25 @@ const MAX_ADDRESS_CHARACTERS = 300
 interface Prebuilt {
   readonly write: (url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
   readonly bareUrl: string
-  /** The 402 for a call of the bare address without a payment. */
-  plain: Plain
+  /** The 402s for calls of the bare address without a payment. */
+  readonly plain: Plain
 }
 
-/** The 402 for calls of one address without a payment, which can be sent until what it says has changed. */
+/** The 402s for calls of one address without a payment. */
 interface Plain {
-  readonly quote: Quote
   readonly write: Prebuilt['write']
-  /** The period in which its offers were signed. */
-  readonly periodStart: number
-  /** What it says about the data. */
-  readonly notice: FreshnessNotice | undefined
+  readonly url: string
+  /**
+   * By what they say about the data, with the period in which their offers were signed. Inputs differ in it, so calls may
+   * alternate. Equal notices are the same object, and there are few.
+   */
+  readonly quotes: Map<FreshnessNotice | undefined, { readonly quote: Quote; readonly periodStart: number }>
 }
 
 /**
- * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once and renewed
- * when its signed offers run out. So are those of the last addresses with path parameters that were asked for. Another
- * error is written per call.
+ * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once for each state of
+ * the data, and renewed when its signed offers run out. So are those of the last addresses with path parameters that were
+ * asked for. Another error is written per call.
  */
 export function createChallenge(parts: ChallengeParts): WriteChallenge {
   const { catalog, formats, isReady, baseUrl, offers, signInChallenge } = parts
@@ -129,15 +130,16 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
   /** By operation and address. */
   const kept = new LRUCache<string, Plain>({ max: KEPT_ADDRESSES })
 
-  function writePlain(write: Prebuilt['write'], url: string, notice: FreshnessNotice | undefined): Plain {
-    return { quote: write(url, PLAIN, notice), write, periodStart: offers?.periodStart() ?? 0, notice }
+  function quoteOf({ write, url, quotes }: Plain, notice: FreshnessNotice | undefined): Quote {
+    const periodStart = offers?.periodStart() ?? 0
+    const known = quotes.get(notice)
+    if (known?.periodStart === periodStart) return known.quote
+    const quote = write(url, PLAIN, notice)
+    quotes.set(notice, { quote, periodStart })
+    return quote
   }
 
-  function isCurrent(plain: Plain, notice: FreshnessNotice | undefined): boolean {
-    return plain.notice === notice && plain.periodStart === (offers?.periodStart() ?? 0)
-  }
-
-  function prebuiltOf(operation: Operation, notice: FreshnessNotice | undefined): Prebuilt {
+  function prebuiltOf(operation: Operation): Prebuilt {
     // A free route has a 402 only to ask who calls.
     const offered = operation.price === null ? [] : readyRecipients(offeredOn(operation, recipients), isReady)
     const names = offered.length === recipients.length ? '' : offered.map(({ network }) => network.name).join()
@@ -152,7 +154,7 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
     const docs = `${baseUrl}/docs`
     const signing = { ...(offers ? { offers } : {}), ...(signInChallenge ? { signInChallenge } : {}) }
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
-    const made = { write, bareUrl, plain: writePlain(write, bareUrl, notice) }
+    const made = { write, bareUrl, plain: { write, url: bareUrl, quotes: new Map() } }
     byOperation.set(operation.id, made)
     return made
   }
@@ -161,20 +163,17 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
   function keptOf({ id }: Operation, { write }: Prebuilt, url: string, notice: FreshnessNotice | undefined): Quote {
     const key = `${id} ${url}`
     const known = kept.get(key)
-    if (known?.write === write && isCurrent(known, notice)) return known.quote
-    const plain = writePlain(write, url, notice)
+    if (known?.write === write) return quoteOf(known, notice)
+    const plain = { write, url, quotes: new Map() }
     kept.set(key, plain)
-    return plain.quote
+    return quoteOf(plain, notice)
   }
 
   return (operation, url, error, notice) => {
-    const known = prebuiltOf(operation, notice)
+    const known = prebuiltOf(operation)
     const address = withoutQuery(url)
     const isPlain = error.code === PLAIN.code && error.message === PLAIN.message
-    if (isPlain && address === known.bareUrl) {
-      if (!isCurrent(known.plain, notice)) known.plain = writePlain(known.write, address, notice)
-      return known.plain.quote
-    }
+    if (isPlain && address === known.bareUrl) return quoteOf(known.plain, notice)
     if (isPlain && address.length <= MAX_ADDRESS_CHARACTERS) return keptOf(operation, known, address, notice)
     return known.write(address, error, notice)
   }

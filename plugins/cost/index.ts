@@ -56,6 +56,10 @@ export default definePlugin({
       handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => methodology(classes) },
       freshness: ({ operation, body }, _, tools) =>
         operation === 'estimateExecutionCost' ? freshness((body as CostRequest).symbol, tools) : null,
+      async watched(_, { ask }) {
+        const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+        return symbols.map(({ symbol }) => ({ body: { symbol } }))
+      },
     }
   },
 })

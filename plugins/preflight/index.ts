@@ -113,6 +113,10 @@ export default definePlugin({
               body: orderOf(body as PreflightRequest),
             })
           : null,
+      async watched(_, { ask }) {
+        const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+        return symbols.map(({ symbol }) => ({ body: { symbol } }))
+      },
       jobs: [{ name: 'rotate', everySeconds: 3600, run: () => keys.rotate() }],
     }
   },

@@ -11,6 +11,7 @@ import {
   NotFound,
   type PluginContext,
   type Reply,
+  type WatchedInput,
 } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import { createSymbolIndex, type SymbolIndex } from '../lib/symbol-names.ts'
@@ -78,6 +79,7 @@ export default definePlugin({
       })),
       freshness: ({ operation, query }, asOf, tools) =>
         operation === 'getRegimeCurrent' ? regimes.freshness(query as RegimeQuery, asOf, tools) : null,
+      watched: (_, { ask }) => regimes.watched(ask),
       facts: () => regimes.facts(),
       stop: () => regimes.stop(),
     }
@@ -140,6 +142,13 @@ class Regimes {
 
   async freshness({ symbol }: RegimeQuery, asOf: Date, tools: FreshnessTools): Promise<Freshness> {
     return (symbol === undefined ? this.main : await this.#of(symbol, tools.ask)).freshness(tools, asOf)
+  }
+
+  /** The markets beside the default one, as far as there are bars of them. */
+  async watched(ask: Ask): Promise<readonly WatchedInput[]> {
+    if (this.#others.length === 0) return []
+    const { covered } = await this.#spelled(ask)
+    return this.#others.flatMap(({ symbol }) => (covered.has(symbol) ? [{ query: { symbol } }] : []))
   }
 
   /** The grades of the default market, and how far the others reach, with their grades once these are known. */

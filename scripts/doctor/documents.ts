@@ -112,7 +112,7 @@ function checkHealth(
 }
 
 /** Reports an operation that is not sold because of its data: what they lack, since when, and what to do. */
-function reportStale({ operation, route, missing, required, found, reason }: Fields, report: Report): void {
+function reportStale({ operation, route, request, missing, required, found, reason }: Fields, report: Report): void {
   const { newest, sources } = fieldsOf(found)
   const needed = fieldsOf(required)['sources']
   const lacking = Array.isArray(missing) ? missing.map(String) : []
@@ -124,7 +124,7 @@ function reportStale({ operation, route, missing, required, found, reason }: Fie
   const isDown = lacking.includes('sources') || lacking.includes('newest')
   report(
     'stale',
-    `${String(route)} is not sold, because its data are not fresh enough: ${String(reason)}${since}${delivering}`,
+    `${String(request ?? route)} is not sold, because its data are not fresh enough: ${String(reason)}${since}${delivering}`,
     isDown
       ? `Find the source that fails in the log of the gateway: it names sources with their product. Check that this machine reaches it, and its settings in the product's document. Sales of ${String(operation)} go on by themselves when it delivers.`
       : `The log of the gateway has what the product of ${String(operation)} reports. Sales go on by themselves when its data are there.`,

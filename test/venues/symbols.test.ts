@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
+import { offer } from '../support/agent.ts'
 import type { TestChain } from '../support/chain.ts'
 import { openVenueGateway, startVenueChain, type VenueGateway } from './venue-gateway.ts'
 import { openVenueKit, type VenueKit } from './venue-kit.ts'
@@ -130,9 +131,25 @@ describe('a buyer of several symbols', function () {
     expect(states.filter(({ status }) => status !== 'ok').map(({ symbol, status }) => [symbol, status])).to.deep.equal([
       [DOWN, 'down'],
     ])
-    const { freshness } = (await shop.get('/health')) as { freshness: { operation: string; status: string }[] }
-    const own = freshness.filter(({ operation }) => /Regime|Cost/.test(operation))
-    expect(own.map(({ status }) => status)).to.deep.equal(['fresh', 'fresh'])
+    const { status, freshness } = (await shop.get('/health')) as {
+      status: string
+      freshness: { operation: string; request?: string; status: string }[]
+    }
+    const stale = freshness.filter((state) => state.status === 'stale')
+    expect([status, ...stale.map(({ operation, request }) => request ?? operation)]).to.include.members([
+      'degraded',
+      `GET /v1/regime/current?symbol=${DOWN}`,
+      `POST /v1/cost/estimate {"symbol":"${DOWN}"}`,
+      `POST /v1/trade/preflight {"symbol":"${DOWN}"}`,
+    ])
+    for (const { request = DOWN } of stale) expect(request).to.contain(DOWN)
+    const told = async (search: string) => {
+      const { v1 } = await offer(`${shop.url}/v1/regime/current${search}`)
+      return (v1 as unknown as { freshness: object }).freshness
+    }
+    expect(await told(`?symbol=${DOWN}`)).to.deep.include({ status: 'stale', missing: ['newest', 'sources'] })
+    for (const search of ['', '?symbol=BTC-USD', '?symbol=DOGE-USD'])
+      expect(await told(search), search).to.include({ status: 'fresh' })
     kit.faults.clear()
     await advance(600)
     expect((await regime(DOWN)).status).to.equal(200)

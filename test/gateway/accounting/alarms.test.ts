@@ -61,7 +61,13 @@ describe('the alarms', () => {
       settlerHealth: () => (ready ? { ready } : { ready, reason: 'the gas key is empty' }),
       products: () =>
         ['echo', 'late'].map((product) => ({ product, status: down.includes(product) ? 'suspended' : 'ok' })),
-      freshness: () => ['sellGold', 'sellTin'].map((operation) => stateOf(operation, stale.includes(operation))),
+      freshness: () => [
+        ...['sellGold', 'sellTin'].map((operation) => stateOf(operation, stale.includes(operation))),
+        ...['GET /gold?day=1', 'GET /gold?day=2'].map((request) => ({
+          ...stateOf('sellGold', stale.includes(request)),
+          request,
+        })),
+      ],
       foreignPayments: async (since, limit) => foreign.filter((each) => each.at >= since).slice(0, limit),
       lease: { hold: async () => true },
       alert: async (alert) => {
@@ -289,5 +295,15 @@ describe('the alarms', () => {
     stale = []
     expect(await alarms.run()).to.deep.equal([])
     expect(checks.at(-1)).to.include({ 'data.stale': false })
+  })
+
+  it('name each input whose own data are not fresh', async () => {
+    stale = ['GET /gold?day=1']
+    const [raised] = await alarms.run()
+    expect(raised?.message).to.match(/fresh enough: GET \/gold\?day=1: There are no data yet\.$/)
+    stale = ['GET /gold?day=1', 'GET /gold?day=2']
+    await alarms.run()
+    expect(about()).to.deep.equal(['GET /gold?day=2'])
+    expect(events()).to.deep.equal(['data.stale', 'data.stale'])
   })
 })

@@ -344,6 +344,87 @@ describe('an operation that is sold only while its data are fresh', () => {
   })
 })
 
+describe('an operation with inputs that are watched', () => {
+  const DAYS = ['friday', 'saturday', 'sunday']
+  const watching = { ...feed, settings: { watched: DAYS.map((day) => ({ query: { day } })) } }
+  let shop: LiveGateway
+  let url: string
+
+  const set = async (state: object) =>
+    (await json(await ask(`${url}/v1/feed`, { method: 'POST', body: state }))) as { reports: number }
+  const health = async () =>
+    (await shop.json('/health')) as { status: string; freshness: { route: string; request?: string; status: string }[] }
+  const healthOnce = (status: string) =>
+    untilFound(async () => {
+      const found = await health()
+      return found.status === status ? found : undefined
+    })
+  /** What the 402 of a call says about the data. */
+  const told = async (search: string) =>
+    ((await offer(`${url}/v1/feed${search}`)).v1 as unknown as { freshness: { status: string; missing: string[] } })
+      .freshness
+
+  before(async () => {
+    shop = await openLiveGateway({ catalog: { 'feed.json': watching, 'documents.json': documents }, plugins: ['feed'] })
+    url = shop.url
+    expect(shop.gateway.issues).to.deep.equal([])
+    await set(GOOD)
+    await healthOnce('ok')
+  })
+  after(() => shop.close())
+
+  it('names those whose data are missing in /health, and is degraded until they are back', async () => {
+    await set({ ...GOOD, missing: ['sunday'] })
+    const { freshness } = await healthOnce('degraded')
+    const own = freshness.filter(({ route }) => route === 'GET /v1/feed')
+    expect(own.map(({ request, status }) => [request, status])).to.deep.equal([
+      [undefined, 'fresh'],
+      ...DAYS.map((day) => [`GET /v1/feed?day=${day}`, day === 'sunday' ? 'stale' : 'fresh']),
+    ])
+    expect(own.at(-1))
+      .to.have.property('reason')
+      .that.matches(/There are no data yet\./)
+    await set(GOOD)
+    await healthOnce('ok')
+  })
+
+  it('says in the 402 of a call how fresh the input is that its query names', async () => {
+    await set({ ...GOOD, missing: ['sunday'] })
+    await until(async () => (await told('?day=sunday')).status === 'stale')
+    expect((await told('?day=sunday')).missing).to.deep.equal(['newest', 'sources', 'coverage'])
+    for (const search of [
+      '',
+      '?',
+      '?day=friday',
+      '?day=monday',
+      '?day=',
+      '?other=sunday',
+      `?day=sunday${'0'.repeat(400)}`,
+    ])
+      expect((await told(search)).status, search).to.equal('fresh')
+    expect((await told(`?x=1&day=%73unday`)).status, 'another spelling of the same query').to.equal('stale')
+    const client = new Client({ name: 'agent', version: '1.0.0' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
+    const { structuredContent } = await client.callTool({ name: 'get_feed', arguments: { day: 'sunday' } })
+    expect(structuredContent).to.have.nested.property('freshness.status', 'stale')
+    await client.close()
+    expect((await buy(`${url}/v1/feed?day=sunday`, newWallet())).status).to.equal(503)
+    expect((await buy(`${url}/v1/feed?day=friday`, newWallet())).status).to.equal(200)
+  })
+
+  it('asks its product nothing for other inputs of unpaid calls, and once a second for these', async () => {
+    const { reports } = await set(GOOD)
+    const began = performance.now()
+    for (let call = 0; call < 100; call += 1) {
+      await told(`?day=${DAYS[call % 3]}`)
+      await told(`?day=a-stranger-${call}`)
+    }
+    const seconds = Math.floor((performance.now() - began) / 1000) + 1
+    // Three inputs and the ordinary call. Those of the other two operations may be looked at once, for an alarm.
+    expect((await set(GOOD)).reports - reports).to.be.at.most(4 * (seconds + 1) + 6)
+  })
+})
+
 describe('an answer that says that nothing happened', () => {
   let shop: LiveGateway
   before(async () => {

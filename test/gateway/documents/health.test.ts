@@ -98,6 +98,8 @@ describe('the status of the service', () => {
         reason: '1 of at least 2 sources deliver data. Nothing was charged.',
       },
     ])
+    freshness = [{ ...STALE, request: 'GET /v1/gold?day=1' }]
+    expect(read()['freshness']).to.have.nested.property('[0].request', 'GET /v1/gold?day=1')
     freshness = [{ ...STALE, status: 'unknown', missing: [], found: null, reason: null }]
     expect(read()).to.deep.include({ status: 'ok' })
     freshness = []

@@ -105,6 +105,18 @@ describe('the 402 of an operation', () => {
     expect(decode(quote).extensions.bazaar.info.input['pathParams']).to.deep.equal({ id: 'nut', part: '9' })
   })
 
+  it('is built once for each state of the data, though calls alternate between them', () => {
+    const make = challengeOf(OPERATION)
+    const fresh = { status: 'fresh', missing: [] } as const
+    const stale = { status: 'stale', missing: ['newest'] } as const
+    for (const url of [baseUrl + OPERATION.path, `${baseUrl}/v1/things/nut/parts/9`]) {
+      const built = [fresh, stale].map((notice) => make(OPERATION, url, required, notice))
+      expect(built.map((quote) => bodyOf(quote))).to.have.nested.property('[1].freshness.status', 'stale')
+      for (const [at, notice] of [fresh, stale].entries())
+        expect(make(OPERATION, url, required, notice)).to.equal(built[at])
+    }
+  })
+
   it('is kept for an address with path parameters, until what it says changes', () => {
     const make = challengeOf(OPERATION)
     const url = `${baseUrl}/v1/things/nut/parts/9`
