@@ -8,11 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { andThen, type Awaitable } from '../awaitable.ts'
 import { frozenMap } from '../plugin/immutable.ts'
 import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
-import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
+import type { Catalog, OperationId, Plan, Product } from '../plugin/catalog.ts'
 import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
 import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
+import { promisesFreshData } from '../catalog/fresh-data.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
 import { readSchemas } from '../catalog/schemas.ts'
@@ -376,6 +377,12 @@ function reasonOf(file: string, issues: readonly Issue[]): string {
     .join(' ')
 }
 
+/** True if a plan can be stale while no operation that it opens is: it may demand more, and is measured without their delay. */
+function demandsMore({ fresh, authorizes }: Plan, { operations }: Catalog): boolean {
+  const opened = authorizes.flatMap((id) => operations.get(id) ?? [])
+  return fresh !== null || opened.some((each) => promisesFreshData(each) && each.maxFreshnessSeconds > 0)
+}
+
 /** An edition, and the products it was assembled from, for the build of the next one. */
 class AssembledEdition implements Edition {
   readonly catalog: Catalog
@@ -417,9 +424,9 @@ class AssembledEdition implements Edition {
       }
     }
     this.bound = frozenMap(bound)
-    // A plan that demands no more than the operations that it opens is stale when one of them is.
-    this.#gates = [...bound.values()].flatMap(({ operation, fresh }) =>
-      fresh && (!operation.plan || operation.plan.fresh) ? [fresh] : [],
+    // Any other plan is stale when an operation that it opens is.
+    this.#gates = [...bound.values()].flatMap(({ operation: { plan }, fresh }) =>
+      fresh && (plan === null || demandsMore(plan, catalog)) ? [fresh] : [],
     )
     this.#breakers = catalog.products.flatMap(({ id, operations }) =>
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),

@@ -62,6 +62,16 @@ const plans = {
       price: '1.50',
       authorizes: ['getFeed', 'followFeed', 'getFeedOnce'],
     },
+    ...(['late', 'live'] as const).map((name) => ({
+      plan: `${name}-1h`,
+      label: `News, ${name}`,
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 3600,
+      route: `POST /v1/passes/${name}/1h`,
+      price: '1.00',
+      authorizes: [name === 'late' ? 'getFeedOnce' : 'followFeed'],
+    })),
     {
       plan: 'whole-1h',
       label: 'Whole news, one hour',
@@ -245,6 +255,17 @@ describe('an operation that is sold only while its data are fresh', () => {
     })
     expect(refused).to.deep.include({ code: 'data_stale', missing: ['newest'] })
     expect(refused['message']).to.match(/GET \/v1\/feed[:,]/)
+  })
+
+  it('is measured without its delay for a plan that opens it, which has a state of its own in /health then', async () => {
+    await set({ ...GOOD, age_seconds: 600 })
+    const state = await stateOnce('purchasePlanLate1h', 'stale')
+    expect(state).to.deep.include({ route: 'POST /v1/passes/late/1h', missing: ['newest'], required: {} })
+    expect(state['reason']).to.match(/^GET \/v1\/feed\/once: The newest data are \d+ seconds old, more than 60\.$/)
+    const { freshness } = (await shop.json('/health')) as { freshness: { operation: string; status: string }[] }
+    expect(freshness.find(({ operation }) => operation === 'getFeedOnce')).to.include({ status: 'fresh' })
+    // What a plan of operations without delay lacks, their own lines say.
+    expect(freshness.map(({ operation }) => operation)).not.to.include('purchasePlanLive1h')
   })
 
   describe('and is opened by a plan that demands more', () => {
