@@ -12,6 +12,7 @@ import {
 } from '../gateway/accounting/settlement-against-prices.ts'
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
+import { freshWarnings } from '../gateway/editions/fresh-warnings.ts'
 import { viewIssues } from '../gateway/http/view-issues.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
@@ -21,7 +22,8 @@ import { textTable } from './text-table.ts'
 const USAGE = `npm run check [-- --json]
 
 Builds the catalog and prints its price list, what a settlement costs now on each network with a SETTLE_KEY, and the
-operations that sell for less. If there are errors, prints each with its position and exits with 1.`
+operations that sell for less. If there are errors, prints each with its position and exits with 1. Warns of operations
+that are sold however old their data are.`
 
 /** Formats the catalog as a table: price, route, product, operation and kind. */
 function table(catalog: Catalog): string {
@@ -37,17 +39,28 @@ function table(catalog: Catalog): string {
   return textTable([['PRICE', 'ROUTE', 'PRODUCT', 'OPERATION', ''], ...rows], [0, 1, 2, 3, 4])
 }
 
-function asText(catalog: Catalog | null, issues: readonly Issue[], notes: readonly string[]): string {
+/** What was found in the documents. */
+interface Found {
+  readonly issues: readonly Issue[]
+  /** What is allowed, and may have been forgotten. */
+  readonly warnings: readonly Issue[]
+}
+
+function asText(catalog: Catalog | null, { issues, warnings }: Found, notes: readonly string[]): string {
   const lines = catalog ? [table(catalog), ''] : []
   if (catalog)
     lines.push(
       `${catalog.operations.size} operations of ${catalog.products.length} products, catalog ${catalog.version}`,
     )
-  lines.push(...notes)
-  if (issues.length === 0) return [...lines, 'No errors.'].join('\n')
-  lines.push(`${issues.length} ${issues.length === 1 ? 'error' : 'errors'}:`)
-  for (const issue of issues) lines.push(`  ${lineOf(issue)} [${issue.rule}]`)
-  return lines.join('\n')
+  const errors = issues.length === 0 ? ['No errors.'] : listed(issues, 'error')
+  return [...lines, ...notes, ...errors, ...listed(warnings, 'warning')].join('\n')
+}
+
+/** The issues with their number, nothing if there are none. */
+function listed(issues: readonly Issue[], kind: string): readonly string[] {
+  if (issues.length === 0) return []
+  const lines = issues.map((issue) => `  ${lineOf(issue)} [${issue.rule}]`)
+  return [`${issues.length} ${kind}${issues.length === 1 ? '' : 's'}:`, ...lines]
 }
 
 /** What an operator should know although nothing is wrong. */
@@ -87,7 +100,7 @@ function settlementNote({ network: { name }, cost, coinPrice, maxPercent, below 
   return `${said} That is more than ${maxPercent} % of these prices: ${pricesText(below)}.`
 }
 
-function asJson(catalog: Catalog | null, issues: readonly Issue[], settlements: readonly Settlement[]): string {
+function asJson(catalog: Catalog | null, { issues, warnings }: Found, settlements: readonly Settlement[]): string {
   const costs = settlements.map(({ network, cost, below }) => ({
     network: network.name,
     cost_wei: cost instanceof Error ? null : String(cost.wei),
@@ -103,7 +116,14 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[], settlements: 
     }),
   )
   return JSON.stringify(
-    { ok: issues.length === 0, version: catalog?.version ?? null, mistakes: issues, operations, settlements: costs },
+    {
+      ok: issues.length === 0,
+      version: catalog?.version ?? null,
+      mistakes: issues,
+      warnings,
+      operations,
+      settlements: costs,
+    },
     null,
     2,
   )
@@ -114,11 +134,12 @@ async function check(): Promise<number> {
   const config = readConfig()
   const { edition, issues: found, close } = await openCatalog(config)
   const issues = [...found, ...(edition ? viewIssues(edition, config.viewDir) : [])]
+  const warnings = edition ? freshWarnings(edition) : []
   const catalog = edition?.catalog ?? null
   const settlements = await settlementsOf(config, catalog)
   const text = values.json
-    ? asJson(catalog, issues, settlements)
-    : asText(catalog, issues, notesOn(config, settlements))
+    ? asJson(catalog, { issues, warnings }, settlements)
+    : asText(catalog, { issues, warnings }, notesOn(config, settlements))
   process.stdout.write(`${text}\n`)
   await Promise.race([close(), pause(CLOSE_MS)])
   return issues.length === 0 ? 0 : 1

@@ -133,6 +133,38 @@ describe('npm run check', () => {
   })
 })
 
+describe('npm run check of a product that can say how fresh its data are', () => {
+  /** @param fresh of the operation getFeed */
+  const feed = (fresh: { readonly fresh?: object | false }) => {
+    const free = { summary: 'News.', price: 'free', response: { type: 'object' } }
+    const sold = { ...free, price: '0.01' }
+    const operations = {
+      getFeed: { route: 'GET /v1/feed', ...sold, ...fresh },
+      getFeedOnce: { route: 'GET /v1/feed/once', ...sold, fresh: { newest_seconds: 60 } },
+      followFeed: { route: 'GET /v1/feed/live', ...free },
+      setFeed: { route: 'POST /v1/feed', ...free, body: { type: 'object' } },
+    }
+    return { 'feed.json': { product: 'feed', title: 'A feed', summary: 'News.', plugin: 'feed', operations } }
+  }
+
+  it('warns of an operation that is sold however old they are, says what to write, and exits with 0', () => {
+    const { status, stdout } = check(feed({}))
+    expect(stdout).to.match(
+      /\nNo errors\.\n1 warning:\n {2}feed\.json#\/operations\/getFeed getFeed is sold however old its data are.*"fresh": \{ "newest_seconds": 3600 \}.*"fresh": false.* \[fresh\]\n$/,
+    )
+    expect(status).to.equal(0)
+    const { ok, warnings } = JSON.parse(check(feed({}), '--json').stdout) as { ok: boolean; warnings: Issue[] }
+    expect([ok, warnings.map(({ pointer }) => pointer)]).to.deep.equal([true, ['/operations/getFeed']])
+  })
+
+  it('warns no more once the document says when it is sold, or that it needs no data', () => {
+    for (const fresh of [{ coverage: 0.9 }, false] as const) {
+      const { stdout } = check(feed({ fresh }))
+      expect(stdout).to.contain('No errors.').and.not.to.contain('warning')
+    }
+  })
+})
+
 describe('npm run check of a plugin that never ends', () => {
   let folder: string
   before(() => (folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))))
