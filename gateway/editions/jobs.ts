@@ -77,19 +77,20 @@ export function createJobs(parts: JobParts): Jobs {
 class JobRunner implements Jobs {
   readonly #parts: JobParts
   readonly #counts: ReadonlyMap<string, { runs: number; failures: number }>
-  readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
   readonly #timers: JobTimers
   readonly #waiting = new Set<JobTimer>()
   /** By job. They are renewed between runs too, so that a job stays in one process. */
   readonly #leases: ReadonlyMap<string, KeptLease>
-  /** By job: aborts the run that is under way. */
-  readonly #losing = new Map<string, AbortController>()
+  /**
+   * By job: aborts the run that is under way. Each run has its own, because Node remembers in a signal whatever
+   * `AbortSignal.any` has made of it, and a run does that for each request.
+   */
+  readonly #underWay = new Map<string, AbortController>()
   #isStarted = false
+  #isStopped = false
 
   constructor(parts: JobParts) {
-    // Every pending request of a run listens to it, and a run may have many. Node would take that for a leak and warn.
-    setMaxListeners(0, this.#stopping.signal)
     this.#parts = parts
     const { jobs, lease, product, log, timers = NODE_TIMERS } = parts
     this.#timers = timers
@@ -98,7 +99,7 @@ class JobRunner implements Jobs {
       log.warn({ err: error, job }, 'the lease of a job could not be renewed')
     const leases = lease
       ? jobs.map(({ name }) => {
-          const onLost = (): void => this.#losing.get(name)?.abort()
+          const onLost = (): void => this.#underWay.get(name)?.abort()
           return [name, keepLease(lease, `${product}/${name}`, onError(name), onLost)] as const
         })
       : []
@@ -116,7 +117,8 @@ class JobRunner implements Jobs {
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort()
+    this.#isStopped = true
+    this.#underWay.forEach((run) => run.abort())
     this.#waiting.forEach((timer) => timer.cancel())
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise((resolve) => {
@@ -142,34 +144,35 @@ class JobRunner implements Jobs {
 
   async #run(job: Job): Promise<void> {
     const { askNow, log } = this.#parts
-    const { signal } = this.#stopping
     const count = this.#counts.get(job.name) as { runs: number; failures: number }
     const began = this.#timers.now()
-    const losing = new AbortController()
+    const run = new AbortController()
+    const { signal } = run
+    // Every pending request of a run listens to it, and a run may have many. Node would take that for a leak and warn.
+    setMaxListeners(0, signal)
     let isOurs = true
     try {
       isOurs = (await this.#leases.get(job.name)?.hold()) ?? true
       if (isOurs)
         try {
-          const ending = this.#leases.size === 0 ? signal : AbortSignal.any([signal, losing.signal])
-          setMaxListeners(0, ending)
-          this.#losing.set(job.name, losing)
-          await job.run({ signal: ending, ask: askNow(job.name, ending) })
+          if (this.#isStopped) run.abort()
+          this.#underWay.set(job.name, run)
+          await job.run({ signal, ask: askNow(job.name, signal) })
         } finally {
-          this.#losing.delete(job.name)
+          this.#underWay.delete(job.name)
           count.runs += 1
         }
     } catch (error) {
-      if (losing.signal.aborted)
+      if (signal.aborted && !this.#isStopped)
         log.warn({ err: error, job: job.name }, 'a run of a job was aborted: another process has its lease')
-      else if (!signal.aborted) {
+      else if (!this.#isStopped) {
         count.failures += 1
         log.error({ err: error, job: job.name }, 'a job failed; it runs again after its interval')
       }
     }
     // The job of a process that has died moves here long before its next run would be due.
-    const everySeconds = isOurs && !losing.signal.aborted ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
-    if (!signal.aborted) this.#schedule(job, Math.max(0, everySeconds * 1000 - (this.#timers.now() - began)))
+    const everySeconds = isOurs && !signal.aborted ? job.everySeconds : Math.min(job.everySeconds, RENEW_SECONDS)
+    if (!this.#isStopped) this.#schedule(job, Math.max(0, everySeconds * 1000 - (this.#timers.now() - began)))
   }
 
   #schedule(job: Job, delayMs: number): void {

@@ -1,4 +1,5 @@
 /** The HTTP transport: turns each request into a CallRequest for `serve`, and sends the answer. */
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import compression from 'compression'
@@ -71,10 +72,13 @@ interface App extends HttpParts {
 
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
 export function createHttpServer(parts: HttpParts): ClosingServer {
+  const closing = new AbortController()
+  // Every open event stream listens to it. Node would take that for a leak and warn.
+  setMaxListeners(0, closing.signal)
   const app: App = {
     ...parts,
     headers: createHeaders(parts.config.baseUrl),
-    closing: new AbortController(),
+    closing,
     logVisit: createRequestLog(parts.log),
     proxy: createUpstreamProxy(),
     routers: new WeakMap(),
@@ -88,7 +92,7 @@ export function createHttpServer(parts: HttpParts): ClosingServer {
     fail: (visit, error) => answerFailure(app, visit, error),
   }
   const listener = answerExactRoutes(app, handlers, framework)
-  const server = createServer(framework, listener, app.closing)
+  const server = createServer(framework, listener, closing)
   addHandlers(framework, app)
   server.once('close', () => app.proxy.close())
   return server
@@ -220,9 +224,19 @@ async function sendStream(
   }
   if (!answer.events) return answer
   const isCurrent = (): boolean => request.method !== 'HEAD' && app.editions.current === edition
-  const options = { signal: AbortSignal.any([caller.signal, app.closing.signal]), isCurrent }
-  // However the stream ends, the source has to stop: it may be waiting for an event that never comes.
-  await sendEvents(response, answer.events, options).finally(() => caller.leave())
+  const { signal } = caller
+  const leave = (): void => caller.leave()
+  // Not AbortSignal.any: Node remembers in a signal whatever was made of it, and that of the server lives for weeks.
+  const closing = app.closing.signal
+  closing.addEventListener('abort', leave, { once: true })
+  if (closing.aborted) leave()
+  try {
+    await sendEvents(response, answer.events, { signal, isCurrent })
+  } finally {
+    closing.removeEventListener('abort', leave)
+    // However the stream ends, the source has to stop: it may be waiting for an event that never comes.
+    leave()
+  }
   return answer
 }
 
