@@ -103,22 +103,34 @@ export class BackfillPlan {
   }
 
   /**
-   * Adds the windows after the end of the plan, or after `from` if that is later, that end by `until`; epoch seconds.
-   * Returns the end of the plan then; null if it is empty.
+   * Adds windows after the end of the plan, or after `from` if that is later, until at most `polled` seconds before `until` are
+   * left to the polls; epoch seconds. Only the last window may be shorter than the others. Returns the end of the plan then;
+   * null if it is empty.
    */
-  async extend(from: number, until: number): Promise<number | null> {
+  async extend(from: number, until: number, polled: number): Promise<number | null> {
     const size = WINDOW_MINUTES * 60
     const end = await this.end()
     const start = Math.max(end ?? 0, from)
     const fresh: WindowRow[] = []
-    for (let at = start; at + size <= until; at += size)
-      fresh.push({ series: this.#series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
-    for (let i = 0; i < fresh.length; i += 500)
-      await this.#db<WindowRow>('market_windows')
-        .insert(fresh.slice(i, i + 500))
-        .onConflict([...KEY])
-        .ignore()
-    return fresh.at(-1)?.t_to ?? end
+    for (let at = start; at < until - polled; at += size)
+      fresh.push({
+        series: this.#series.id,
+        t_from: at,
+        t_to: Math.min(at + size, until),
+        status: 'open',
+        attempts: 0,
+        next_at: 0,
+      })
+    if (fresh.length === 0) return end
+    // In one transaction: where the first plan ends, the polls begin, also after a crash.
+    await this.#db.transaction(async (transaction) => {
+      for (let i = 0; i < fresh.length; i += 500)
+        await transaction<WindowRow>('market_windows')
+          .insert(fresh.slice(i, i + 500))
+          .onConflict([...KEY])
+          .ignore()
+    })
+    return fresh.at(-1)!.t_to
   }
 
   /** The end of the last window or gap, epoch seconds; null if there is none. */

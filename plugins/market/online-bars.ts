@@ -67,7 +67,10 @@ const SETTLED_SECONDS = 3
 const LEAD_SECONDS = 20 * 60
 /** And, for a gap, for those after it: a venue that lists none of them may stand still. One request has room for them. */
 const TRAIL_SECONDS = 4 * 3600
-/** The most minutes of one poll. A longer pause is back-filled. */
+/**
+ * A pause of up to this long is polled, because live venues still serve all of it and make the bars that they would have made
+ * without the pause. Kraken serves 720 minutes, of which the lead takes 20. The start of a longer pause is back-filled.
+ */
 const POLLED_SECONDS = 600 * 60
 /** A minute that is published later than this after its close counts as known from then. */
 const LATE_SECONDS = 300
@@ -208,7 +211,7 @@ class MedianFeeds implements OnlineBars {
   async status(symbol: string): Promise<SymbolStatus | null> {
     const feed = this.#feedOf(symbol)
     if (!feed) return null
-    const frontier = await this.#extend(feed, this.#now())
+    const frontier = await this.#extend(feed)
     const { windows, missing } = await feed.plan.progress()
     return {
       ready: windows === 0,
@@ -266,12 +269,13 @@ class MedianFeeds implements OnlineBars {
   }
 
   /**
-   * Plans windows for the past, and for a pause that is too long for a poll. Returns the first minute that is neither
-   * published nor planned.
+   * Plans windows: at first for the whole past, later for what is too long ago to be polled. Returns the first minute that is
+   * neither published nor planned.
    */
-  async #extend({ plan, series, start }: Feed, until: number): Promise<number> {
+  async #extend({ plan, series, start }: Feed): Promise<number> {
     const last = await this.#store.last(series)
-    const end = await plan.extend(last === null ? start : last + 60, until)
+    const isFirst = last === null && (await plan.end()) === null
+    const end = await plan.extend(last === null ? start : last + 60, this.#lastClose(), isFirst ? 0 : POLLED_SECONDS)
     return Math.max(end ?? start, last === null ? 0 : last + 60)
   }
 
@@ -282,6 +286,11 @@ class MedianFeeds implements OnlineBars {
     return feed.liveSince
   }
 
+  /** Notes where the polls of a feed begin, the first time. */
+  async #beginLive(feed: Feed, from: number): Promise<void> {
+    if ((await this.#liveSince(feed)) === null) await this.#store.setNote(liveNote(feed.symbol), String(from))
+  }
+
   /** The close of the last minute that venues have settled, epoch seconds. */
   #lastClose(): number {
     return Math.floor((this.#now() - SETTLED_SECONDS) / 60) * 60
@@ -289,17 +298,15 @@ class MedianFeeds implements OnlineBars {
 
   /** Publishes the minutes that have closed since the last published one. */
   async #poll(feed: Feed, signal: AbortSignal): Promise<void> {
-    const end = this.#lastClose()
-    const from = await this.#extend(feed, end)
-    const to = Math.min(end, from + POLLED_SECONDS)
+    const to = this.#lastClose()
+    const from = await this.#extend(feed)
+    await this.#beginLive(feed, from)
     if (from >= to) return
     await Promise.all(feed.live.map((listing) => this.#ask(feed, listing, from, to, signal)))
     const found = this.#agree(feed, [...feed.answers.values()], from, to, await this.#closeBefore(feed, from))
     if (found.decidedTo === from) return
-    const known = await this.#liveSince(feed)
-    const liveSince = known ?? found.decidedTo
+    const liveSince = await this.#liveSince(feed)
     await this.#context.db.transaction(async (transaction) => {
-      if (known === null) await this.#store.within(transaction).setNote(liveNote(feed.symbol), String(liveSince))
       await this.#keep(transaction, feed, found, { liveSince, isLate: false })
       await feed.plan.within(transaction).addGaps(found.holes)
     })
@@ -346,13 +353,15 @@ class MedianFeeds implements OnlineBars {
   }
 
   /**
-   * Fetches what is due: gaps of every symbol before windows, because minutes as they close wait for them, and the windows
-   * of one symbol after the other in the order of the settings, so that the first ones are sold long before the last.
+   * Fetches what is due: gaps of every symbol before windows, because minutes as they close wait for them, then the newest
+   * window of each symbol, because what does not need the whole past rests on it, and the others of one symbol after the other
+   * in the order of the settings, so that the first ones are sold long before the last.
    */
   async #backfill(signal: AbortSignal): Promise<void> {
-    await this.#each(async (feed) => void (await this.#extend(feed, this.#now())))
-    const unfinished = await this.#unfinished()
+    await this.#each(async (feed) => void (await this.#extend(feed)))
     await this.#fetchGaps(signal)
+    for (const feed of this.#feeds) if (!signal.aborted) await this.#fetchNext(feed, 'open', signal)
+    const unfinished = await this.#unfinished()
     for (const feed of this.#feeds) {
       const windows = unfinished.get(feed.series.id)?.windows ?? 0
       if (windows === 0) continue

@@ -74,7 +74,7 @@ async function useBars(db: OpenDatabase): Promise<void> {
   const series = await store.series('venue', 'BTC-USD', 60)
   const database: Database = db
   const plan = new BackfillPlan({ db, series, now: () => 1e6 })
-  await plan.extend(0, 10 * 86_400)
+  await plan.extend(0, 10 * 86_400, 0)
   for (let window = await plan.next('open'); window; window = await plan.next('open')) {
     const [from, to] = [window.t_from, window.t_from + 600]
     const bars = createColumns()

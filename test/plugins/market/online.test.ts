@@ -80,9 +80,10 @@ describe('the collector of market bars', () => {
     await Promise.all(NAMES.map((name) => venues[name].close()))
   })
 
-  it('back-fills from the newest window to the oldest, and polls what is left', async () => {
+  it('back-fills all of the past, from the newest window to the oldest', async () => {
     await host.run('backfill')
     expect(startsOf(venues.coinbase)).to.deep.equal([
+      '2026-02-01T19:00',
       '2026-02-01T09:20',
       '2026-02-01T14:20',
       '2026-01-31T23:40',
@@ -91,8 +92,7 @@ describe('the collector of market bars', () => {
     const seconds = venues.bitstamp.requests.map((request) =>
       Number(new URL(request, 'http://v').searchParams.get('start')),
     )
-    expect(seconds).to.deep.equal([START + (9 * 60 + 20) * 60, START - 20 * 60])
-    await host.run('poll')
+    expect(seconds).to.deep.equal([START + 19 * HOUR, START + (9 * 60 + 20) * 60, START - 20 * 60])
     const { count, close, time, open, venue } = await bars(START, START + 20 * HOUR)
     expect([venue, count]).to.deep.equal(['median', 1200])
     expect([...close]).to.deep.equal([...time].map(closeAt))
@@ -101,7 +101,7 @@ describe('the collector of market bars', () => {
 
   it('continues an interrupted back-fill without fetching a window twice', async () => {
     const controller = new AbortController()
-    venues.coinbase.onRequest = () => venues.coinbase.requests.length === 3 && controller.abort()
+    venues.coinbase.onRequest = () => venues.coinbase.requests.length === 4 && controller.abort()
     await host.run('backfill', controller.signal).catch(() => undefined)
     venues.coinbase.onRequest = () => {}
     host = await openHost()
@@ -199,7 +199,7 @@ describe('the collector of market bars', () => {
     expect(venues.coinbase.asked('DOGE')).to.equal(asked)
   })
 
-  it('back-fills symbols in their order, and asks again for a gap of any of them before it goes on', async () => {
+  it('back-fills the newest window of each symbol, then the others in their order, and any gap before it goes on', async () => {
     host = await openHost(['BTC', 'ETH'])
     await host.run('poll')
     // A gap of the second symbol becomes due while the first one is back-filled.
@@ -213,7 +213,7 @@ describe('the collector of market bars', () => {
     await host.run('backfill')
     const order = venues.bitstamp.requests.slice(asked).map((request) => /ohlc\/(\w+)usd/.exec(request)![1])
     expect(order.slice(0, 2)).to.have.members(['BTC', 'ETH'])
-    expect(order.slice(2)).to.deep.equal(['BTC', 'BTC', 'ETH', 'ETH'])
+    expect(order.slice(2)).to.deep.equal(['BTC', 'ETH', 'BTC', 'BTC', 'ETH', 'ETH'])
   })
 
   it('leaves out a symbol with fewer than two venues that are enabled, and collects the others', async () => {
@@ -229,7 +229,7 @@ describe('the collector of market bars', () => {
   it('counts the minutes that it has no bar of', async () => {
     live = ['coinbase', 'bitstamp']
     host = await openHost()
-    const whole = 2 * 580
+    const whole = 20 * 60
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: whole, undecided: 0, given_up: 0 })
     await host.run('backfill')
     await host.run('poll')
@@ -270,7 +270,7 @@ describe('the collector of market bars', () => {
     venues.bitstamp.faults.push({ status: 200, body: '{"data":{"pair":"BTC/USD","ohlc":[]}}' })
     await host.run('backfill')
     await host.run('poll')
-    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 40, given_up: 0 })
     clock += 60
     await host.run('backfill')
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 0 })

@@ -19,6 +19,8 @@ export interface CollectedOptions {
   readonly fetch?: typeof fetch
   /** The first one is that of calls without a symbol. Default: BTC-USD alone. */
   readonly symbols?: readonly string[]
+  /** By how many minutes the back-fill begins earlier. */
+  readonly earlierMinutes?: number
 }
 
 /** How Kraken names bases that it calls otherwise. */
@@ -43,16 +45,17 @@ function symbolOf(symbol: string) {
   }
 }
 
-/** Three days of minutes before START are back-filled, two of them classified. */
+/** Three days of minutes before START are back-filled, unless it is told to begin earlier; two of them are classified. */
 export function openCollectedMarket({
   urls,
   db,
   now,
   fetch = globalThis.fetch,
   symbols = ['BTC-USD'],
+  earlierMinutes = 0,
 }: CollectedOptions): Promise<PluginHost> {
   const settings = {
-    history_start: iso(START - 3 * DAY),
+    history_start: iso(START - 3 * DAY - earlierMinutes * 60_000),
     request_seconds: 2,
     symbols: symbols.map(symbolOf),
     venues: Object.fromEntries(LIVE.map((name) => [name, { url: urls[name], per_second: 1000 }])),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type OutputOf, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
-import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { compiled } from '../../support/compiled.ts'
@@ -17,30 +17,35 @@ import { openCollectedMarket, START } from './collected-market.ts'
 const HOUR = 3600
 type Item = OutputOf<'getRegimeHistory'>['snapshots'][number]
 
+interface CollectionOptions {
+  readonly file?: string
+  readonly earlierMinutes?: number
+}
+
 /** A collector and a classifier over scripted venues, on a clock that a test moves. */
 class Collection {
   readonly kit: VenueKit
   readonly db: OpenDatabase
+  readonly #open: () => Promise<PluginHost>
   host: PluginHost
 
-  private constructor(kit: VenueKit, db: OpenDatabase, host: PluginHost) {
+  private constructor(kit: VenueKit, db: OpenDatabase, open: () => Promise<PluginHost>, host: PluginHost) {
     this.kit = kit
     this.db = db
+    this.#open = open
     this.host = host
   }
 
-  static async open(kit: VenueKit, options: DatabaseOptions = { file: ':memory:' }): Promise<Collection> {
-    const db = openDatabase(options)
-    return new Collection(kit, db, await Collection.#host(kit, db))
-  }
-
-  static #host({ spotUrls, clock }: VenueKit, db: OpenDatabase): Promise<PluginHost> {
-    return openCollectedMarket({ urls: spotUrls, db, now: () => clock.now() })
+  static async open(kit: VenueKit, { file = ':memory:', earlierMinutes = 0 }: CollectionOptions): Promise<Collection> {
+    const db = openDatabase({ file })
+    const now = (): number => kit.clock.now()
+    const open = () => openCollectedMarket({ urls: kit.spotUrls, db, now, earlierMinutes })
+    return new Collection(kit, db, open, await open())
   }
 
   /** Goes on with what is stored, as after a crash: nothing was told to stop. */
   async restart(): Promise<void> {
-    this.host = await Collection.#host(this.kit, this.db)
+    this.host = await this.#open()
   }
 
   async work(): Promise<void> {
@@ -61,6 +66,12 @@ class Collection {
     return this.host.call('getRegimeHistory', { limit: 10_000, ...query })
   }
 
+  /** Every stored snapshot, whole but for how and when it came about. */
+  async snapshots(): Promise<readonly { readonly as_of: number }[]> {
+    const rows = (await this.db('regime_snapshots').orderBy('as_of')) as readonly { readonly as_of: number }[]
+    return rows.map((row) => ({ ...row, origin: null, computed_at: null, known_at: null }))
+  }
+
   async close(): Promise<void> {
     await this.host.stop()
     await this.db.destroy()
@@ -75,7 +86,7 @@ describe('the regime of collected bars', function () {
   this.timeout(120_000)
   let kit: VenueKit
   let open: Collection[]
-  const collect = async (options?: DatabaseOptions): Promise<Collection> => {
+  const collect = async (options: CollectionOptions = {}): Promise<Collection> => {
     const collection = await Collection.open(kit, options)
     open.push(collection)
     return collection
@@ -115,41 +126,47 @@ describe('the regime of collected bars', function () {
     expect(new Set(live.snapshots.map(({ origin }) => origin))).to.deep.equal(new Set(['backfill', 'live', 'catchup']))
   })
 
-  it('has no hole after kill -9 and an outage of five hours in the middle of the back-fill', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'regime-'))
-    try {
-      const undisturbed = await collect()
-      const file = join(folder, 'data.sqlite')
-      await killAfter(9, file)
-      const disturbed = await collect({ file })
-      const windows = (status: string) => disturbed.db('market_windows').where('status', status).first('t_from')
-      expect(await windows('done')).not.to.equal(undefined)
-      expect(await windows('open')).not.to.equal(undefined)
-      await undisturbed.work()
-      await undisturbed.pass(5 * HOUR, 300)
-      const outage = kit.faults.start('unavailable')
-      await disturbed.work()
-      outage()
-      await disturbed.restart()
-      await disturbed.pass(600)
-      await undisturbed.work()
-      const [whole, after] = [await undisturbed.history(), await disturbed.history()]
-      expect(after.snapshots.map(sold)).to.deep.equal(whole.snapshots.map(sold))
-      const first = Date.parse(after.snapshots[0]!.as_of) / 1000
-      expect(after.snapshots.map(({ as_of }) => Date.parse(as_of) / 1000)).to.deep.equal(
-        Array.from({ length: after.count }, (_, minute) => first + minute * 60),
-      )
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-  })
+  for (const earlierMinutes of [0, 30])
+    for (const hours of [5, 9.5])
+      it(`is that of an undisturbed run after kill -9 in the back-fill and an outage of ${hours} hours, if it begins ${earlierMinutes} minutes earlier`, async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'regime-'))
+        try {
+          const undisturbed = await collect({ earlierMinutes })
+          const disturbed: Collection[] = []
+          for (const requests of [8, 9, 10]) {
+            const file = join(folder, `${requests}.sqlite`)
+            await killAfter(requests, file, earlierMinutes)
+            const one = await collect({ file, earlierMinutes })
+            const windows = (status: string) => one.db('market_windows').where('status', status).first('t_from')
+            expect(await windows('done')).not.to.equal(undefined)
+            expect(await windows('open')).not.to.equal(undefined)
+            disturbed.push(one)
+          }
+          await undisturbed.work()
+          await undisturbed.pass(hours * HOUR, 60)
+          const outage = kit.faults.start('unavailable')
+          for (const one of disturbed) await one.work()
+          outage()
+          for (const one of disturbed) await one.restart()
+          for (let passed = 0; passed < 600; passed += 20) {
+            kit.clock.advance(20)
+            for (const one of [undisturbed, ...disturbed]) await one.work()
+          }
+          const whole = await undisturbed.snapshots()
+          const first = whole[0]!.as_of
+          expect(whole.map(({ as_of }) => as_of)).to.deep.equal(whole.map((_, minute) => first + minute * 60))
+          expect(first + whole.length * 60).to.be.above(kit.clock.now() / 1000 - 60)
+          for (const one of disturbed) expect(await one.snapshots()).to.deep.equal(whole)
+        } finally {
+          rmSync(folder, { recursive: true })
+        }
+      })
 
   /** Back-fills in a process of its own, and kills it once it has sent so many requests. */
-  async function killAfter(requests: number, file: string): Promise<void> {
+  async function killAfter(requests: number, file: string, earlierMinutes: number): Promise<void> {
     const program = await compiled('test/plugins/regime/collecting-process.ts')
-    const child = spawn(process.execPath, [program, file, JSON.stringify(kit.spotUrls), String(requests)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const settings = [file, JSON.stringify(kit.spotUrls), String(requests), String(earlierMinutes)]
+    const child = spawn(process.execPath, [program, ...settings], { stdio: ['ignore', 'pipe', 'inherit'] })
     child.stdout.once('data', () => child.kill('SIGKILL'))
     const [, signal] = (await once(child, 'close')) as [number | null, string | null]
     expect(signal).to.equal('SIGKILL')
