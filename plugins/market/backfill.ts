@@ -15,7 +15,7 @@ export interface PlannedWindow {
    * an earlier release.
    */
   readonly status: 'open' | 'gap' | 'done' | 'filled' | 'lost'
-  /** How often venues have answered for a gap without agreeing. */
+  /** How often venues have answered for a gap without agreeing, or for a window with empty pages. */
   readonly attempts: number
   /** Earliest time of the next attempt, epoch seconds. */
   readonly next_at: number
@@ -49,6 +49,8 @@ type WindowRow = PlannedWindow & { readonly series: number }
 const WINDOW_MINUTES = 580
 /** Seconds after which a gap is fetched again. */
 const RETRIES = [60, 120, 1800, 86_400]
+/** And a window for which venues sent empty pages that are not believed. Nobody waits for it for longer than all of this. */
+const EMPTY_RETRIES = [60, 600, 3600, 6 * 3600, 86_400]
 /** After this many attempts nobody waits for a gap any longer. Bars that still come are stored as corrections. */
 export const GIVEN_UP_AFTER = 2
 const KEY = ['series', 't_from', 't_to'] as const
@@ -166,9 +168,30 @@ export class BackfillPlan {
     await this.#insertGaps(holes, attempts)
   }
 
-  /** Gives a window up: none of its venues had a bar then. */
+  /** Gives a window up, because it lies before every stored bar: the symbol was not listed yet. */
   async giveUp(window: PlannedWindow): Promise<void> {
-    await this.#of(window).update({ status: 'lost' })
+    await this.#of(window).update({ status: 'lost', attempts: 0 })
+  }
+
+  /** Turns windows into gaps that were given up as before the listing, if they come after a window that has bars. */
+  async reopen({ t_to, status, attempts }: PlannedWindow): Promise<void> {
+    await this.#rows()
+      .where({ status: 'lost', attempts: 0 })
+      .where('t_from', '>=', t_to)
+      .update({ status: 'gap', attempts: status === 'gap' ? attempts : 0, next_at: this.#now() + RETRIES[0]! })
+  }
+
+  /**
+   * Postpones a window for which venues sent empty pages that are not believed, for longer each time. In the end it is a gap
+   * that nobody waits for.
+   */
+  async postponeEmpty(window: PlannedWindow): Promise<void> {
+    const delay = EMPTY_RETRIES[window.attempts]
+    await this.#of(window).update(
+      delay === undefined
+        ? { status: 'gap', attempts: GIVEN_UP_AFTER, next_at: this.#now() + RETRIES[GIVEN_UP_AFTER]! }
+        : { attempts: window.attempts + 1, next_at: this.#now() + delay },
+    )
   }
 
   /** Postpones a window or gap that too few venues answered for. */

@@ -13,6 +13,7 @@ import {
   seriesWithDueGaps,
   unfinishedSeries,
 } from './backfill.ts'
+import type { Columns } from './bars.ts'
 import { SAMPLE_START } from './sample-bars.ts'
 import type { Series, BarStore } from './bar-store.ts'
 import { storeMinutes } from './stored-minutes.ts'
@@ -80,6 +81,10 @@ const POSTPONED_SECONDS = 10
 const PATIENCE_MS = 10_000
 /** Venues asked for each window, unless they fail or do not agree. */
 const ASKED_FIRST = 2
+/** A window or gap that is longer and of which no venue lists a minute is not taken for quiet: their pages may be empty by mistake. */
+const MOST_SILENT_SECONDS = 3600
+/** A venue that leaves a whole window out is believed if it lists minutes in so much of what is stored. */
+const PROVED_SECONDS = 4 * 3600
 const REQUEST_SECONDS = 8
 
 /** One symbol: its published series, its plan and its venues. */
@@ -391,7 +396,7 @@ class MedianFeeds implements OnlineBars {
     const queue = this.#listingsFor(feed, window)
     const until = status === 'gap' ? Math.max(to, Math.min(to + TRAIL_SECONDS, this.#lastClose())) : to
     const answers: VenueAnswer[] = []
-    let empty = 0
+    const empty: Listing[] = []
     let found: AgreedMinutes | null = null
     for (let asked = window.status === 'gap' ? queue.length : ASKED_FIRST; queue.length > 0; asked = 1) {
       const batch = queue.splice(0, asked)
@@ -400,19 +405,20 @@ class MedianFeeds implements OnlineBars {
           this.#requests.minutes(listing, from - LEAD_SECONDS, until, signal, { mayBeEmpty: true }),
         ),
       )
-      for (const answer of got)
-        if (answer === 'empty') empty += 1
+      for (const [i, answer] of got.entries())
+        if (answer === 'empty') empty.push(batch[i]!)
         else if (answer) answers.push(answer)
       if (answers.length < 2) continue
       found = agreeOnMinutes(answers, { from, to, tolerance: feed.tolerance, before, now: this.#now(), bitOf })
       if (found.holes.length === 0 && found.decidedTo === to) break
     }
-    if (!found) {
-      const isAnswered = answers.length + empty >= 2
+    const isSilent = to - from > MOST_SILENT_SECONDS && !answers.some(({ bars }) => listsAny(bars, from, to))
+    if (!found || isSilent) {
+      const isAnswered = answers.length + empty.length >= 2
       if (!isAnswered) await feed.plan.postpone(window, POSTPONED_SECONDS)
-      // None of the venues had a bar then: the symbol was not listed yet.
-      else if (status === 'open' && answers.length === 0) await feed.plan.giveUp(window)
-      // One has bars. The others may have sent an empty page, so they are asked again as for any minutes without agreement.
+      else if (status === 'open' && answers.length === 0) return this.#decideEmpty(feed, window, empty, signal)
+      // Some have bars, before, in or after these minutes. The others may have sent an empty page, so they are asked again as
+      // for any minutes without agreement.
       else await feed.plan.fetched(window, [{ from, to }])
       return isAnswered
     }
@@ -422,8 +428,36 @@ class MedianFeeds implements OnlineBars {
     await this.#context.db.transaction(async (transaction) => {
       await this.#keep(transaction, feed, found, { liveSince, isLate })
       await feed.plan.within(transaction).fetched(window, holes)
+      if (found.bars.count > 0) await feed.plan.within(transaction).reopen(window)
     })
     return true
+  }
+
+  /**
+   * Decides about a window of which all venues that answered sent empty pages. They are believed if two of them list minutes
+   * that are stored: before the first of these, the symbol was not listed yet. Otherwise they fail without saying so. Returns
+   * false if the window was postponed.
+   */
+  async #decideEmpty(
+    feed: Feed,
+    window: PlannedWindow,
+    empty: readonly Listing[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { t_from: from, t_to: to } = window
+    const before = await this.#store.last(feed.series, from)
+    const stored = before === null ? (await this.#store.extent(feed.series))?.first : before + 60 - PROVED_SECONDS
+    const ask = async (listing: Listing, start: number): Promise<boolean> => {
+      const end = Math.min(start + PROVED_SECONDS, this.#lastClose())
+      const answer = await this.#requests.minutes(listing, start, end, signal, { mayBeEmpty: true })
+      return answer !== null && answer !== 'empty'
+    }
+    const proved = stored === undefined ? [] : await Promise.all(empty.map((listing) => ask(listing, stored)))
+    const isBelieved = proved.filter(Boolean).length >= 2
+    if (!isBelieved) await feed.plan.postponeEmpty(window)
+    else if (before === null) await feed.plan.giveUp(window)
+    else await feed.plan.fetched(window, [{ from, to }])
+    return isBelieved
   }
 
   /** The venues that are asked for a window or gap, in order: those that answer and reach back to it. */
@@ -435,5 +469,7 @@ class MedianFeeds implements OnlineBars {
   }
 }
 
+const listsAny = ({ count, time }: Columns, from: number, to: number): boolean =>
+  time.subarray(0, count).some((at) => at >= from && at < to)
 const bitOf = (name: VenueName): number => VENUE_BITS.indexOf(name)
 const liveNote = ({ symbol }: CoveredSymbol): string => `live since ${symbol}`

@@ -84,6 +84,7 @@ async function useBars(db: OpenDatabase): Promise<void> {
     await database.transaction(async (transaction) => {
       await storeMinutes(found, { db: transaction, series, knownAt: () => 1e6, now: 1e6, isLate: false })
       await plan.within(transaction).fetched(window, found.holes)
+      await plan.within(transaction).reopen(window)
     })
   }
   await plan.addGaps([{ from: 0, to: 3600 }])

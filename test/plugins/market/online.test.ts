@@ -277,6 +277,95 @@ describe('the collector of market bars', () => {
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
   })
 
+  /** Makes every venue send empty pages for requests whose address contains a text. Returns the function that ends it. */
+  const sendEmptyPages = (texts: Readonly<Record<Name, string>>): (() => void) => {
+    const bodies = {
+      coinbase: '[]',
+      bitstamp: '{"data":{"pair":"BTC/USD","ohlc":[]}}',
+      bitfinex: '[]',
+      kraken: '{"error":[],"result":{"XXBTZUSD":[],"last":0}}',
+    }
+    for (const name of NAMES) venues[name].broken.set(texts[name], { status: 200, body: bodies[name] })
+    return () => NAMES.forEach((name) => venues[name].broken.delete(texts[name]))
+  }
+  const everyPage = { coinbase: '/', bitstamp: '/', bitfinex: '/', kraken: '/' }
+  /** Does something when the newest window has been fetched, before the next one is answered. */
+  const afterNewestWindow = (act: () => void): void => {
+    for (const name of ['coinbase', 'bitstamp'] as const)
+      venues[name].onRequest = () => {
+        if (venues[name].requests.length === 2) act()
+      }
+  }
+  const nothingMissing = { to_fetch: 0, undecided: 0, given_up: 0 }
+
+  it('loses no window while all venues send empty pages for an hour, and waits for them', async () => {
+    let recover = (): void => {}
+    afterNewestWindow(() => (recover = sendEmptyPages(everyPage)))
+    await host.run('backfill')
+    await pollUntil(clock + HOUR)
+    const during = await status()
+    expect([during.ready, during.settled]).to.deep.equal([false, START])
+    expect(during.missing_minutes).to.deep.equal({ to_fetch: 1160, undecided: 0, given_up: 0 })
+    recover()
+    await pollUntil(clock + 900)
+    expect(await status()).to.deep.include({ ready: true, missing_minutes: nothingMissing })
+    const { count, close, time } = await first(START, START + 20 * HOUR)
+    expect(count).to.equal(1200)
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+  })
+
+  it('asks again for a window of which all venues sent empty pages though they have bars before and after it', async () => {
+    const from = START + (580 - 20) * 60
+    const recover = sendEmptyPages({
+      coinbase: encodeURIComponent(new Date(from * 1000).toISOString().slice(0, 16)),
+      bitstamp: `start=${from}`,
+      bitfinex: `start=${from}000`,
+      kraken: `since=${from - 60}`,
+    })
+    venues.coinbase.broken.set(encodeURIComponent('2026-02-01T14:20'), { status: 200, body: '[]' })
+    await host.run('backfill')
+    await host.run('poll')
+    expect(await status()).to.deep.include({
+      ready: true,
+      settled: START + 580 * 60,
+      missing_minutes: { to_fetch: 0, undecided: 580, given_up: 0 },
+    })
+    clock += 60
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 580, given_up: 0 })
+    recover()
+    venues.coinbase.broken.clear()
+    clock += 120
+    await host.run('backfill')
+    expect((await status()).missing_minutes).to.deep.equal(nothingMissing)
+    const { close, time } = await first(START, START + 20 * HOUR)
+    expect([...close]).to.deep.equal([...time].map(closeAt))
+  })
+
+  it('waits for no window for ever of which all venues send empty pages, and says that it is missing', async () => {
+    clock = START + 24 * HOUR + 12
+    afterNewestWindow(() => {
+      for (const name of NAMES)
+        for (let at = START - HOUR; at < START + 24 * HOUR; at += 60) venues[name].missing.add(at)
+    })
+    await pollUntil(clock + 600)
+    const pass = async (hours: number): Promise<void> => {
+      for (const end = clock + hours * HOUR; clock < end;) {
+        clock += HOUR - 60
+        await pollUntil(clock + 60)
+      }
+    }
+    await pass(12)
+    expect((await status()).ready).to.equal(false)
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 1160, undecided: 0, given_up: 0 })
+    await pass(24)
+    const { ready, settled, missing_minutes } = await status()
+    expect([ready, settled]).to.deep.equal([true, Math.floor((clock - 3) / 60) * 60])
+    expect(missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 1160, given_up: 0 })
+    await pass(24)
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 1160 })
+  })
+
   it('counts the minutes before a symbol was listed as given up', async () => {
     const listed = START + 580 * 60
     for (const name of NAMES) for (let at = START - HOUR; at < listed; at += 60) venues[name].missing.add(at)
