@@ -1,5 +1,6 @@
 /** Reads recorded bars. The file name and the header determine the symbol and the interval. */
 import Papa from 'papaparse'
+import { type BarRow, numberOf, type RowFault, rowFault } from '../lib/feeds/bar-rows.ts'
 import { readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
 import { CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
@@ -82,13 +83,27 @@ export function pairName(pair: string): string {
 
 const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
 
-/** Reads the bars of a file by symbol, in order of time. Of two rows with the same time the first counts. */
-export async function readBarFile(path: string, name: RecordingFormat): Promise<Map<string, Columns>> {
-  return parseRecording(await readRecordedText(path), name)
+/** Why a row of a recording is left out. */
+export type DroppedRow = RowFault | 'repeated_time'
+
+/**
+ * Reads the bars of a file by symbol, in order of time. Of two rows with the same time the first counts. `onDropped` hears of
+ * each row that is left out.
+ */
+export async function readBarFile(
+  path: string,
+  name: RecordingFormat,
+  onDropped?: (reason: DroppedRow) => void,
+): Promise<Map<string, Columns>> {
+  return parseRecording(await readRecordedText(path), name, onDropped)
 }
 
-/** As `readBarFile`, from text. Skips rows without a time and rows with a price that is not positive. */
-export function parseRecording(text: string, name: RecordingFormat): Map<string, Columns> {
+/** As `readBarFile`, from text. Rows are checked as those of venues are; a volume that is not stated is zero. */
+export function parseRecording(
+  text: string,
+  name: RecordingFormat,
+  onDropped: (reason: DroppedRow) => void = () => {},
+): Map<string, Columns> {
   const rows = Papa.parse<string[]>(text, { skipEmptyLines: true, fastMode: !text.slice(0, 200).includes('"') }).data
   const headed = !/^\d/.test(rows[0]?.[0] ?? '0')
   const header = headed ? rows[0]!.map((cell) => cell.toLowerCase().replace(/^.*\./, '')) : BINANCE_COLUMNS
@@ -98,28 +113,35 @@ export function parseRecording(text: string, name: RecordingFormat): Map<string,
     symbol: find('symbol'),
     numbers: ['open', 'high', 'low', 'close', 'volume'].map((column) => find(column)),
   }
-  const bySymbol = new Map<string, number[][]>()
+  const bySymbol = new Map<string, BarRow[]>()
   for (let i = headed ? 1 : 0; i < rows.length; i += 1) {
     const row = rows[i]!
     const symbol = name.symbol ?? row[at.symbol] ?? ''
-    const [open, high, low, close, volume] = at.numbers.map((column) => Number(row[column]))
+    const [open, high, low, close, volume] = at.numbers.map((column) => numberOf(row[column])) as FiveNumbers
     const time = recordedTime(row[at.time] ?? '', name.clock)
-    if (Number.isNaN(time) || !(Math.min(open!, high!, low!, close!) > 0)) continue
+    const bar = { time, open, high, low, close, volume: Number.isNaN(volume) ? 0 : volume }
+    const fault = rowFault(bar)
+    if (fault) {
+      onDropped(fault)
+      continue
+    }
     const list = bySymbol.get(symbol) ?? []
     if (list.length === 0) bySymbol.set(symbol, list)
-    list.push([time, open!, high!, low!, close!, volume! >= 0 ? volume! : 0])
+    list.push(bar)
   }
-  return new Map([...bySymbol].map(([symbol, list]) => [symbol, ordered(list)]))
+  return new Map([...bySymbol].map(([symbol, list]) => [symbol, ordered(list, onDropped)]))
 }
 
-function ordered(list: number[][]): Columns {
-  if (list.some((row, i) => i > 0 && row[0]! < list[i - 1]![0]!)) list.sort((a, b) => a[0]! - b[0]!)
+type FiveNumbers = [number, number, number, number, number]
+
+function ordered(list: BarRow[], onDropped: (reason: DroppedRow) => void): Columns {
+  if (list.some((row, i) => i > 0 && row.time < list[i - 1]!.time)) list.sort((a, b) => a.time - b.time)
   const out = createColumns(list.length)
   let last = -Infinity
-  for (const [time, open, high, low, close, volume] of list) {
-    if (time! <= last) continue
-    out.add(time!, open!, high!, low!, close!, volume!, CLOSED)
-    last = time!
+  for (const { time, open, high, low, close, volume } of list) {
+    if (time > last) out.add(time, open, high, low, close, volume, CLOSED)
+    else onDropped('repeated_time')
+    last = time
   }
   return out.end()
 }

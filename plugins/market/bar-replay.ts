@@ -1,11 +1,11 @@
 /** Loads the recorded bars of REPLAY_DIR into the store once, with their times moved as REPLAY_SHIFT says. */
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { PluginContext } from 'tollgate/plugin'
+import type { Logger, PluginContext } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../lib/feeds/data-settings.ts'
 import { findRecordings } from '../lib/feeds/recordings.ts'
 import { createColumns, type Columns, badPrints } from './bars.ts'
-import { fillQuiet, readBarFile, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
+import { type DroppedRow, fillQuiet, readBarFile, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
 import type { BarStore } from './bar-store.ts'
 
 const DAY = 86_400
@@ -25,9 +25,10 @@ export interface Recording extends Omit<RecordingFormat, 'symbol'> {
 
 /**
  * Reads all recordings of the folder and joins files of one venue that follow each other. Keeps two recordings of each
- * symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is kept.
+ * symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is kept. Logs how many
+ * rows of a file are left out, by reason.
  */
-async function readBarRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
+async function readBarRecordings(folder: string, log: Logger, advance: (share: number) => void): Promise<Recording[]> {
   const files: { path: string; name: RecordingFormat; size: number }[] = []
   for (const { name: fileName, path } of await findRecordings(folder, (name) => recordingFormat(name) !== null)) {
     const name = recordingFormat(fileName)
@@ -37,8 +38,11 @@ async function readBarRecordings(folder: string, advance: (share: number) => voi
   const total = files.reduce((sum, file) => sum + file.size, 0)
   const pieces: Recording[] = []
   for (const { path, name, size } of files) {
-    for (const [symbol, bars] of await readBarFile(path, name))
+    const dropped: Partial<Record<DroppedRow, number>> = {}
+    const count = (reason: DroppedRow): void => void (dropped[reason] = (dropped[reason] ?? 0) + 1)
+    for (const [symbol, bars] of await readBarFile(path, name, count))
       if (bars.count > 0) pieces.push({ ...name, symbol, bars })
+    if (Object.keys(dropped).length > 0) log.warn({ file: basename(path), dropped }, 'rows of a recording are left out')
     advance(size / total)
   }
   return chooseRecordings(joinRecordings(pieces))
@@ -119,7 +123,7 @@ export async function ingestRecordings(context: PluginContext, store: BarStore):
   await store.clear()
   const now = Math.floor(context.now().getTime() / 1000)
   const reading = context.progress('reading recorded bars', 100)
-  const recordings = await readBarRecordings(folder, (share) => reading.advance(100 * share))
+  const recordings = await readBarRecordings(folder, log, (share) => reading.advance(100 * share))
   reading.end()
   const storing = context.progress('storing recorded bars', recordings.length)
   for (const recording of recordings) {

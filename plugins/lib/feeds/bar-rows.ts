@@ -114,15 +114,19 @@ export function numberOf(value: unknown): number {
   return typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
 }
 
-function faultOf(
-  { time, open, high, low, close, volume }: BarRow,
-  { intervalSeconds, servedAt }: BarRules,
-): RowFault | null {
+/** What is wrong with a row wherever it comes from; null if nothing is. */
+export function rowFault({ time, open, high, low, close, volume }: BarRow): RowFault | null {
   if (![time, open, high, low, close, volume].every(Number.isFinite)) return 'not_a_number'
   if (Math.min(open, high, low, close) <= 0) return 'not_positive'
   if (volume < 0) return 'negative_volume'
   if (high < low) return 'high_below_low'
-  if (Math.min(open, close) < low || Math.max(open, close) > high) return 'outside_high_low'
+  return Math.min(open, close) < low || Math.max(open, close) > high ? 'outside_high_low' : null
+}
+
+function faultOf(bar: BarRow, { intervalSeconds, servedAt }: BarRules): RowFault | null {
+  const { time } = bar
+  const fault = rowFault(bar)
+  if (fault) return fault
   if (time % intervalSeconds !== 0) return 'off_the_minute'
   return time > servedAt ? 'in_the_future' : null
 }

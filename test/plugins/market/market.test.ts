@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { InvalidInput, NotFound } from 'tollgate/plugin'
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { aggregateBars, createColumns, badPrints } from '../../../plugins/market/bars.ts'
@@ -114,6 +115,31 @@ describe('market bars of a recording', () => {
     expect([count, time[0]]).to.deep.equal([8 * 1440, first])
     expect([volume[2], volume[3]]).to.deep.equal([5, 0])
     await host.stop()
+  })
+
+  it('are without the rows that are no bars, which the log counts by reason', async () => {
+    const other = mkdtempSync(join(tmpdir(), 'market-'))
+    const rows = ['2017-01-03,1,2,1,2,9', '2017-01-04,1,2,1.5,2,9', '2017-01-05,1,2,1,2.5,9', '2017-01-06,,,,,']
+    const file = 'daily_raw_aapl_lean.csv'
+    writeFileSync(join(other, file), `date,open,high,low,close,volume\n${rows.join('\n')}\n`)
+    const lines: { msg: string }[] = []
+    const log = pino(
+      { level: 'warn' },
+      { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) },
+    )
+    const host = await openPluginHost([{ plugin: market, settings }], {
+      now: () => NOW,
+      dataMode: 'replay',
+      replayDir: other,
+      log,
+    })
+    expect((await host.call('getBars', { symbol: 'AAPL', from: 0, interval: 86_400 })).count).to.equal(1)
+    expect(lines.find(({ msg }) => msg.startsWith('rows of a recording'))).to.deep.include({
+      file,
+      dropped: { outside_high_low: 2, not_a_number: 1 },
+    })
+    await host.stop()
+    rmSync(other, { recursive: true })
   })
 
   it('are replaced when REPLAY_SHIFT changes', async () => {

@@ -68,6 +68,40 @@ describe('the reader of recorded bars', () => {
     ])
   })
 
+  it('checks rows as those of venues are checked, and says why it drops one', () => {
+    const rows = [
+      '60,2,3,1,2,1',
+      '120,2,3,2.5,2.7,1',
+      '180,2,1,1,2,1',
+      '240,2,1,3,2,1',
+      '300,2,3,1,,1',
+      '360,2,3,1,2,-1',
+      '420,2,Infinity,1,2,1',
+      '480,-2,3,-2,2,1',
+      'x,2,3,1,2,1',
+      '540,2,3,1,2,',
+      '540,2,3,1,2,5',
+    ]
+    const dropped: string[] = []
+    const text = `timestamp,open,high,low,close,volume\n${rows.join('\n')}\n`
+    const { time, volume } = parseRecording(text, utc, (reason) => dropped.push(reason)).get('BTC-USD')!
+    expect([[...time], [...volume]]).to.deep.equal([
+      [60, 540],
+      [1, 0],
+    ])
+    expect(dropped).to.deep.equal([
+      'outside_high_low',
+      'outside_high_low',
+      'high_below_low',
+      'not_a_number',
+      'negative_volume',
+      'not_a_number',
+      'not_positive',
+      'not_a_number',
+      'repeated_time',
+    ])
+  })
+
   it('splits a file of many symbols', () => {
     const parts = parseRecording(
       'symbol,date,open,high,low,close,volume\nA,2021-02-26,1,1,1,1,1\nB,2021-02-26,2,2,2,2,2\n',
