@@ -183,6 +183,11 @@ const LEAST_VENUES = 2
 /** Names of pairs that are quoted in Tether or USD Coin. Bitfinex calls them UST and UDC. */
 const TOKENS = /(USDT|USDC|UST|UDC)$/i
 
+/** False for the name of a pair in a token, whose price in dollars is not known. */
+export function isInDollars(code: string): boolean {
+  return !TOKENS.test(code)
+}
+
 /** The symbols that have a sample. */
 export function sampledSymbols(symbols: readonly CoveredSymbol[]): readonly (CoveredSymbol & SampleSymbol)[] {
   return symbols.filter(
@@ -197,12 +202,12 @@ export function sampledSymbols(symbols: readonly CoveredSymbol[]): readonly (Cov
  * settings name fewer than two, or one that is quoted in a token whose price in dollars is not known.
  */
 export function venuesOf(symbol: CoveredSymbol, { venues }: Pick<Settings, 'venues'>): SymbolVenues | null {
-  const isInDollars = (name: VenueName): boolean => !TOKENS.test(symbol.venues[name] ?? '')
-  const named = (Object.keys(symbol.venues) as VenueName[]).filter(isInDollars)
+  const hasDollars = (name: VenueName): boolean => isInDollars(symbol.venues[name] ?? '')
+  const named = (Object.keys(symbol.venues) as VenueName[]).filter(hasDollars)
   const isListed = (name: VenueName): boolean => symbol.venues[name] !== undefined
   const live = (symbol.live ?? named).filter(isListed)
   const backfill = (symbol.backfill ?? symbol.live ?? named).filter((name) => isListed(name) && VENUES[name].keepsYears)
-  const foreign = [...live, ...backfill].find((name) => !isInDollars(name))
+  const foreign = [...live, ...backfill].find((name) => !hasDollars(name))
   if (foreign)
     throw new Error(
       `${symbol.symbol}: ${symbol.venues[foreign]} of ${foreign} is not quoted in dollars; take ${foreign} out of live and backfill`,

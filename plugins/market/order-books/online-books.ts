@@ -9,7 +9,7 @@ import { RequestError } from '../../lib/feeds/requests.ts'
 import { SourceHealth, type SourceRecord } from '../../lib/feeds/source-health.ts'
 import type { Book } from '../../lib/quant/order-book.ts'
 import type { BarStore } from '../bar-store.ts'
-import { type CoveredSymbol, DEFAULT_TOLERANCE_BPS, type Settings } from '../symbols.ts'
+import { type CoveredSymbol, DEFAULT_TOLERANCE_BPS, isInDollars, type Settings } from '../symbols.ts'
 import { paceOf, type VenuePaces } from '../venue-pace.ts'
 import { type VenueName, VENUES } from '../venues/bar-venues.ts'
 import { KeptBooks, type MinuteRange } from './kept-books.ts'
@@ -201,10 +201,11 @@ class BookPoller {
     return null
   }
 
+  /** Of a pair in a token no book is read: estimates of cost would state its prices as dollars. */
   #venuesOf({ venues }: CoveredSymbol): readonly (readonly [venue: VenueName, code: string])[] {
-    return (Object.entries(venues ?? {}) as [VenueName, string][]).filter(([venue]) => {
+    return (Object.entries(venues ?? {}) as [VenueName, string][]).filter(([venue, code]) => {
       const found = this.#settings.venues?.[venue]
-      return found !== undefined && found.enabled !== false
+      return found !== undefined && found.enabled !== false && isInDollars(code)
     })
   }
 

@@ -65,12 +65,12 @@ describe('order books from the venues', () => {
     requests = []
     answers = {
       coinbase: { body: { bids: [['100.00', '2', 3]], asks: [['100.02', '1', 1], ['100.05', '4', 2]] } },
-      binance: { body: { lastUpdateId: 1, bids: [['99.90', '2']], asks: [['99.91', '1']] } },
+      binance_us: { body: { lastUpdateId: 1, bids: [['99.90', '2']], asks: [['99.91', '1']] } },
       bitstamp: { body: { timestamp: '1', bids: [['99.95', '2']], asks: [['99.96', '1']] } },
     } // prettier-ignore
     server = createServer((request, response) => {
       const path = request.url ?? ''
-      const venue = path.startsWith('/products') ? 'coinbase' : path.startsWith('/api/v3') ? 'binance' : 'bitstamp'
+      const venue = path.startsWith('/products') ? 'coinbase' : path.startsWith('/api/v3') ? 'binance_us' : 'bitstamp'
       requests.push(path)
       const { status = 200, body } = answers[venue]!
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '90' }).end(JSON.stringify(body))
@@ -85,9 +85,9 @@ describe('order books from the venues', () => {
 
   const openHost = async (changes: object): Promise<PluginHost> => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const venues = { coinbase: 'BTC-USD', binance: 'BTCUSDT', bitstamp: 'btcusd' }
+    const venues = { coinbase: 'BTC-USD', binance_us: 'BTCUSD', bitstamp: 'btcusd' }
     const symbols = [{ ...catalog.settings.symbols[0]!, venues }]
-    const settings = { symbols, venues: { coinbase: { url }, binance: { url }, bitstamp: { url } }, ...changes }
+    const settings = { symbols, venues: { coinbase: { url }, binance_us: { url }, bitstamp: { url } }, ...changes }
     return openPluginHost([{ plugin: market, settings }], { dataMode: 'online', now: () => new Date(clock * 1000) })
   }
   const book = async (asOf = clock) =>
@@ -96,7 +96,7 @@ describe('order books from the venues', () => {
 
   it('come from the first venue that another one confirms, as numbers', async () => {
     await host.run('depth')
-    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2', '/api/v3/depth?symbol=BTCUSDT&limit=500'])
+    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2', '/api/v3/depth?symbol=BTCUSD&limit=500'])
     expect(await book()).to.deep.equal({
       venue: 'coinbase',
       time: START,
@@ -114,7 +114,7 @@ describe('order books from the venues', () => {
     expect(await book(START - 1)).to.equal(null)
     clock += 60
     answers['coinbase'] = { body: { bids: [['101', '1']], asks: [['101.5', '1']] } }
-    answers['binance'] = { body: { bids: [['101', '1']], asks: [['101.2', '1']] } }
+    answers['binance_us'] = { body: { bids: [['101', '1']], asks: [['101.2', '1']] } }
     await host.run('depth')
     expect((await book())?.bids[0]).to.deep.equal([101, 1])
     expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
@@ -124,7 +124,7 @@ describe('order books from the venues', () => {
     for (const at of [0, 60, 120, 3690]) {
       clock = START + at
       answers['coinbase'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
-      answers['binance'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
+      answers['binance_us'] = { body: { bids: [['100', `1.${at}`]], asks: [['100.02', '1']] } }
       await host.run('depth')
     }
     expect([...(await quotes(START))!.time]).to.deep.equal([START + 120, START + 3690])
@@ -134,19 +134,35 @@ describe('order books from the venues', () => {
   it('come from the second venue while the first one fails, and from the first again after its Retry-After', async () => {
     answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
     await host.run('depth')
-    expect((await book())?.venue).to.equal('binance')
+    expect((await book())?.venue).to.equal('binance_us')
     answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.1', '1']] } }
     clock += 60
     await host.run('depth')
-    expect((await book())?.venue).to.equal('binance')
-    answers['binance'] = { body: { lastUpdateId: 2, bids: [['99.90', '3']], asks: [['99.91', '1']] } }
+    expect((await book())?.venue).to.equal('binance_us')
+    answers['binance_us'] = { body: { lastUpdateId: 2, bids: [['99.90', '3']], asks: [['99.91', '1']] } }
     clock += 60
     await host.run('depth')
     expect((await book())?.venue).to.equal('coinbase')
   })
 
+  it('of pairs that are not quoted in dollars are not read, also if no other venue answers', async () => {
+    await host.stop()
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const venues = { coinbase: 'BTC-USD', bitstamp: 'btcusd', binance: 'BTCUSDT' }
+    host = await openHost({
+      symbols: [{ ...catalog.settings.symbols[0]!, venues }],
+      venues: { coinbase: { url }, bitstamp: { url }, binance: { url } },
+    })
+    answers['bitstamp'] = { status: 500, body: {} }
+    answers['coinbase'] = { status: 500, body: {} }
+    await host.run('depth')
+    expect(requests.map((path) => path.split('/')[1])).to.deep.equal(['products', 'api'])
+    expect(requests.join()).not.to.include('USDT')
+    expect(await book()).to.equal(null)
+  })
+
   it('are rejected if they are crossed, one-sided or malformed', async () => {
-    delete answers['binance']
+    delete answers['binance_us']
     answers['bitstamp'] = { status: 404, body: {} }
     for (const body of [
       { bids: [['5', '1']], asks: [['4', '1']] },
@@ -155,7 +171,7 @@ describe('order books from the venues', () => {
       [],
     ]) {
       answers['coinbase'] = { body }
-      answers['binance'] = { body }
+      answers['binance_us'] = { body }
       clock += 60
       await host.run('depth')
       expect(await book(), JSON.stringify(body)).to.equal(null)
