@@ -4639,7 +4639,7 @@ export type Snapshot = {
    */
   boundary_vol: number
   /**
-   * Volatility of the last hour, annualised, a fraction. Null if data are missing within the hour.
+   * Volatility of the last hour, annualised, a fraction. Null in a minute without a bar, and if more than 30 minutes in a row have none within the hour.
    */
   realized_vol_1h: number | null
   /**

@@ -44,7 +44,10 @@ const RISE = 0.6
 const FALL = 0.4
 const LEAST_SCALAR = 0.25
 const GREATEST_SCALAR = 1.5
-/** Up to this many missing minutes count as quiet. A longer hole freezes the state and measures nothing. */
+/**
+ * Up to this many missing minutes count as quiet for the steps after them. A longer hole freezes the state and measures
+ * nothing. Only its end tells which of them a hole is, so the minutes of either repeat the step before.
+ */
 const LONGEST_QUIET = 30
 
 export interface ModelState {
@@ -65,7 +68,7 @@ export interface ModelState {
   /** Smoothed probability; NaN before the first step. */
   probability: number
   volatile: boolean
-  /** Minute of the last change of label. */
+  /** Minute of the last change of the emitted label. */
   since: number
   /** The last step. Every emission reuses this object. */
   readonly step: Step
@@ -85,7 +88,7 @@ export interface Step {
   scalar: number
   since: number
   bars: number
-  /** True within a hole in the data, where the last known label is repeated. */
+  /** True within a hole in the data, where the step before is repeated. */
   held: boolean
 }
 
@@ -151,34 +154,36 @@ export function advance(
   const missing = Math.round((opened - state.minute) / barMinutes) || 0
   if (missing * barMinutes > LONGEST_QUIET) {
     state.measures.run = 0
-    for (let i = 0; i < missing; i += 1) hold(state, emit)
+    for (let i = 0; i < missing; i += 1) {
+      state.minute += barMinutes
+      hold(state, emit)
+    }
     state.filter.close = NaN
   } else {
     const last = state.filter.close
-    for (let i = 0; i < missing; i += 1) take(state, last, last, last, last, emit)
+    for (let i = 0; i < missing; i += 1) {
+      take(state, last, last, last, last)
+      hold(state, emit)
+    }
   }
   if (Number.isNaN(state.minute)) state.minute = opened
-  take(state, open, high, low, close, emit)
+  const forecast = take(state, open, high, low, close)
+  if (Number.isNaN(forecast)) return
+  writeStep(state, forecast)
+  emit(state.step)
 }
 
-/** Advances by one bar of a hole without learning from it. */
-function hold(state: ModelState, emit: (step: Step) => void): void {
-  const { step } = state
-  state.minute += state.barMinutes
+/** Emits the last step again for a minute of a hole. */
+function hold({ minute, step }: ModelState, emit: (step: Step) => void): void {
+  if (Number.isNaN(step.probability)) return
   step.held = true
-  step.minute = state.minute
+  step.minute = minute
   step.realized = NaN
-  if (!Number.isNaN(state.probability)) emit(step)
+  emit(step)
 }
 
-function take(
-  state: ModelState,
-  open: number,
-  high: number,
-  low: number,
-  close: number,
-  emit: (step: Step) => void,
-): void {
+/** Advances by one bar and returns the forecast of the next hour's volatility; NaN before the first. */
+function take(state: ModelState, open: number, high: number, low: number, close: number): number {
   const { measures, rows, barMinutes } = state
   const previous = state.filter.close
   filterPrint(state.filter, bar, open, high, low, close)
@@ -195,13 +200,11 @@ function take(
     const within = Math.ceil(HORIZON_MINUTES / Math.max(STRIDE, barMinutes)) + 1
     if (isRow(minute - HORIZON_MINUTES, barMinutes)) closeRow(rows, minute - HORIZON_MINUTES, realized, within)
   }
-  if (measures.count * barMinutes < DAY) return
+  if (measures.count * barMinutes < DAY) return NaN
   if (isRow(minute, barMinutes)) openRow(rows, minute, features)
   if (minute % 60 === 0) startHour(state)
   if (minute % WEEK === 0 && state.refits) refit(state)
-  if (Number.isNaN(state.boundary)) return
-  judge(state, realized)
-  emit(state.step)
+  return Number.isNaN(state.boundary) ? NaN : judge(state)
 }
 
 function isRow(minute: number, barMinutes: number): boolean {
@@ -236,23 +239,28 @@ export function hasOwnFit(minute: number, bars: number): boolean {
   return lastRow - firstRow + 1 >= (FIT_AFTER_DAYS * DAY) / STRIDE
 }
 
-function judge(state: ModelState, realized: number): void {
+/** Smooths the probability and turns it into a label. Returns the forecast that it follows from. */
+function judge(state: ModelState): number {
   const forecast = predict(state.fit.coefficients, features)
   const chance = 1 - empiricalCdf(state.fit.residuals, state.boundary - forecast)
-  const fresh = Number.isNaN(state.probability)
   const weight = WEIGHTS[state.barMinutes]!
-  state.probability = fresh ? chance : state.probability + weight * (chance - state.probability)
-  const volatile = state.volatile ? state.probability >= FALL : state.probability > RISE
-  if (fresh || volatile !== state.volatile) state.since = state.minute
-  state.volatile = volatile
+  state.probability = Number.isNaN(state.probability)
+    ? chance
+    : state.probability + weight * (chance - state.probability)
+  state.volatile = state.volatile ? state.probability >= FALL : state.probability > RISE
+  return forecast
+}
 
+function writeStep(state: ModelState, forecast: number): void {
   const { step } = state
+  // Compared with the label that was emitted last: one that changed within a hole is emitted only now.
+  if (Number.isNaN(step.probability) || state.volatile !== step.volatile) state.since = state.minute
   step.minute = state.minute
-  step.volatile = volatile
+  step.volatile = state.volatile
   step.probability = state.probability
   step.forecast = forecast
   step.boundary = state.boundary
-  step.realized = realized
+  step.realized = hourlyVolatility(state.measures)
   step.scalar = Math.min(GREATEST_SCALAR, Math.max(LEAST_SCALAR, Math.exp(state.reference - forecast)))
   step.since = state.since
   step.bars = Math.min(state.measures.count, (TRAILING_DAYS * DAY) / state.barMinutes)

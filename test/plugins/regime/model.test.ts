@@ -1,5 +1,6 @@
 import { deserialize, serialize } from 'node:v8'
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { createSampleBars, SAMPLE_START } from '../../../plugins/market/sample-bars.ts'
 import { parkinson } from '../../../plugins/lib/quant/volatility-estimators.ts'
 import {
@@ -124,14 +125,78 @@ describe('the regime model', () => {
       expect(Math.abs(step.probability - withBadPrint[i]!.probability)).to.be.below(0.1)
   })
 
-  it('treats a gap below 30 minutes as quiet: emits every minute and keeps the label', () => {
+  it('repeats its last step through a hole of at most 30 minutes, whose minutes count as quiet afterwards', () => {
     const start = 40 * 1440
-    const steps = run(start - 2880, start + 60, createModel(1), (i, bar) => (i >= start && i < start + 25 ? null : bar))
-    const at = steps.findIndex(({ minute }) => minute === BARS.time[start]! / 60)
+    const isMissing = (i: number): boolean => i >= start && i < start + 25
+    const steps = run(start - 2880, start + 60, createModel(1), (i, bar) => (isMissing(i) ? null : bar))
+    const at = steps.findIndex(({ held }) => held)
     const during = steps.slice(at, at + 25)
-    expect(during.map(({ minute }) => minute)).to.deep.equal(during.map((_, i) => BARS.time[start]! / 60 + i))
-    expect(during.some(({ held }) => held)).to.equal(false)
-    expect(new Set(during.map(({ volatile }) => volatile)).size).to.equal(1)
+    const { minute, realized: _, ...last } = steps[at - 1]!
+    expect(during).to.deep.equal(during.map((_, i) => ({ ...last, minute: minute + 1 + i, realized: NaN, held: true })))
+    const after = steps.slice(at + 25)
+    expect(after.some(({ held }) => held)).to.equal(false)
+    const quiet = run(start - 2880, start + 60, createModel(1), (i, bar) =>
+      isMissing(i) ? [bar[0], ...(Array(4).fill(BARS.close[start - 1]!) as [number, number, number, number])] : bar,
+    )
+    const measured = ({ since: _, ...step }: Step) => step
+    expect(after.map(measured)).to.deep.equal(quiet.slice(-after.length).map(measured))
+  })
+
+  it('says the same of a minute of a hole, however long the hole will be', () => {
+    const start = 40 * 1440
+    const before = createModel(1)
+    run(start - 2880, start, before)
+    const through = (minutes: number): Step[] =>
+      run(start + minutes, start + minutes + 1, deserialize(serialize(before)) as ModelState).slice(0, 20)
+    expect(through(25)[19]!.minute).to.equal(BARS.time[start + 20]! / 60)
+    for (const minutes of [20, 30, 31, 35, 500])
+      expect(bytesOf(through(minutes)).equals(bytesOf(through(25)))).to.equal(true)
+  })
+
+  it('gives byte-identical steps up to every minute, whichever bars are missing and whatever follows', () => {
+    const [from, to] = [3 * 1440, 4 * 1440]
+    const begun = createModel(1)
+    run(0, from, begun)
+    const state = serialize(begun)
+    const index = fc.integer({ min: from + 1, max: to - 2 })
+    const length = fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 20, max: 45 }))
+    const holes = fc.array(fc.record({ at: index, length }), { minLength: 1, maxLength: 12 })
+    // Cuts lie within holes or anywhere, and the next bar comes at once or later.
+    const cuts = fc.array(fc.record({ cut: index, inHole: fc.nat(44), next: fc.nat(60) }), {
+      minLength: 8,
+      maxLength: 8,
+    })
+    fc.assert(
+      fc.property(holes, cuts, (missing, drawn) => {
+        const isMissing = (i: number): boolean =>
+          i < to - 1 && missing.some(({ at, length }) => i >= at && i < at + length)
+        const steps = (end: number, model: ModelState): Step[] =>
+          run(from, end, model, (i, bar) => (isMissing(i) ? null : bar))
+        const whole = steps(to, deserialize(state) as ModelState)
+        const wrong = whole.filter(({ held, minute }) => held !== isMissing(minute - 1 - BARS.time[0]! / 60))
+        expect(wrong).to.deep.equal([])
+        for (const [nth, { cut: anywhere, inHole, next }] of drawn.entries()) {
+          const cut = nth % 2 === 0 ? anywhere : Math.min(to - 2, missing[nth % missing.length]!.at + inHole)
+          const model = deserialize(state) as ModelState
+          const told = [...steps(cut, model), ...run(cut + next, cut + next + 1, model)]
+          const upToCut = ({ minute }: Step): boolean => minute <= BARS.time[cut]! / 60
+          expect(bytesOf(told.filter(upToCut)).equals(bytesOf(whole.filter(upToCut))), `cut at ${cut}`).to.equal(true)
+        }
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('dates a change of label within a hole to the first minute that shows it', () => {
+    const whole = run(0, 20 * 1440)
+    const turn = whole.find((step, i) => i > 1440 && !step.volatile && whole[i - 1]!.volatile)!
+    const turned = turn.minute - BARS.time[0]! / 60
+    // Quiet minutes calm the model sooner.
+    const start = turned - 15
+    const steps = run(0, turned + 60, createModel(1), (i, bar) => (i >= start && i < start + 25 ? null : bar))
+    const after = steps.find(({ minute, volatile }) => minute > turn.minute - 15 && !volatile)!
+    expect(after.minute).to.equal(BARS.time[start + 25]! / 60 + 1)
+    expect(after.since).to.equal(after.minute)
   })
 
   it('learns nothing from a longer hole: repeats the last label and does not count the jump as a return', () => {

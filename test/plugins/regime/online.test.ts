@@ -246,6 +246,21 @@ describe('the regime of collected bars', function () {
     expect(refusal).to.be.instanceOf(Unavailable)
   })
 
+  it('repeats the snapshot before for every minute that venues never agreed on, and no later bar changes it', async () => {
+    const one = await collect()
+    await one.work()
+    await one.pass(300)
+    const { as_of: before, origin: _, ...last } = (await one.history()).snapshots.at(-1)!
+    const stop = ['coinbase', 'kraken'].map((venue) => kit.faults.start('price_factor', { venue }))
+    await one.pass(17 * 60, 60)
+    for (const end of stop) end()
+    await one.pass(600, 60)
+    const after = (await one.history({ start: before })).snapshots.slice(1)
+    const held = after.filter(({ origin }) => origin === 'held')
+    expect(held.length).to.be.within(10, 17)
+    for (const { as_of: at, origin: __, ...repeated } of held) expect(repeated, at).to.deep.equal(last)
+  })
+
   it('grades what was computed live apart from what was not, and finds either in the history', async () => {
     const one = await collect()
     await one.work()
