@@ -5100,6 +5100,14 @@ export type RegimeHistory = {
    * `start` of the next page; null on the last page.
    */
   next_start: string | null
+  /**
+   * Share of the minutes from `start` to `next_start`, or to `end` or now on the last page, that have a snapshot in this answer; 1 if none is missing. Held minutes count, and say so themselves. Those that closed within the last minute count once they have a snapshot. With `origin`, the share of snapshots of that origin.
+   */
+  coverage: number
+  /**
+   * Time of the last snapshot in this answer. On the last page nothing newer is held of the window. Null without a snapshot.
+   */
+  newest: string | null
   data_mode: DataMode
   snapshots: readonly RegimeHistoryItem[]
 }

@@ -18,6 +18,7 @@ import type {
   MarketStatus,
   RegimeCoverage,
   RegimeHistory,
+  RegimeHistoryItem,
   RegimeHistoryQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
@@ -45,10 +46,13 @@ import {
   type SnapshotRange,
   type Snapshots,
   type SnapshotsAround,
+  type Span,
 } from './snapshots.ts'
 
 /** Older data are not sold as current. */
 const STALE_SECONDS = 300
+/** A minute has a snapshot, or is held, by this time after its close. If not, it is missing. */
+const DUE_SECONDS = 60
 const END_OF_ROWS = Buffer.from(']}')
 const GRADED_DAYS = 90
 const FACTS_SECONDS = 60
@@ -85,6 +89,8 @@ export class MarketRegime {
   readonly #label: HistoryLabel
   /** The venue of each bit, and since when minutes are classified as they close. */
   #market: Pick<MarketStatus, 'venue_bits' | 'live_since'> = {}
+  /** Seconds from one snapshot to the next. */
+  #interval = 60
   /** First snapshot to keep, epoch seconds. */
   readonly #since: number
   #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
@@ -187,24 +193,17 @@ export class MarketRegime {
     if (known) return known
     const { text, count, next, missing } = page
     const readTo = next === null ? until : next + 1
-    if (missing && from < missing.to && readTo > missing.from) throw this.#waiting()
+    if (this.#isComputing(missing, { from, to: readTo })) throw this.#waiting()
     if (count === 0) {
       const held = await stored.around({ from, to: until }, at)
-      if (held.inside === null) throw this.#nothingHeld(held, { from, until, at })
+      if (held.inside === null) throw await this.#nothingHeld(ask, held, range)
       // It was stored since the page was remembered.
       remembered.expire()
       if ((await remembered.page(range)).count === 0) throw this.#waiting()
       return this.history(call)
     }
-    const head: RegimeHistory = {
-      symbol: this.#symbol,
-      start: formatSeconds(from),
-      end: formatSeconds(until),
-      count,
-      next_start: next === null ? null : formatSeconds(next),
-      data_mode: this.#dataMode,
-      snapshots: [],
-    }
+    const newest = Math.floor(Date.parse(lastRow(text).as_of) / 1000)
+    const head = this.#historyOf(range, { count, next, newest, minutes: count, snapshots: [] })
     // The rows are JSON already and belong between the last two brackets of the head.
     const beginning = Buffer.from(JSON.stringify(head).slice(0, -2))
     const reply = Reply.shared(Reply.json<RegimeHistory>([beginning, ...text, END_OF_ROWS]))
@@ -238,39 +237,53 @@ export class MarketRegime {
     const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
     const next = rows[range.limit]?.as_of ?? null
     const readTo = next === null ? range.to : next + 1
-    if (missing && range.from < missing.to && readTo > missing.from) throw this.#waiting()
+    if (this.#isComputing(missing, { from: range.from, to: readTo })) throw this.#waiting()
     const around = rows.length === 0 ? await stored.around(range, range.asOf) : null
-    if (around?.inside === null) throw this.#nothingHeld(around, { ...range, until: range.to, at: range.asOf })
-    const snapshots = rows.slice(0, range.limit).map((row) => ({
+    if (around?.inside === null) throw await this.#nothingHeld(ask, around, range)
+    const page = rows.slice(0, range.limit)
+    const snapshots = page.map((row) => ({
       ...historyItem(row, this.#label),
       ...(provenance ? provenanceOf(row, this.#market.venue_bits ?? []) : {}),
       ...('superseded_at' in row ? supersededAt(row as HeldSnapshot) : {}),
     }))
-    const answer: RegimeHistory = {
+    // A minute that was held and then given up has two rows of the origin `held`.
+    const minutes = new Set(page.map(({ as_of: at }) => at)).size
+    const newest = page.at(-1)?.as_of ?? null
+    const answer = this.#historyOf(range, { count: page.length, next, newest, minutes, snapshots })
+    return new Reply(answer, { empty: page.length === 0 })
+  }
+
+  /** An answer of the history. It depends on `asOf` only if its window reaches into the minute before that. */
+  #historyOf({ from, to, asOf }: SnapshotRange, page: AnsweredPage): RegimeHistory {
+    const { count, next, newest, minutes, snapshots } = page
+    const until = next ?? Math.min(to, Math.max(newest ?? 0, asOf - DUE_SECONDS) + 1)
+    const due = Math.ceil(until / this.#interval) - Math.ceil(from / this.#interval)
+    return {
       symbol: this.#symbol,
-      start: formatSeconds(range.from),
-      end: formatSeconds(range.to),
-      count: snapshots.length,
+      start: formatSeconds(from),
+      end: formatSeconds(to),
+      count,
       next_start: next === null ? null : formatSeconds(next),
+      coverage: due > 0 ? roundTo(Math.min(1, minutes / due), 4) : 0,
+      newest: newest === null ? null : formatSeconds(newest),
       data_mode: this.#dataMode,
       snapshots,
     }
-    return new Reply(answer, { empty: snapshots.length === 0 })
   }
 
   /** Why a window has no snapshots: they are being computed, the bars are late, or the window lies outside what is held. */
-  #nothingHeld(
+  async #nothingHeld(
+    ask: Ask,
     { first, last, before }: SnapshotsAround,
-    { from, until, at }: Record<'from' | 'until' | 'at', number>,
-  ): ServiceError {
+    { from, to, asOf }: SnapshotRange,
+  ): Promise<ServiceError> {
     if (first === null || last === null) return this.#waiting()
-    if (from > last && from <= at) {
+    if (from > last && from <= asOf) {
       if (this.#isFilling()) return this.#waiting()
-      return new Unavailable(
-        `The newest snapshot is of ${formatSeconds(last)}: the bars are late. Nothing was charged.`,
-      )
+      const reason = latenessOf(await this.#statusOf(ask))
+      return new Unavailable(`The newest snapshot is of ${formatSeconds(last)}: ${reason}. Nothing was charged.`)
     }
-    const length = until - from
+    const length = to - from
     const end = before === null ? Math.min(first + length, last + 60) : before + 60
     const nearest = { start: new Date(Math.max(first, end - length) * 1000), end: new Date(end * 1000) }
     const held = `${formatSeconds(first)} to ${formatSeconds(last)}`
@@ -351,6 +364,7 @@ export class MarketRegime {
   async #statusOf(ask: Ask): Promise<MarketStatus> {
     const status = await this.#askStatus(ask)
     this.#market = status
+    this.#interval = marketOf(status)?.interval ?? this.#interval
     return status
   }
 
@@ -374,6 +388,11 @@ export class MarketRegime {
     return this.#snapshots
   }
 
+  /** True if snapshots of a window are still to be computed. There will be none before the first that is kept. */
+  #isComputing(missing: Span | null, { from, to }: Span): boolean {
+    return missing !== null && from < missing.to && to > Math.max(missing.from, this.#since)
+  }
+
   /** True while the history is being computed. */
   #isFilling(): boolean {
     return this.#classifier !== null && this.#classifier.done() < 1
@@ -393,6 +412,31 @@ export class MarketRegime {
 /** The close of the newest bar behind a snapshot, epoch seconds. A held minute repeats the snapshot of an earlier one. */
 function dataTimeOf(found: Snapshot | HeldSnapshot): number {
   return 'rests_on' in found ? found.rests_on : found.as_of
+}
+
+/** What an answer of the history says of its rows. */
+interface AnsweredPage {
+  readonly count: number
+  /** Time of the first row of the next page; null on the last one. */
+  readonly next: number | null
+  /** Time of the last row; null without one. */
+  readonly newest: number | null
+  /** Minutes that have a row. */
+  readonly minutes: number
+  readonly snapshots: RegimeHistory['snapshots']
+}
+
+/** The last of the rows of a page, which are JSON objects without objects in them. */
+function lastRow(text: HistoryPage['text']): RegimeHistoryItem {
+  const piece = text.at(-1)!
+  return JSON.parse(piece.toString('utf8', piece.lastIndexOf('{'))) as RegimeHistoryItem
+}
+
+/** Why there are no newer bars. */
+function latenessOf({ venues }: MarketStatus): string {
+  const live = venues?.filter((venue) => venue.live) ?? []
+  const answering = live.filter(({ failures }) => failures === 0)
+  return answering.length === live.length ? 'the bars are late' : `${answering.length} of ${live.length} venues answer`
 }
 
 /** Rows of held minutes, with what was sold for them meanwhile, oldest first. */

@@ -261,6 +261,35 @@ describe('the regime of collected bars', function () {
     for (const { as_of: at, origin: __, ...repeated } of held) expect(repeated, at).to.deep.equal(last)
   })
 
+  it('says how much of a window it has while no venue answers, and sells none that lies after the newest snapshot', async () => {
+    const one = await collect()
+    await one.work()
+    await one.pass(300, 5)
+    expect(await one.history({ limit: 60 })).to.include({ count: 60, coverage: 1 })
+    kit.faults.start('unavailable')
+    await one.pass(25 * 60)
+    const page = await one.history({ limit: 60 })
+    const minutes = Math.floor(kit.clock.now() / 60_000)
+    const newest = Date.parse(page.newest!) / 60_000
+    expect(page.newest).to.equal(page.snapshots.at(-1)!.as_of)
+    // The label is repeated for five minutes.
+    expect(minutes - newest).to.be.within(19, 21)
+    expect(page.count).to.equal(newest - minutes + 60)
+    expect(page.coverage)
+      .to.be.closeTo(page.count / 60, 0.02)
+      .and.be.below(0.7)
+    const whole = { limit: 60, provenance: true }
+    expect(await one.history(whole)).to.include({ coverage: page.coverage, newest: page.newest })
+    const held = await one.history({ limit: 60, origin: 'held' })
+    expect(held.coverage).to.be.closeTo(held.count / 60, 0.01)
+    const late = await one.history({ limit: 10 }).catch((error: unknown) => error)
+    expect(late).to.be.instanceOf(Unavailable)
+    expect(String(late)).to.match(/The newest snapshot is of 2026-03-04T12:0\d:00Z: 0 of 4 venues answer\./)
+    kit.faults.clear()
+    await one.pass(900)
+    expect(await one.history({ limit: 60 })).to.include({ count: 60, coverage: 1 })
+  })
+
   it('grades what was computed live apart from what was not, and finds either in the history', async () => {
     const one = await collect()
     await one.work()

@@ -110,6 +110,20 @@ for (const [name, options] of [
       expect([count, snapshots.at(-1)!.as_of]).to.deep.equal([10, '2025-09-03T10:00:00Z'])
     })
 
+    it('says how much of the window has snapshots and which is the newest, the same whenever a past window is asked for', async () => {
+      const query = { start: '2025-09-01', end: '2025-09-02', limit: 400 }
+      const page = await history(query)
+      expect(page).to.include({ coverage: 1, newest: '2025-09-01T06:39:00Z' })
+      const later = new Date(clock + 50_000)
+      expect(await host.call('getRegimeHistory', query, { asOf: later })).to.deep.equal(page)
+      // What was never classified: a window that begins six hours before the first snapshot.
+      const early = await history({ start: '2025-08-19T18:00:00Z', end: '2025-08-20T02:00:00Z' })
+      expect(early).to.include({ count: 120, coverage: 0.25, newest: '2025-08-20T01:59:00Z' })
+      // A page answers up to the first minute of the next one.
+      const { coverage, next_start } = await history({ start: '2025-08-19T23:00:00Z', limit: 60 })
+      expect([coverage, next_start]).to.deep.equal([0.5, '2025-08-20T01:00:00Z'])
+    })
+
     it('refuses a window outside what is held, and names the nearest one that holds something', async () => {
       const nearestTo = async (query: object) => {
         const error = await refusal('getRegimeHistory', { limit: 10, ...query })
@@ -191,6 +205,8 @@ for (const [name, options] of [
       const outcomeOf = (query: object): Promise<unknown> =>
         begun.call('getRegimeHistory', { limit: 10, ...query }).catch((error: unknown) => error)
       expect(await outcomeOf({ start: '2025-08-21' })).to.be.instanceOf(Unavailable)
+      // Nothing will be stored of the days before the first snapshot.
+      expect(await outcomeOf({ start: '2025-08-18', end: SINCE })).to.be.instanceOf(NotHeld)
       expect(await rowsOf(begun)).to.have.length(2 * 1440)
 
       // The model has come to a day before the first snapshot, then to one after it.

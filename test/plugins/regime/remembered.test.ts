@@ -181,15 +181,22 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
   const columns = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
   const found = await stored.between(columns, { from, to: until, asOf: at, limit: limit + 1 })
   const next = found[limit]?.as_of ?? null
-  if (missing && from < missing.to && (next === null ? until : next + 1) > missing.from) throw WAITING
+  const isComputing = missing !== null && from < missing.to
+  if (isComputing && (next === null ? until : next + 1) > Math.max(missing.from, START)) throw WAITING
   const page = found.slice(0, limit)
   if (page.length === 0) throw await nothingHeld(stored, from, until, at)
+  const newest = page.at(-1)!.as_of
+  // Minutes that closed within the last minute count if they have a snapshot.
+  const due = Math.max(newest, at - MINUTE) + 1
+  const minutes = range(Math.ceil(from / MINUTE) * MINUTE, next ?? Math.min(until, due), MINUTE).length
   return {
     symbol: SYMBOL,
     start: formatSeconds(from),
     end: formatSeconds(until),
     count: page.length,
     next_start: next === null ? null : formatSeconds(next),
+    coverage: Math.round((page.length / minutes) * 10_000) / 10_000,
+    newest: formatSeconds(newest),
     data_mode: 'sample',
     snapshots: page.map(itemOf),
   }
