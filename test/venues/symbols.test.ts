@@ -106,6 +106,15 @@ describe('a buyer of several symbols', function () {
     await client.close()
   })
 
+  it('is not charged for a history without a row of the origin it asks for', async () => {
+    const history = (origin: string) => shop.buy(`/v1/regime/history?symbol=bnb&limit=2&origin=${origin}`)
+    const { status, code, charged } = await history('catchup')
+    expect([status, code, charged]).to.deep.equal([404, 'empty_not_sold', 0n])
+    const live = await history('live')
+    expect([live.status, live.charged]).to.deep.equal([200, live.price])
+    expect(live.body['count']).to.be.above(0)
+  })
+
   it('is not charged for a symbol that is not covered', async () => {
     const { status, code, charged } = await regime('SHIB-USD')
     expect([status, code, charged]).to.deep.equal([404, 'not_found', 0n])
@@ -127,6 +136,13 @@ describe('a buyer of several symbols', function () {
       expect([label.status, label.charged], symbol).to.deep.equal(expected)
     }
     expect((await cost(DOWN)).charged).to.equal(0n)
+    // The history is sold as far as it reaches, and says so.
+    const part = await shop.buy(`/v1/regime/history?symbol=${DOWN}&limit=30`)
+    expect([part.status, part.charged]).to.deep.equal([200, part.price])
+    expect(part.body['coverage']).to.be.within(0.5, 0.8)
+    const late = await shop.buy(`/v1/regime/history?symbol=${DOWN}&limit=5`)
+    expect([late.status, late.charged]).to.deep.equal([503, 0n])
+    expect(late.body['message']).to.contain('0 of 4 venues answer')
     const states = await listed()
     expect(states.filter(({ status }) => status !== 'ok').map(({ symbol, status }) => [symbol, status])).to.deep.equal([
       [DOWN, 'down'],
