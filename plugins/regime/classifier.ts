@@ -11,8 +11,8 @@ export interface Classifier {
    * horizon every bar that has closed is settled, and nothing is recorded of how the snapshots come about.
    */
   run(ask: Ask, signal: AbortSignal, horizon: Horizon | null): Promise<void>
-  /** The share of the history that is stored, 0 to 1. */
-  done(): number
+  /** True once the whole history is stored. */
+  isComplete(): boolean
   /** Stores the state of the model, so that the next start continues from here. */
   keep(): Promise<void>
 }
@@ -70,7 +70,6 @@ export function createClassifier(
   /** What the second pass still has to do. */
   let fill: { state: Uint8Array; from: number; readonly to: number } | null = null
   let keptAt = -Infinity
-  let share = 0
   let isComplete = false
   let horizon: Horizon | null = null
   /** Minutes that are held; null before they were read. */
@@ -138,7 +137,6 @@ export function createClassifier(
       const part = await inThread({ ...stretch, state }, ask, signal)
       await snapshots.add(part.snapshots)
       progress.advance((next - from) / market.interval)
-      share = (next - begun) / (to - begun)
       if (!Number.isNaN(part.closed)) await keep(part.closed, part.state)
       fill = next < to ? { state: part.state, from: next, to } : null
       await follow(ask)
@@ -230,7 +228,7 @@ export function createClassifier(
         if (!signal.aborted) throw error
       }
     },
-    done: () => (isComplete ? 1 : Math.min(share, 0.99)),
+    isComplete: () => isComplete,
     async keep() {
       if (!live || fill) return
       const at = closedAt(live)

@@ -133,10 +133,13 @@ export class MarketRegime {
   }
 
   /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
-  #replyOf(found: Snapshot | HeldSnapshot | null, { asOf, operation }: LatestCall): Reply<RegimeSnapshot> {
-    if (!found) throw this.#waiting()
+  #replyOf(
+    found: Snapshot | HeldSnapshot | null,
+    { ask, asOf, operation }: LatestCall,
+  ): Reply<RegimeSnapshot> | Promise<never> {
+    if (!found) return this.#refuse(ask)
     const age = seconds(asOf) - dataTimeOf(found)
-    if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
+    if (age > STALE_SECONDS && this.#isFilling()) return this.#refuse(ask)
     if (age > STALE_SECONDS)
       throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
     const delay = operation.maxFreshnessSeconds
@@ -170,7 +173,7 @@ export class MarketRegime {
     const { remembered } = await this.#open(ask)
     const at = seconds(asOf)
     const found = await remembered.latest(at)
-    if (this.#isFilling() && !(found && at - dataTimeOf(found) <= STALE_SECONDS)) throw this.#waiting()
+    if (this.#isFilling() && !(found && at - dataTimeOf(found) <= STALE_SECONDS)) return this.#refuse(ask)
     const query = { symbol: this.#symbol }
     const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
     const newest = found && new Date(dataTimeOf(found) * 1000)
@@ -193,13 +196,13 @@ export class MarketRegime {
     if (known) return known
     const { text, count, next, missing } = page
     const readTo = next === null ? until : next + 1
-    if (this.#isComputing(missing, { from, to: readTo })) throw this.#waiting()
+    if (this.#isComputing(missing, { from, to: readTo })) return this.#refuse(ask)
     if (count === 0) {
       const held = await stored.around({ from, to: until }, at)
       if (held.inside === null) throw await this.#nothingHeld(ask, held, range)
       // It was stored since the page was remembered.
       remembered.expire()
-      if ((await remembered.page(range)).count === 0) throw this.#waiting()
+      if ((await remembered.page(range)).count === 0) return this.#refuse(ask)
       return this.history(call)
     }
     const newest = Math.floor(Date.parse(lastRow(text).as_of) / 1000)
@@ -237,7 +240,7 @@ export class MarketRegime {
     const rows = origin === HELD ? everHeld(found, held, asked) : withHeld(found, held, asked)
     const next = rows[range.limit]?.as_of ?? null
     const readTo = next === null ? range.to : next + 1
-    if (this.#isComputing(missing, { from: range.from, to: readTo })) throw this.#waiting()
+    if (this.#isComputing(missing, { from: range.from, to: readTo })) return this.#refuse(ask)
     const around = rows.length === 0 ? await stored.around(range, range.asOf) : null
     if (around?.inside === null) throw await this.#nothingHeld(ask, around, range)
     const page = rows.slice(0, range.limit)
@@ -277,9 +280,9 @@ export class MarketRegime {
     { first, last, before }: SnapshotsAround,
     { from, to, asOf }: SnapshotRange,
   ): Promise<ServiceError> {
-    if (first === null || last === null) return this.#waiting()
+    if (first === null || last === null) return this.#waiting(ask)
     if (from > last && from <= asOf) {
-      if (this.#isFilling()) return this.#waiting()
+      if (this.#isFilling()) return this.#waiting(ask)
       const reason = latenessOf(await this.#statusOf(ask))
       return new Unavailable(`The newest snapshot is of ${formatSeconds(last)}: ${reason}. Nothing was charged.`)
     }
@@ -395,18 +398,42 @@ export class MarketRegime {
 
   /** True while the history is being computed. */
   #isFilling(): boolean {
-    return this.#classifier !== null && this.#classifier.done() < 1
+    return this.#classifier !== null && !this.#classifier.isComplete()
   }
 
-  #waiting(): Unavailable {
-    const done = this.#classifier?.done() ?? 0
-    const share = Math.floor(100 * done)
+  /** How far the history is: first its bars are fetched, then its snapshots computed, perhaps by another process. */
+  async #waiting(ask: Ask): Promise<Unavailable> {
+    const status = await this.#statusOf(ask)
+    const { ready, collected_from: from, missing_minutes: missing } = status
+    if (!ready && from !== undefined && missing) {
+      const minutes = (seconds(this.#context.now()) - from) / 60
+      const done = percentOf(minutes - missing.to_fetch, minutes)
+      return new Unavailable(
+        `${done}% of the bars are fetched, ${missing.to_fetch} minutes are not. Nothing was charged; ask again in a minute.`,
+        60,
+        done / 100,
+      )
+    }
+    const { stored } = await this.#open(ask)
+    const begun = Math.max(this.#since, marketOf(status)?.first ?? 0)
+    const span = await stored.missing()
+    const done = span === null ? 99 : percentOf(span.from - begun, span.to - begun)
     return new Unavailable(
-      `${share}% of the history is computed. Nothing was charged; ask again in a few seconds.`,
+      `${done}% of the history is computed. Nothing was charged; ask again in a few seconds.`,
       10,
-      share / 100,
+      done / 100,
     )
   }
+
+  async #refuse(ask: Ask): Promise<never> {
+    throw await this.#waiting(ask)
+  }
+}
+
+/** Whole percent, below 100: something is still to be done. */
+function percentOf(done: number, whole: number): number {
+  const share = Math.floor((100 * done) / whole)
+  return Number.isFinite(share) ? Math.max(0, Math.min(99, share)) : 0
 }
 
 /** The close of the newest bar behind a snapshot, epoch seconds. A held minute repeats the snapshot of an earlier one. */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type OutputOf, Unavailable } from 'tollgate/plugin'
+import { type OperationId, type OutputOf, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
@@ -125,6 +125,44 @@ describe('the regime of collected bars', function () {
     expect(batch.snapshots.map(sold)).to.deep.equal(live.snapshots.map(sold))
     expect(batch.count).to.be.above(1.9 * 1440)
     expect(new Set(live.snapshots.map(({ origin }) => origin))).to.deep.equal(new Set(['backfill', 'live', 'catchup']))
+  })
+
+  it('says how much of the bars is fetched while they are back-filled', async () => {
+    const stopping = new AbortController()
+    let requests = 0
+    const counted: typeof fetch = async (...request) => {
+      requests += 1
+      if (requests > 12) stopping.abort()
+      return fetch(...request)
+    }
+    const db = openDatabase({ file: ':memory:' })
+    const now = () => kit.clock.now()
+    const host = await openCollectedMarket({ urls: kit.spotUrls, db, now, fetch: counted })
+    const refusal = async (operation: OperationId): Promise<Unavailable> => {
+      const error: unknown = await host.call(operation, { limit: 10 }).catch((reason: unknown) => reason)
+      expect(error).to.be.instanceOf(Unavailable)
+      return error as Unavailable
+    }
+    await host.run('poll')
+    await host.run('classify')
+    expect((await refusal('getRegimeCurrent')).message).to.match(
+      /^\d% of the bars are fetched, 4\d\d\d minutes are not/,
+    )
+    await host.run('backfill', stopping.signal).catch(() => undefined)
+    await host.run('classify')
+    const { missing_minutes: missing } = await host.call('getMarketStatus', { symbol: 'BTC-USD' })
+    expect(missing!.to_fetch).to.be.within(1000, 4000)
+    const share = 1 - missing!.to_fetch / (3 * 1440)
+    for (const operation of ['getRegimeCurrent', 'getRegimeHistory'] as const) {
+      const { message, fields } = await refusal(operation)
+      expect(message).to.contain(`${missing!.to_fetch} minutes are not. Nothing was charged`)
+      expect(fields['progress']).to.be.closeTo(share, 0.011)
+    }
+    await host.run('backfill')
+    await host.run('classify')
+    expect(await host.call('getRegimeHistory', { limit: 10 })).to.include({ count: 10 })
+    await host.stop()
+    await db.destroy()
   })
 
   for (const earlierMinutes of [0, 30])

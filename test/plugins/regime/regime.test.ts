@@ -209,8 +209,23 @@ for (const [name, options] of [
       expect(await outcomeOf({ start: '2025-08-18', end: SINCE })).to.be.instanceOf(NotHeld)
       expect(await rowsOf(begun)).to.have.length(2 * 1440)
 
-      // The model has come to a day before the first snapshot, then to one after it.
+      // Another process that answers calls says how far the model has come: seven days and a half of fourteen.
       const stored = (await newestSnapshots(begun.db, 'BTC-USD'))!
+      const other = await openPluginHost(plugins, { now: () => new Date(clock), db: begun.db })
+      await stored.keep(Date.parse('2025-08-27T12:00:00Z') / 1000, Buffer.alloc(0))
+      for (const process of [begun, other]) {
+        const waiting = await process
+          .call('getRegimeHistory', { start: '2025-08-28', limit: 10 })
+          .catch((e: unknown) => e)
+        expect(waiting)
+          .to.be.instanceOf(Unavailable)
+          .with.property('message')
+          .that.includes('53% of the history is computed')
+        expect((waiting as Unavailable).fields).to.include({ progress: 0.53 })
+      }
+      await other.stop()
+
+      // The model has come to a day before the first snapshot, then to one after it.
       await stored.keep(Date.parse('2025-08-19T00:00:00Z') / 1000, Buffer.alloc(0))
       expect(await outcomeOf({ start: '2025-08-10' })).to.be.instanceOf(Unavailable)
       const last = Date.parse('2025-08-20T00:05:00Z') / 1000

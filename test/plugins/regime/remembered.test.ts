@@ -137,11 +137,14 @@ function storedAnswer(stored: Snapshots, { operation, query, asOf }: Question): 
   )
 }
 
-const WAITING = new Unavailable(
-  '0% of the history is computed. Nothing was charged; ask again in a few seconds.',
-  10,
-  0,
-)
+/** The refusal of what is not computed yet: the model goes from START to where the first pass began. */
+async function waiting(stored: Snapshots): Promise<Unavailable> {
+  const missing = await stored.missing()
+  const share = missing ? (missing.from - START) / (missing.to - START) : 1
+  const percent = Number.isNaN(share) ? 0 : Math.min(99, Math.max(0, Math.floor(100 * share)))
+  const message = `${percent}% of the history is computed. Nothing was charged; ask again in a few seconds.`
+  return new Unavailable(message, 10, percent / 100)
+}
 
 const itemOf = (snapshot: Pick<Snapshot, 'as_of' | 'volatile' | 'confidence' | 'position_scalar'>) => ({
   as_of: formatSeconds(snapshot.as_of),
@@ -153,7 +156,7 @@ const itemOf = (snapshot: Pick<Snapshot, 'as_of' | 'volatile' | 'confidence' | '
 
 async function storedSnapshot(stored: Snapshots, operation: string, at: number): Promise<object> {
   const found = await stored.latest(at)
-  if (!found) throw WAITING
+  if (!found) throw await waiting(stored)
   const age = at - found.as_of
   if (age > 300) throw new Unavailable(`The last bar is ${age} seconds old, more than 300. Nothing was charged.`)
   return {
@@ -182,7 +185,7 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
   const found = await stored.between(columns, { from, to: until, asOf: at, limit: limit + 1 })
   const next = found[limit]?.as_of ?? null
   const isComputing = missing !== null && from < missing.to
-  if (isComputing && (next === null ? until : next + 1) > Math.max(missing.from, START)) throw WAITING
+  if (isComputing && (next === null ? until : next + 1) > Math.max(missing.from, START)) throw await waiting(stored)
   const page = found.slice(0, limit)
   if (page.length === 0) throw await nothingHeld(stored, from, until, at)
   const newest = page.at(-1)!.as_of
@@ -207,7 +210,7 @@ async function nothingHeld(stored: Snapshots, from: number, until: number, at: n
   const columns = ['as_of'] as const
   const known = await stored.between(columns, { from: 0, to: Number.MAX_SAFE_INTEGER, asOf: at, limit: 1_000_000 })
   const [first, last] = [known.at(0)?.as_of, known.at(-1)?.as_of]
-  if (first === undefined || last === undefined) return WAITING
+  if (first === undefined || last === undefined) return waiting(stored)
   if (from > last && from <= at)
     return new Unavailable(`The newest snapshot is of ${formatSeconds(last)}: the bars are late. Nothing was charged.`)
   const before = known.findLast(({ as_of }) => as_of < from)
