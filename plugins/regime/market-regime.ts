@@ -173,11 +173,11 @@ export class MarketRegime {
     const { remembered } = await this.#open(ask)
     const at = seconds(asOf)
     const found = await remembered.latest(at)
-    if (this.#isFilling() && !(found && at - dataTimeOf(found) <= STALE_SECONDS)) return this.#refuse(ask)
+    if (found === null || (this.#isFilling() && at - dataTimeOf(found) > STALE_SECONDS)) return this.#refuse(ask)
     const query = { symbol: this.#symbol }
     const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
-    const newest = found && new Date(dataTimeOf(found) * 1000)
-    return { newest, sources: bars?.sources ?? null, coverage: found ? (bars?.coverage ?? 1) : 0 }
+    const newest = new Date(dataTimeOf(found) * 1000)
+    return { newest, sources: bars?.sources ?? null, coverage: bars?.coverage ?? 1 }
   }
 
   async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {

@@ -158,6 +158,16 @@ describe('the regime of collected bars', function () {
       expect(message).to.contain(`${missing!.to_fetch} minutes are not. Nothing was charged`)
       expect(fields['progress']).to.be.closeTo(share, 0.011)
     }
+    // The gateway asks how fresh the regime is before it sells one, and passes the refusal on.
+    const ask = (id: OperationId, { query }: { query: object }) => host.call(id, query)
+    const report = host.registrations[1]!.freshness!(
+      { operation: 'getRegimeCurrent', params: {}, query: {}, body: undefined },
+      new Date(now()),
+      { ask, freshnessOf: async () => null } as never,
+    )
+    expect(String(await Promise.resolve(report).catch((reason: unknown) => reason))).to.contain(
+      'of the bars are fetched',
+    )
     await host.run('backfill')
     await host.run('classify')
     expect(await host.call('getRegimeHistory', { limit: 10 })).to.include({ count: 10 })
