@@ -20,6 +20,7 @@ import { createReader } from './store/event-reader.ts'
 import { migrations } from './store/tables.ts'
 import { DAY, formatOrNull } from './time-range.ts'
 import { LEXICON_VERSION } from './entities/topics.ts'
+import { EMPTY_COVERAGE } from './answers/watched-feed.ts'
 
 const settings = {
   type: 'object',
@@ -45,6 +46,14 @@ const settings = {
           },
         },
       },
+    },
+    empty_coverage: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: EMPTY_COVERAGE,
+      description:
+        'Least coverage with which an answer without items is sold: the part of the time of all sources in which they were watched.',
     },
     keep_polls_days: {
       type: 'integer',
@@ -119,6 +128,7 @@ export default definePlugin({
         },
         sources,
         product,
+        emptyCoverage: context.settings['empty_coverage'] as number,
         now: () => context.now(),
         assertReady() {
           replay?.assertReady()

@@ -14,6 +14,8 @@ export interface FeedParts {
   readonly sources: readonly Source[]
   /** Product id in the catalog. */
   readonly product: string
+  /** Least coverage with which an answer without events is sold. */
+  readonly emptyCoverage: number
   readonly now: () => Date
   /** Throws Unavailable while the sample or the recording is still being loaded. */
   readonly assertReady: () => void

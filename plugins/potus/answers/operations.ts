@@ -15,7 +15,7 @@ import { feedMethod } from '../potus-methodology.ts'
 import { KINDS, SOURCES_VERSION } from '../sources/source.ts'
 import type { EventReader } from '../store/event-reader.ts'
 import type { HistoryRow } from '../store/histories.ts'
-import { DAY, formatOrNull, type TimeRange, timeRange } from '../time-range.ts'
+import { DAY, formatOrNull, MINUTE, type TimeRange, timeRange } from '../time-range.ts'
 import { envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { countEntities } from './entity-counts.ts'
 import { filterHash, readCursor, writeCursor } from './event-cursor.ts'
@@ -160,12 +160,19 @@ async function windowPage<Name extends Granularity['name'], Shown>(
   const first = envelope(parts, call)
   const watched = await readWatchedFeed(parts, range, asOf)
   // The part of the range whose windows have closed.
-  const closed = { from: range.from, to: Math.min(range.to, lastClosedEnd(asOf, granularity)) }
+  const until = lastClosedEnd(asOf, granularity)
+  const closed = { from: range.from, to: Math.min(range.to, until) }
   const isEmpty = page.windows.every(({ events }) => events.length === 0)
-  if (isEmpty && after === null) {
-    // A subscriber who asks too early gets an empty list. A buyer would pay for it.
-    if (call.access.kind === 'payment') assertClosed(range, asOf, granularity)
-    assertWatched(watched, closed)
+  const isSold = call.access.kind === 'payment'
+  // A subscriber who asks too early gets an empty list. A buyer would pay for it.
+  if (isEmpty && isSold && after === null) assertClosed(range, asOf, granularity)
+  if (isEmpty && (isSold || after === null)) {
+    // What this page says that nothing happened in.
+    const empty = {
+      from: Math.max(closed.from, after === null ? 0 : after.availableAt + 1),
+      to: page.next === null ? closed.to : page.next.availableAt + 1,
+    }
+    await assertWatched(parts, watched, empty, { access: call.access, step: granularity.size, until })
   }
   const answer = {
     ...first,
@@ -261,7 +268,7 @@ async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery
   const range = timeRange({ from, to }, { asOf, longest: 31 * DAY, usual: 7 * DAY })
   const { total, items } = await countEntities(parts.db, range, asOf, filters)
   const watched = await readWatchedFeed(parts, range, asOf)
-  if (total === 0) assertWatched(watched, range)
+  if (total === 0) await assertWatched(parts, watched, range, { access: call.access, step: MINUTE, until: asOf })
   const answer = {
     ...envelope(parts, call),
     from: formatMilliseconds(range.from),

@@ -2,12 +2,12 @@
  * What was watched while an answer's events happened: "nothing happened" is worth something only if somebody looked. A source
  * that fails, is late or had unreadable entries may have news that the answer lacks.
  */
-import { NotHeld } from 'tollgate/plugin'
+import { type Access, NotHeld } from 'tollgate/plugin'
 import type { PotusWatched } from '../../../schemas/types.d.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import type { Span } from '../store/held-values.ts'
-import { readWatched } from '../store/watch-spans.ts'
-import { formatOrNull, type TimeRange } from '../time-range.ts'
+import { firstWatched, readWatched } from '../store/watch-spans.ts'
+import { DAY, formatOrNull, type TimeRange } from '../time-range.ts'
 import type { FeedParts } from './answer-envelope.ts'
 import { GOOD, isLate, latestOf, type SourceFigures, statusAround } from './feed-health.ts'
 
@@ -33,11 +33,10 @@ export async function readWatchedFeed(
     const own = known[n] as SourceFigures
     return { source, status: statusAround(source, own, asOf, context.dataMode).value, last: latestOf(own.last, GOOD) }
   })
-  const watched = [...(spans?.values() ?? [])].flat()
   const coverageOf = ({ from, to }: TimeRange): number | null => {
     const end = Math.min(to, asOf)
-    if (!isOnline || end <= from || enabled.length === 0) return null
-    const covered = watched.reduce((sum, span) => sum + overlap(span, from, end), 0)
+    if (!spans || end <= from || enabled.length === 0) return null
+    const covered = spans.reduce((sum, span) => sum + overlap(span, from, end), 0)
     return Math.floor((covered / (enabled.length * (end - from))) * 1e4) / 1e4
   }
   const late = states.filter(({ status }) => isLate(status))
@@ -61,9 +60,83 @@ export async function readWatchedFeed(
 const overlap = (span: Span, from: number, to: number): number =>
   Math.max(0, Math.min(span.until, to) - Math.max(span.from, from))
 
-/** Throws NotHeld for a range without events in which nothing was watched: nobody knows whether anything happened. */
-export function assertWatched(watched: WatchedFeed, range: TimeRange): void {
-  if (watched.coverageOf(range) !== 0) return
+/** Least coverage with which an answer without events is sold, unless the settings of the product say otherwise. */
+export const EMPTY_COVERAGE = 0.9
+
+/**
+ * Throws NotHeld if an answer without events over this time is worth nothing: no source was watched, or so few for so little of
+ * the time that it is not sold. The error names the nearest time that was watched well enough.
+ *
+ * @param step windows begin at its multiples
+ * @param until end of the last window that has closed
+ */
+export async function assertWatched(
+  { db, sources, emptyCoverage }: FeedParts,
+  watched: WatchedFeed,
+  range: TimeRange,
+  { access, step, until }: { readonly access: Access; readonly step: number; readonly until: number },
+): Promise<void> {
+  const coverage = watched.coverageOf(range)
+  if (coverage === null || (coverage > 0 && (access.kind !== 'payment' || coverage >= emptyCoverage))) return
+  const enabled = sources.filter((source) => source.enabled)
+  const first = (await firstWatched(db, enabled)) ?? until
+  const around = Math.max(first, Math.min(range.from, until))
+  const spans = await readWatched(db, enabled, {
+    from: around - SEARCHED_MS,
+    until: Math.min(around + SEARCHED_MS, until),
+  })
+  const nearest = nearestWatched(spans, Math.max(1, Math.ceil(emptyCoverage * enabled.length)), range, step)
   const span = `from ${formatMilliseconds(range.from)} to ${formatMilliseconds(range.to)}`
-  throw new NotHeld(`No source was watched ${span}, and nothing is held of this time. Nothing was charged.`, null)
+  const why =
+    coverage === 0
+      ? `No source was watched ${span}, and nothing was found.`
+      : `Only ${percent(coverage)} of the time of all sources was watched ${span}, and nothing was found. An answer without items is sold from ${percent(emptyCoverage)} on.`
+  throw new NotHeld(
+    `${why} Nothing was charged.`,
+    nearest && { start: new Date(nearest.from), end: new Date(nearest.to) },
+  )
+}
+
+/** How far away the nearest time is looked for: twice the longest range that may be asked for. */
+const SEARCHED_MS = 62 * DAY
+
+/** @example percent(0.0141) // "1.4 %" */
+const percent = (share: number): string => `${Math.floor(share * 1000) / 10} %`
+
+/**
+ * The time nearest to a range, at most as long, in which `count` sources were watched at every moment. It begins and ends at
+ * multiples of `step`. Null if there is none.
+ *
+ * @param spans in which a source was watched, of all sources
+ */
+export function nearestWatched(
+  spans: readonly Span[],
+  count: number,
+  { from, to }: TimeRange,
+  step: number,
+): TimeRange | null {
+  const edges = spans.flatMap((span) => [
+    { at: span.from, change: 1 },
+    { at: span.until, change: -1 },
+  ])
+  // A span that begins where another one ends leaves no gap.
+  edges.sort((a, b) => a.at - b.at || b.change - a.change)
+  const length = Math.max(1, Math.ceil((to - from) / step)) * step
+  const wanted = Math.floor(from / step) * step
+  const distanceTo = (found: TimeRange): number => Math.max(0, found.from - to, from - found.to)
+  let nearest: TimeRange | null = null
+  let watching = 0
+  let begun = 0
+  for (const { at, change } of edges) {
+    const before = watching
+    watching += change
+    if (before < count && watching >= count) begun = at
+    if (before < count || watching >= count) continue
+    const [first, end] = [Math.ceil(begun / step) * step, Math.floor(at / step) * step]
+    if (first >= end) continue
+    const start = Math.min(Math.max(first, wanted), Math.max(first, end - length))
+    const found = { from: start, to: Math.min(end, start + length) }
+    if (!nearest || distanceTo(found) < distanceTo(nearest)) nearest = found
+  }
+  return nearest
 }

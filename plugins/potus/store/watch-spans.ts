@@ -36,21 +36,26 @@ function lastSpan(db: Database, { id }: Source): Promise<Row | undefined> {
   return db<Row>('potus_watch').where({ source: id }).orderBy('from_at', 'desc').first()
 }
 
-/** The spans of these sources until a moment, by source. Those that ended before `from` may be missing. */
+/** The spans of these sources until a moment. Those that ended before `from` may be missing. */
 export async function readWatched(
   db: Database,
   sources: readonly Source[],
   { from, until }: Span,
-): Promise<ReadonlyMap<string, readonly Span[]>> {
+): Promise<readonly Span[]> {
   const late = new Map(sources.map(({ id, lateSeconds }) => [id, lateSeconds * 1000]))
   const rows = await db<Row>('potus_watch')
     .whereIn('source', [...late.keys()])
     .where('from_at', '<', until)
     .where('until_at', '>', from - Math.max(0, ...late.values()))
-  const spans = new Map<string, Span[]>()
-  for (const { source, from_at, until_at, failed_at } of rows) {
+  return rows.map(({ source, from_at, until_at, failed_at }) => {
     const end = failed_at ?? until_at + (late.get(source) ?? 0)
-    spans.set(source, [...(spans.get(source) ?? []), { from: from_at, until: Math.min(end, until) }])
-  }
-  return spans
+    return { from: from_at, until: Math.min(end, until) }
+  })
+}
+
+/** When one of these sources was watched for the first time; null if none ever was. */
+export async function firstWatched(db: Database, sources: readonly Source[]): Promise<number | null> {
+  const ids = sources.map(({ id }) => id)
+  const row = (await db('potus_watch').whereIn('source', ids).min('from_at as at').first()) as { at: number | null }
+  return row.at
 }

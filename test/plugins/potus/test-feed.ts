@@ -11,6 +11,7 @@ import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createStoredFigures } from '../../../plugins/potus/answers/feed-figures.ts'
 import { createRecentFigures } from '../../../plugins/potus/answers/recent-figures.ts'
 import { createHandlers } from '../../../plugins/potus/answers/operations.ts'
+import { EMPTY_COVERAGE } from '../../../plugins/potus/answers/watched-feed.ts'
 import { createWriter, type Writer } from '../../../plugins/potus/ingest/event-writer.ts'
 import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
 import { readSources, type Source, type SourceSettings } from '../../../plugins/potus/sources/source.ts'
@@ -78,6 +79,8 @@ export interface TestFeedOptions {
   readonly db?: OpenDatabase
   /** How long figures in memory are served before the feed looks for changes; default: it always looks. */
   readonly checkMs?: number
+  /** Least coverage with which an answer without events is sold; default: that of the product. */
+  readonly emptyCoverage?: number
   /** Reads all figures from the database. */
   readonly remembersNothing?: boolean
 }
@@ -89,6 +92,7 @@ export async function openTestFeed({
   shift = null,
   db,
   checkMs = 0,
+  emptyCoverage = EMPTY_COVERAGE,
   remembersNothing = false,
 }: TestFeedOptions = {}): Promise<TestFeed> {
   const store = db ?? openDatabase({ file: ':memory:' })
@@ -116,6 +120,7 @@ export async function openTestFeed({
     context: { dataMode, shift: () => shift, sources },
     sources: list,
     product: 'potus',
+    emptyCoverage,
     now: () => new Date(feed.time),
     assertReady: () => {},
   }) as unknown as Record<string, Handler>
@@ -168,6 +173,11 @@ export async function openTestFeed({
 }
 
 const valueOf = (answer: unknown): unknown => (answer instanceof Reply ? answer.body : answer)
+
+/** Settings with which only the White House and the mirror are on. */
+export const TWO_SOURCES: Readonly<Record<string, SourceSettings>> = Object.fromEntries(
+  readSources().map(({ id }) => [id, { enabled: id === 'wh.news' || id === 'truth.mirror' }]),
+)
 
 /** What a source already has at its first poll, which counts as backfill. */
 export const OLD_RELEASE = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
 import type { Source } from '../../../../plugins/potus/sources/source.ts'
-import { LIVE, rssOf, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
+import { LIVE, rssOf, type TestFeed, openTestFeed, postId, postsOf, TWO_SOURCES } from '../test-feed.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -26,7 +26,7 @@ interface Page {
 describe('a window of the feed', () => {
   let feed: TestFeed
   beforeEach(async () => {
-    feed = await openTestFeed({ time: NOON - HOUR })
+    feed = await openTestFeed({ time: NOON - HOUR, settings: TWO_SOURCES })
     await feed.poll(
       'truth.mirror',
       postsOf([{ id: postId(NOON - 40 * HOUR), text: 'An old post.', at: NOON - 40 * HOUR }]),
@@ -58,6 +58,7 @@ describe('a window of the feed', () => {
 
   it('is not sold before one of the range has closed, and the nearest ones are named', async () => {
     await post(NOON + 10 * SECOND, 'Tariffs on copper.')
+    await feed.poll('wh.news', rssOf([{ key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }]))
     feed.time = NOON + HOUR + 20 * SECOND
     const refusal = async (from: number, to: number, operation = 'getPotusEvents1m') =>
       feed.ask(operation, { query: { from, to } }).then(
@@ -156,7 +157,10 @@ describe('a window of the feed', () => {
     const position = JSON.parse(Buffer.from(cursor ?? '', 'base64url').toString()) as object
     const startsAfter = async (at: number) => {
       const madeUp = Buffer.from(JSON.stringify({ ...position, available_at: at })).toString('base64url')
-      const { windows } = await feed.ask<Page>('getPotusEvents1m', { query: { ...query, cursor: madeUp } })
+      const { windows } = await feed.ask<Page>('getPotusEvents1m', {
+        query: { ...query, cursor: madeUp },
+        access: LIVE,
+      })
       return windows.map(({ window }) => window.start)
     }
     expect(await startsAfter(NOON + 90_500)).to.deep.equal(['2026-05-01T12:02:00Z'])
@@ -176,13 +180,14 @@ describe('a window of the feed', () => {
       do {
         const page: Page = await feed.ask<Page>('getPotusEvents1m', {
           query: { from: NOON, to: NOON + HOUR, ...query, ...(cursor === null ? {} : { cursor }) },
+          access: LIVE,
         })
         found.push(...page.windows)
         cursor = page.next_cursor
       } while (cursor !== null)
       expect(found.filter(({ count }) => count > 0)).to.deep.equal(whole)
     }
-    const reopened = await openTestFeed({ time: feed.time, db: feed.db })
+    const reopened = await openTestFeed({ time: feed.time, db: feed.db, settings: TWO_SOURCES })
     expect(
       (await reopened.ask<Page>('getPotusEvents1m', { query: { from: NOON, to: NOON + HOUR } })).windows,
     ).to.deep.equal(whole)

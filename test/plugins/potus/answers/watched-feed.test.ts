@@ -1,11 +1,20 @@
 /** What an answer says about who watched: so that "nothing happened" can be told from "nobody looked". */
 import { expect } from 'chai'
 import type { PotusWatched } from '../../../../schemas/types.d.ts'
-import { LIVE, OLD_RELEASE, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'
+import {
+  type AskOptions,
+  LIVE,
+  OLD_RELEASE,
+  openTestFeed,
+  postId,
+  postsOf,
+  rssOf,
+  type TestFeed,
+  TWO_SOURCES,
+} from '../test-feed.ts'
 
 const MINUTE = 60_000
 const NOON = Date.UTC(2026, 4, 1, 12)
-const TWO = { 'wh.news': {}, 'truth.mirror': {} }
 
 interface Page {
   readonly watched: PotusWatched
@@ -13,17 +22,10 @@ interface Page {
   readonly windows: readonly { readonly coverage: number; readonly count: number }[]
 }
 
-/** Only the White House and the mirror are on. */
-async function openFeed(): Promise<TestFeed> {
-  const others = ['fr.pi', 'fr.docs', 'truth.archive', 'fed.press', 'fed.speeches', 'state.press']
-  const settings = { ...TWO, ...Object.fromEntries(others.map((id) => [id, { enabled: false }])) }
-  return openTestFeed({ time: NOON, settings })
-}
-
 describe('what was watched', () => {
   let feed: TestFeed
   beforeEach(async () => {
-    feed = await openFeed()
+    feed = await openTestFeed({ time: NOON, settings: TWO_SOURCES })
   })
   afterEach(() => feed.close())
 
@@ -45,8 +47,9 @@ describe('what was watched', () => {
     await polls.release()
     await polls.post()
   }
-  const minutes = (from: number, to: number, query: object = {}): Promise<Page> =>
-    feed.ask<Page>('getPotusEvents1m', { query: { from, to, ...query } })
+  const minutes = (from: number, to: number, query: object = {}, options: AskOptions = {}): Promise<Page> =>
+    feed.ask<Page>('getPotusEvents1m', { query: { from, to, ...query }, ...options })
+  const subscribed = { access: LIVE }
 
   it('makes an empty window an answer that says so', async () => {
     await begin()
@@ -73,14 +76,14 @@ describe('what was watched', () => {
     await begin()
     await watch(5)
     await watch(5, polls.failure)
-    const failing = await minutes(NOON, NOON + 8 * MINUTE, { include_empty: true })
+    const failing = await minutes(NOON, NOON + 8 * MINUTE, { include_empty: true }, subscribed)
     expect(failing.windows.map(({ coverage }) => coverage)).to.deep.equal([1, 1, 1, 1, 1, 1, 0.5, 0.5])
     expect(failing.watched).to.deep.include({
       sources_late: 1,
       late: [{ id: 'truth.mirror', status: 'failing', last_success: '2026-05-01T12:05:00Z' }],
     })
     await watch(5)
-    const after = await minutes(NOON, NOON + 14 * MINUTE, { include_empty: true })
+    const after = await minutes(NOON, NOON + 14 * MINUTE, { include_empty: true }, subscribed)
     expect(after.windows.map(({ coverage }) => coverage)).to.deep.equal([
       1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 1, 1, 1,
     ])
@@ -94,7 +97,7 @@ describe('what was watched', () => {
     feed.time += 60 * MINUTE
     await begin()
     feed.time += 2 * MINUTE
-    const page = await minutes(NOON, NOON + 60 * MINUTE)
+    const page = await minutes(NOON, NOON + 60 * MINUTE, {}, subscribed)
     expect(page.watched.coverage).to.equal(0.25)
   })
 
@@ -132,6 +135,74 @@ describe('what was watched', () => {
         (error: Error) => error,
       )
     expect(entities).to.include({ code: 'not_held' })
+  })
+
+  describe('too little for an answer without events', () => {
+    interface Refusal extends Error {
+      readonly code: string
+      readonly fields: { readonly nearest: { readonly start: string; readonly end: string } | null }
+    }
+    const refusal = (operation: string, query: object): Promise<Refusal> =>
+      feed.ask(operation, { query }).then(
+        () => expect.fail('answered'),
+        (error: Refusal) => error,
+      )
+    const EVENING = NOON + 10 * 60 * MINUTE
+    const hours = { from: NOON + 20 * MINUTE, to: EVENING }
+    /** Both sources are watched for 27 minutes from noon, and again from ten in the evening on. */
+    beforeEach(async () => {
+      await begin()
+      await watch(12)
+      feed.time = EVENING
+      await begin()
+      await watch(7)
+    })
+
+    it('is not sold, and the nearest time that was watched well enough is, by itself', async () => {
+      for (const operation of ['getPotusEvents1m', 'getPotusEvents15m', 'getPotusEntities']) {
+        const { code, message, fields } = await refusal(operation, hours)
+        expect([code, message.slice(0, 22)], operation).to.deep.equal(['not_held', 'Only 1.2 % of the time'])
+        expect(fields.nearest?.start, operation).to.equal('2026-05-01T12:00:00.000Z')
+      }
+      const { nearest } = (await refusal('getPotusEvents1m', { ...hours, from: NOON + 8 * 60 * MINUTE })).fields
+      expect(nearest).to.deep.equal({ start: '2026-05-01T22:00:00.000Z', end: '2026-05-01T22:06:00.000Z' })
+      const page = await feed.ask<Page>('getPotusEvents1m', { query: { from: nearest?.start, to: nearest?.end } })
+      expect([page.count, page.watched.coverage]).to.deep.equal([0, 1])
+      // Long before anybody watched, the nearest time is the first.
+      const before = await refusal('getPotusEvents1m', { from: NOON - 90 * 60 * MINUTE, to: NOON - 80 * 60 * MINUTE })
+      expect(before.fields.nearest).to.deep.equal({
+        start: '2026-05-01T12:00:00.000Z',
+        end: '2026-05-01T12:27:00.000Z',
+      })
+    })
+
+    it('is judged page by page, by the windows that a page shows', async () => {
+      const query = { from: NOON, to: EVENING, include_empty: true, limit: 15 }
+      const first = await feed.ask<Page & { next_cursor: string }>('getPotusEvents1m', { query })
+      expect(first.count).to.equal(15)
+      const second = await refusal('getPotusEvents1m', { ...query, cursor: first.next_cursor })
+      expect(second).to.include({ code: 'not_held' })
+    })
+
+    it('is what a subscriber gets, with the coverage', async () => {
+      const page = await feed.ask<Page>('getPotusEvents1m', { query: hours, access: LIVE })
+      expect([page.count, page.watched.coverage]).to.deep.equal([0, 0.012])
+    })
+
+    it('is no reason to refuse events that were found', async () => {
+      feed.time = NOON + 5 * 60 * MINUTE
+      const late = { id: postId(feed.time), text: 'Another post about Canada.', at: feed.time }
+      await feed.poll('truth.mirror', postsOf([late, post]))
+      feed.time = EVENING + 10 * MINUTE
+      const page = await feed.ask<Page>('getPotusEvents1m', { query: hours })
+      expect(page.count).to.equal(1)
+      expect(page.watched.coverage).to.be.below(0.1)
+    })
+
+    it('is what the settings say', async () => {
+      const lenient = await openTestFeed({ time: feed.time, db: feed.db, settings: TWO_SOURCES, emptyCoverage: 0.01 })
+      expect(await lenient.ask<Page>('getPotusEvents1m', { query: hours })).to.include({ count: 0 })
+    })
   })
 
   it('is told with entities and with a single event, since when it is known', async () => {
