@@ -3657,7 +3657,7 @@ export type PotusWatched = {
    */
   sources_late: number
   /**
-   * The part of the time of all sources in which they were watched: in the closed windows, in the range, or since the event. Null for made-up and recorded data, and if no time has passed.
+   * The part of the time of all sources in which they were watched: in the closed windows, in the range, or since the event; in the live feed, over the last 24 hours or since the item that `since_seq` names. Null for made-up and recorded data, and if no time has passed.
    */
   coverage: number | null
   /**
@@ -4419,6 +4419,7 @@ export type PotusLive = {
    * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
+  watched: PotusWatched
   /**
    * Number of items in this answer.
    */

@@ -79,7 +79,7 @@ export default definePlugin({
     const configured = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
     const byId = new Map(configured.map((source) => [source.id, source]))
     const reader = createReader(db)
-    const figures = createRecentFigures({ db, reader, sources: [...byId.keys()], now })
+    const figures = createRecentFigures({ db, reader, sources: configured, now })
     const written = createWriter(db, now, (source) => byId.get(source)?.publisher ?? source)
     // What this process writes is served at once, what others write within a second.
     const writer: Writer = {

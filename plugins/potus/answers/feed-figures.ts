@@ -2,7 +2,9 @@
 import type { Database } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import { type HistoryRow, readHistories } from '../store/histories.ts'
+import type { Span } from '../store/held-values.ts'
 import { EVENT_COUNT } from '../store/tables.ts'
+import { readWatched } from '../store/watch-spans.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import { readSourceFigures, type SourceFigures } from './feed-health.ts'
 
@@ -39,6 +41,8 @@ export interface Derived extends Derivation {
 export interface FiguresInMemory {
   ofSources(sources: readonly Source[]): readonly SourceFigures[]
   ofEvents(): EventFigures
+  /** As `ofWatch`; null if `from` is too long ago. */
+  ofWatch(sources: readonly Source[], from: number): readonly Span[] | null
   /** What `remember` computed before; undefined if it has to be computed. */
   recall(derivation: Derivation): { readonly value: unknown } | undefined
 }
@@ -49,6 +53,8 @@ export interface FeedFigures {
   /** The figures of each source, in order. As long as all of them are the same, so may the array be. */
   ofSources(sources: readonly Source[], asOf: number): Promise<readonly SourceFigures[]>
   ofEvents(asOf: number): Promise<EventFigures>
+  /** The spans until a moment in which the sources were watched. Those that ended before `from` may be missing. */
+  ofWatch(sources: readonly Source[], span: Span): Promise<readonly Span[]>
   /** How far the older items of the sources have been fetched by now. */
   ofHistories(): Promise<readonly HistoryRow[]>
   /** The value of `compute`, which may be one that was computed before if nothing that it is made of has changed since. */
@@ -66,6 +72,7 @@ export function createStoredFigures(db: Database): FeedFigures {
         asOf,
       ),
     ofEvents: (asOf) => readEventFigures(db, asOf),
+    ofWatch: (sources, span) => readWatched(db, sources, span),
     ofHistories: () => readHistories(db),
     remember: (_, compute) => compute(),
   }

@@ -147,7 +147,7 @@ export function statusAround(
 }
 
 /** True for a source that may have news which the feed lacks. */
-export function isLate(status: FeedStatus): boolean {
+export function isLate(status: FeedStatus): status is 'late' | 'failing' | 'degraded' {
   return status === 'late' || status === 'failing' || status === 'degraded'
 }
 

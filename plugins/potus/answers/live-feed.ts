@@ -5,14 +5,16 @@ import type { PotusLive, PotusLiveQuery } from '../../../schemas/types.d.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import type { Source } from '../sources/source.ts'
 import type { EventAtMoment } from '../store/event-reader.ts'
-import { DAY, HOUR } from '../time-range.ts'
+import type { Span } from '../store/held-values.ts'
+import { DAY, HOUR, MINUTE } from '../time-range.ts'
 import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { type Filter, parseFilter, readPage } from './event-filters.ts'
 import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
-import { isLate, type SourceFigures } from './feed-health.ts'
+import { type FeedStatus, isLate, type SourceFigures } from './feed-health.ts'
 import { eventRecord, type KnownEvent, knownEvents } from './event-record.ts'
 import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
 import { SourceStatuses } from './health-rows.ts'
+import { assertWatched, watchedFeed } from './watched-feed.ts'
 
 const TOP_TOPICS = 5
 const MATCH_ALL: Filter = { isOpen: true, term: undefined, source: undefined, matches: () => true }
@@ -49,15 +51,25 @@ interface LiveFigures {
   /** Highest relevance of the last hour; null without events. */
   readonly highest: number | null
   readonly topics: PotusLive['state']['top_topics_24h']
+  /** When the sources were watched; null for made-up and recorded data. */
+  readonly spans: readonly Span[] | null
   readonly items: LiveItems
 }
 
-/** The records of a page as a JSON array, and the number that the next call continues from, if that is not the newest. */
+/** The records of a page as a JSON array. */
 interface LiveItems {
   readonly count: number
   readonly text: Buffer
+  /** The number that the next call continues from, if that is not the newest. */
   readonly next: number | null
+  /** False if more remains to be read after `next`. */
+  readonly isLast: boolean
+  /** When the event became available that the page continues from; null if it continues from none. */
+  readonly since: number | null
 }
+
+/** Since when a page says what was watched. */
+const watchedFrom = ({ since }: LiveItems, asOf: number): number => since ?? asOf - DAY
 
 const RELEVANCE: Derivation = { name: 'relevance', reach: HOUR }
 const TOPICS: Derivation = { name: 'topics', reach: DAY }
@@ -82,17 +94,22 @@ function livePage(
 
 /** The figures of a page if all of them are in memory, as `readFigures` computed them; otherwise null. */
 function recallFigures(
-  { figures }: FeedParts,
+  { figures, context }: FeedParts,
   { enabled }: EnabledHealth,
-  { asOf }: QueryCall<PotusLiveQuery>,
+  call: QueryCall<PotusLiveQuery>,
   itemsOfPage: Derivation,
 ): LiveFigures | null {
-  const memory = figures.inMemory(asOf.getTime())
+  const asOf = call.asOf.getTime()
+  const memory = figures.inMemory(asOf)
   const highest = memory?.recall(RELEVANCE)
   const topics = memory?.recall(TOPICS)
   const items = memory?.recall(itemsOfPage)
   if (!memory || !highest || !topics || !items) return null
+  const isOnline = context.dataMode === 'online'
+  const spans = isOnline ? memory.ofWatch(enabled, watchedFrom(items.value as LiveItems, asOf)) : null
+  if (isOnline && !spans) return null
   return {
+    spans,
     sources: memory.ofSources(enabled),
     events: memory.ofEvents(),
     highest: highest.value as LiveFigures['highest'],
@@ -108,25 +125,39 @@ async function readFigures(
   filter: Filter,
   itemsOfPage: Derivation,
 ): Promise<LiveFigures> {
-  const { figures, db } = parts
+  const { figures, db, context } = parts
   const asOf = call.asOf.getTime()
+  const items = await figures.remember({ ...itemsOfPage, asOf }, () => readItems(parts, call, filter))
+  const span = { from: watchedFrom(items, asOf), until: asOf }
   return {
     sources: await figures.ofSources(enabled, asOf),
     events: await figures.ofEvents(asOf),
     highest: await figures.remember({ ...RELEVANCE, asOf }, () => highestRelevance(parts, asOf)),
     topics: await figures.remember({ ...TOPICS, asOf }, () => topTopics(db, asOf)),
-    items: await figures.remember({ ...itemsOfPage, asOf }, () => readItems(parts, call, filter)),
+    spans: context.dataMode === 'online' ? await figures.ofWatch(enabled, span) : null,
+    items,
   }
 }
 
 async function readItems(parts: FeedParts, call: QueryCall<PotusLiveQuery>, filter: Filter): Promise<LiveItems> {
   const { limit, since_seq: since } = call.input.query
+  const asOf = call.asOf.getTime()
   const page =
     since === undefined
-      ? { events: await newestEvents(parts, { asOf: call.asOf, signal: NEVER }, filter, limit), next: null }
-      : await eventsAfter(parts, filter, call.asOf.getTime(), since, limit)
+      ? {
+          events: await newestEvents(parts, { asOf: call.asOf, signal: NEVER }, filter, limit),
+          next: null,
+          isLast: true,
+        }
+      : await eventsAfter(parts, filter, asOf, since, limit)
   const items: PotusLive['items'] = page.events.map((event) => eventRecord(event, parts.context))
-  return { count: items.length, text: Buffer.from(JSON.stringify(items)), next: page.next }
+  return {
+    count: items.length,
+    text: Buffer.from(JSON.stringify(items)),
+    next: page.next,
+    isLast: page.isLast,
+    since: since === undefined ? null : await parts.reader.availableBefore(since, asOf),
+  }
 }
 
 function liveReply(
@@ -134,15 +165,28 @@ function liveReply(
   health: EnabledHealth,
   call: QueryCall<PotusLiveQuery>,
   figures: LiveFigures,
-): Reply<PotusLive> {
-  const state = liveState(health, figures, call.asOf.getTime())
-  const { count, text, next } = figures.items
+): Reply<PotusLive> | Promise<Reply<PotusLive>> {
+  const asOf = call.asOf.getTime()
+  const { sources, spans, items } = figures
+  const statuses = health.statusesOf.of(sources, asOf)
+  const watched = watchedFeed({ enabled: health.enabled, figures: sources, statuses, spans }, asOf)
+  const range = { from: watchedFrom(items, asOf), to: asOf }
+  const state = liveState(statuses, figures, asOf)
+  const { count, text, next } = items
   // The records are the most of an answer and rarely change, so they are written once. The rest is of the call's moment.
-  const before: Omit<PotusLive, 'items' | 'next_since_seq' | 'state'> = { ...envelope(parts, call), count }
+  const before: Omit<PotusLive, 'items' | 'next_since_seq' | 'state'> = {
+    ...envelope(parts, call),
+    watched: watched.shown(range),
+    count,
+  }
   const after: Pick<PotusLive, 'next_since_seq' | 'state'> = { next_since_seq: next ?? state.last_seq, state }
   const opening = `${JSON.stringify(before).slice(0, -1)},"items":`
   const ending = `,${JSON.stringify(after).slice(1)}`
-  return Reply.json([Buffer.from(opening), text, Buffer.from(ending)], { empty: count === 0 })
+  // A page that ended early is not empty: the next call goes on where it stopped.
+  const isEmpty = count === 0 && items.isLast
+  const reply: Reply<PotusLive> = Reply.json([Buffer.from(opening), text, Buffer.from(ending)], { empty: isEmpty })
+  if (!isEmpty || call.access.kind !== 'payment') return reply
+  return assertWatched(parts, watched, range, { access: call.access, step: MINUTE, until: asOf }).then(() => reply)
 }
 
 async function newestEvents(
@@ -160,7 +204,8 @@ async function newestEvents(
 async function eventsAfter({ reader, context }: FeedParts, filter: Filter, asOf: number, since: number, limit: number) {
   const found: KnownEvent[] = []
   let next = since
-  for (let [more, readCount] = [true, 0]; more && readCount < MAX_READ;) {
+  let more = true
+  for (let readCount = 0; more && readCount < MAX_READ;) {
     const rows = await reader.since(next, asOf, Math.max(BATCH, limit))
     readCount += rows.length
     const matching = (await knownEvents(reader, rows, asOf, context)).filter((event) => filter.matches(event))
@@ -170,7 +215,7 @@ async function eventsAfter({ reader, context }: FeedParts, filter: Filter, asOf:
     next = (isFull ? taken.at(-1)?.row.seq : rows.at(-1)?.seq) ?? next
     more = !isFull && rows.length >= BATCH
   }
-  return { events: found.reverse(), next }
+  return { events: found.reverse(), next, isLast: !more }
 }
 
 /**
@@ -226,11 +271,10 @@ function enabledHealth({ sources, context }: FeedParts): EnabledHealth {
 
 /** The state of the feed as of a moment: open windows, how many events came, whether that is many, source health. */
 function liveState(
-  { statusesOf }: EnabledHealth,
-  { sources, events, highest, topics }: LiveFigures,
+  statuses: readonly FeedStatus[],
+  { events, highest, topics }: LiveFigures,
   asOf: number,
 ): PotusLive['state'] {
-  const statuses = statusesOf.of(sources, asOf)
   const late = statuses.filter(isLate).length
   const { hour, day, month, firstOfMonth, newest, lastSeq } = events
   // Events per day over the last 30 days, or over the days that a younger store has.

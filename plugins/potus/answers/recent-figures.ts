@@ -13,6 +13,7 @@ import { type HistoryRow, readHistories } from '../store/histories.ts'
 import { type Held, HeldValues, overlapOf, type Span } from '../store/held-values.ts'
 import { countUntil, SortedTimes } from '../store/sorted-times.ts'
 import type { Outcome } from '../store/tables.ts'
+import { readWatchRows, type WatchRow, watchSpans } from '../store/watch-spans.ts'
 import { DAY, HOUR } from '../time-range.ts'
 import {
   BASELINE_DAYS,
@@ -39,8 +40,7 @@ import {
 export interface RecentFiguresOptions {
   readonly db: Database
   readonly reader: EventReader
-  /** Ids of the sources. */
-  readonly sources: readonly string[]
+  readonly sources: readonly Pick<Source, 'id' | 'lateSeconds'>[]
   /** The clock of the data, epoch milliseconds. */
   readonly now: () => number
   /** How long a process may serve what it remembers before it looks for changes. */
@@ -115,6 +115,11 @@ class MemoryFigures implements RecentFigures {
     return recent ? recent.ofEvents(asOf) : this.#stored.ofEvents(asOf)
   }
 
+  async ofWatch(sources: readonly Source[], span: Span): Promise<readonly Span[]> {
+    const recent = await this.#at(span.until)
+    return recent?.ofWatch(sources, span) ?? this.#stored.ofWatch(sources, span)
+  }
+
   async ofHistories(): Promise<readonly HistoryRow[]> {
     await this.#check.run()
     return this.#recent?.histories ?? this.#stored.ofHistories()
@@ -166,7 +171,7 @@ class MemoryFigures implements RecentFigures {
     const counters = await readCounters(db)
     const isWhole = this.#recent?.counters.removals === counters.removals
     if (this.#recent && isWhole && now() < this.#recent.from + REMEMBERED_MS + RELOAD_MS) {
-      await this.#recent.update(db, counters)
+      await this.#recent.update(this.#options, counters)
       return
     }
     const rows = new RecentRows(now() - REMEMBERED_MS, counters)
@@ -192,6 +197,10 @@ class RecalledFigures implements FiguresInMemory {
 
   ofEvents(): EventFigures {
     return this.#recent.ofEvents(this.#asOf)
+  }
+
+  ofWatch(sources: readonly Source[], from: number): readonly Span[] | null {
+    return this.#recent.ofWatch(sources, { from, until: this.#asOf })
   }
 
   recall(derivation: Derivation): { readonly value: unknown } | undefined {
@@ -237,6 +246,8 @@ class RecentRows {
   readonly #available = new SortedTimes()
   /** When a version became known: between two of these moments the same events are visible. */
   readonly #changes = new SortedTimes()
+  /** Without those that ended before `from`. */
+  #watch: readonly WatchRow[] = []
   #live: { readonly at: number; readonly seq: number }[] = []
   /** The figures of lists of sources, until a row is added. */
   #figures = new WeakMap<readonly Source[], HeldValues<readonly SourceFigures[]>>()
@@ -253,8 +264,10 @@ class RecentRows {
     this.histories = await readHistories(db)
     this.#lastPoll = await lastPollId(db)
     this.lastVersion = await lastVersionId(db)
-    const newestOf = await newestOfEach(db, sources, before)
-    for (const [i, source] of sources.entries()) await this.#loadEarlier(db, source, newestOf[i] ?? null, before)
+    this.#watch = await readWatchRows(db, sources, this.from)
+    const ids = sources.map(({ id }) => id)
+    const newestOf = await newestOfEach(db, ids, before)
+    for (const [i, source] of ids.entries()) await this.#loadEarlier(db, source, newestOf[i] ?? null, before)
     const polls = db<PollEntry>('potus_polls').where('at', '>', before).where('id', '<=', this.#lastPoll)
     this.#addPolls(await polls.orderBy('id').select(POLL))
     const events = () => this.#eventsUntil(db, this.lastVersion)
@@ -283,9 +296,10 @@ class RecentRows {
   }
 
   /** Adds what was written since. Ids rise in the order in which rows become visible. */
-  async update(db: Database, counters: Counters): Promise<void> {
+  async update({ db, sources }: RecentFiguresOptions, counters: Counters): Promise<void> {
     const isPolled = counters.polls !== this.counters.polls || counters.turn !== this.counters.turn
     if (isPolled) this.histories = await readHistories(db)
+    if (isPolled) this.#watch = await readWatchRows(db, sources, this.from)
     const polls = !isPolled
       ? []
       : await db<PollEntry>('potus_polls').where('id', '>', this.#lastPoll).orderBy('id').select(POLL)
@@ -330,6 +344,10 @@ class RecentRows {
       newest: times.last(asOf),
       lastSeq: live?.seq ?? 0,
     }
+  }
+
+  ofWatch(sources: readonly Source[], { from, until }: Span): readonly Span[] | null {
+    return from < this.from ? null : watchSpans(this.#watch, sources, until)
   }
 
   /** The figures of the sources: the same array while the figures of none of them change. */

@@ -5,11 +5,12 @@
 import { type Access, NotHeld } from 'tollgate/plugin'
 import type { PotusWatched } from '../../../schemas/types.d.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import type { Source } from '../sources/source.ts'
 import type { Span } from '../store/held-values.ts'
 import { firstWatched, readWatched } from '../store/watch-spans.ts'
 import { DAY, formatOrNull, type TimeRange } from '../time-range.ts'
 import type { FeedParts } from './answer-envelope.ts'
-import { GOOD, isLate, latestOf, type SourceFigures, statusAround } from './feed-health.ts'
+import { type FeedStatus, GOOD, isLate, latestOf, type SourceFigures, statusAround } from './feed-health.ts'
 
 /** What was watched in a range, as of a moment. */
 export interface WatchedFeed {
@@ -19,40 +20,54 @@ export interface WatchedFeed {
   shown(range: TimeRange): PotusWatched
 }
 
+/** What it takes to say what was watched until a moment. */
+export interface WatchFigures {
+  /** The sources that are on; their figures and statuses are in the same order. */
+  readonly enabled: readonly Source[]
+  readonly figures: readonly SourceFigures[]
+  readonly statuses: readonly FeedStatus[]
+  /** When each was watched; null for made-up and recorded data. */
+  readonly spans: readonly Span[] | null
+}
+
 /** Reads what was watched in the range, and how the sources are doing at the moment. */
 export async function readWatchedFeed(
-  { db, sources, figures, context }: FeedParts,
+  { sources, figures, context }: FeedParts,
   range: TimeRange,
   asOf: number,
 ): Promise<WatchedFeed> {
   const enabled = sources.filter((source) => source.enabled)
   const known = await figures.ofSources(enabled, asOf)
+  const statuses = enabled.map(
+    (source, n) => statusAround(source, known[n] as SourceFigures, asOf, context.dataMode).value,
+  )
   const isOnline = context.dataMode === 'online'
-  const spans = isOnline ? await readWatched(db, enabled, { from: range.from, until: asOf }) : null
-  const states = enabled.map((source, n) => {
-    const own = known[n] as SourceFigures
-    return { source, status: statusAround(source, own, asOf, context.dataMode).value, last: latestOf(own.last, GOOD) }
-  })
+  const spans = isOnline ? await figures.ofWatch(enabled, { from: range.from, until: asOf }) : null
+  return watchedFeed({ enabled, figures: known, statuses, spans }, asOf)
+}
+
+/** Says what was watched until a moment. */
+export function watchedFeed({ enabled, figures, statuses, spans }: WatchFigures, asOf: number): WatchedFeed {
   const coverageOf = ({ from, to }: TimeRange): number | null => {
     const end = Math.min(to, asOf)
     if (!spans || end <= from || enabled.length === 0) return null
     const covered = spans.reduce((sum, span) => sum + overlap(span, from, end), 0)
     return Math.floor((covered / (enabled.length * (end - from))) * 1e4) / 1e4
   }
-  const late = states.filter(({ status }) => isLate(status))
-  const newest = Math.max(...states.map(({ last }) => last ?? -Infinity))
+  const last = figures.map((own) => latestOf(own.last, GOOD))
+  const late = enabled.flatMap(({ id }, n) => {
+    const status = statuses[n] as FeedStatus
+    return isLate(status) ? [{ id, status, last_success: formatOrNull(last[n] ?? null) }] : []
+  })
+  const newest = Math.max(...last.map((at) => at ?? -Infinity))
   return {
     coverageOf,
-    shown: (over) => ({
+    shown: (range) => ({
       sources: enabled.length,
       sources_late: late.length,
-      coverage: coverageOf(over),
+      coverage: coverageOf(range),
       newest_poll: Number.isFinite(newest) ? formatMilliseconds(newest) : null,
-      late: late.map(({ source, status, last }) => ({
-        id: source.id,
-        status: status as 'late' | 'failing' | 'degraded',
-        last_success: formatOrNull(last),
-      })),
+      late,
     }),
   }
 }
@@ -100,8 +115,8 @@ export async function assertWatched(
 /** How far away the nearest time is looked for: twice the longest range that may be asked for. */
 const SEARCHED_MS = 62 * DAY
 
-/** @example percent(0.0141) // "1.4 %" */
-const percent = (share: number): string => `${Math.floor(share * 1000) / 10} %`
+/** @example percent(0.0141) // "1.41 %" */
+const percent = (share: number): string => `${Math.round(share * 1e4) / 100} %`
 
 /**
  * The time nearest to a range, at most as long, in which `count` sources were watched at every moment. It begins and ends at

@@ -35,6 +35,8 @@ export interface EventReader {
   scan(scan: Scan): Promise<EventAtMoment[]>
   /** Live events numbered above `seq`, oldest first. */
   since(seq: number, asOf: number, limit: number): Promise<EventAtMoment[]>
+  /** When the newest live event numbered at most `seq` became available; null if there is none. */
+  availableBefore(seq: number, asOf: number): Promise<number | null>
   find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<EventAtMoment | null>
   /** Every version that was known by `asOf`, oldest first. */
   versions(seq: number, asOf: number): Promise<VersionRow[]>
@@ -118,6 +120,16 @@ class DatabaseEventReader implements EventReader {
       .limit(limit)
       .select(COLUMNS)
     return rows as EventAtMoment[]
+  }
+
+  async availableBefore(seq: number, asOf: number): Promise<number | null> {
+    const row = (await this.#db('potus_events')
+      .where('seq', '<=', seq)
+      .where('available_at', '<=', asOf)
+      .where('ingest', 'live')
+      .orderBy('seq', 'desc')
+      .first('available_at as at')) as { at: number } | undefined
+    return row?.at ?? null
   }
 
   async find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<EventAtMoment | null> {

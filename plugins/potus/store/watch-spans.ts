@@ -7,7 +7,8 @@ import type { Database } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Span } from './held-values.ts'
 
-interface Row {
+/** A span as it is stored. */
+export interface WatchRow {
   readonly source: string
   readonly from_at: number
   /** The last successful poll. */
@@ -32,25 +33,43 @@ export async function noteUnwatched(tx: Database, source: Source, at: number): P
   await tx('potus_watch').where({ source: source.id, from_at: last.from_at }).update({ failed_at: at })
 }
 
-function lastSpan(db: Database, { id }: Source): Promise<Row | undefined> {
-  return db<Row>('potus_watch').where({ source: id }).orderBy('from_at', 'desc').first()
+function lastSpan(db: Database, { id }: Source): Promise<WatchRow | undefined> {
+  return db<WatchRow>('potus_watch').where({ source: id }).orderBy('from_at', 'desc').first()
+}
+
+/** The rows of these sources, without those that ended before `from`. */
+export async function readWatchRows(
+  db: Database,
+  sources: readonly Pick<Source, 'id' | 'lateSeconds'>[],
+  from: number,
+): Promise<readonly WatchRow[]> {
+  const late = Math.max(0, ...sources.map(({ lateSeconds }) => lateSeconds * 1000))
+  return db<WatchRow>('potus_watch')
+    .whereIn(
+      'source',
+      sources.map(({ id }) => id),
+    )
+    .where('until_at', '>', from - late)
 }
 
 /** The spans of these sources until a moment. Those that ended before `from` may be missing. */
+export function watchSpans(rows: readonly WatchRow[], sources: readonly Source[], until: number): readonly Span[] {
+  const late = new Map(sources.map(({ id, lateSeconds }) => [id, lateSeconds * 1000]))
+  return rows.flatMap(({ source, from_at: from, until_at, failed_at }) => {
+    const lateBy = late.get(source)
+    return lateBy === undefined || from >= until
+      ? []
+      : [{ from, until: Math.min(failed_at ?? until_at + lateBy, until) }]
+  })
+}
+
+/** Reads the spans of these sources until a moment. Those that ended before `from` may be missing. */
 export async function readWatched(
   db: Database,
   sources: readonly Source[],
   { from, until }: Span,
 ): Promise<readonly Span[]> {
-  const late = new Map(sources.map(({ id, lateSeconds }) => [id, lateSeconds * 1000]))
-  const rows = await db<Row>('potus_watch')
-    .whereIn('source', [...late.keys()])
-    .where('from_at', '<', until)
-    .where('until_at', '>', from - Math.max(0, ...late.values()))
-  return rows.map(({ source, from_at, until_at, failed_at }) => {
-    const end = failed_at ?? until_at + (late.get(source) ?? 0)
-    return { from: from_at, until: Math.min(end, until) }
-  })
+  return watchSpans(await readWatchRows(db, sources, from), sources, until)
 }
 
 /** When one of these sources was watched for the first time; null if none ever was. */

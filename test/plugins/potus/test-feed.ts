@@ -109,7 +109,7 @@ export async function openTestFeed({
   const recent = createRecentFigures({
     db: store,
     reader,
-    sources: list.map(({ id }) => id),
+    sources: list,
     now: () => feed.time,
     checkMs,
   })

@@ -163,6 +163,7 @@ describe('the pages of the feed', () => {
     expect(texts).to.deep.equal(Array.from({ length: 28 }, (_, n) => post(n).text))
     const filtered = await feed.ask<{ items: object[]; next_since_seq: number }>('getPotusLive', {
       query: { since_seq: 0, kinds: 'action', limit: 5 },
+      access: LIVE,
     })
     expect(filtered).to.deep.include({ items: [], next_since_seq: since })
   })

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { PotusWatched } from '../../../../schemas/types.d.ts'
 import {
   type AskOptions,
+  catalog,
   LIVE,
   OLD_RELEASE,
   openTestFeed,
@@ -36,9 +37,9 @@ describe('what was watched', () => {
     failure: () => feed.poll('truth.mirror', null, { status: 500 }),
   }
   /** Polls both sources every minute, the mirror with this. */
-  const watch = async (minutes: number, mirror: () => Promise<unknown> = polls.post): Promise<void> => {
-    for (let i = 0; i < minutes; i += 1) {
-      feed.time += MINUTE
+  const watch = async (times: number, mirror: () => Promise<unknown> = polls.post, every = MINUTE): Promise<void> => {
+    for (let i = 0; i < times; i += 1) {
+      feed.time += every
       await polls.release()
       await mirror()
     }
@@ -202,6 +203,66 @@ describe('what was watched', () => {
     it('is what the settings say', async () => {
       const lenient = await openTestFeed({ time: feed.time, db: feed.db, settings: TWO_SOURCES, emptyCoverage: 0.01 })
       expect(await lenient.ask<Page>('getPotusEvents1m', { query: hours })).to.include({ count: 0 })
+    })
+  })
+
+  describe('by the live feed', () => {
+    interface Live {
+      readonly count: number
+      readonly next_since_seq: number
+      readonly watched: PotusWatched
+    }
+    const live = (query: object = {}, options: AskOptions = {}): Promise<Live> =>
+      feed.ask<Live>('getPotusLive', { query, ...options })
+    const orders = { kinds: 'action' }
+
+    it('is part of every page: over the last 24 hours, or since the item that a client continues from', async () => {
+      await begin()
+      feed.time = NOON + 24 * 60 * MINUTE
+      await begin()
+      await polls.release()
+      feed.time += MINUTE
+      const latest = { id: postId(feed.time), text: 'The newest post.', at: feed.time }
+      await feed.poll('truth.mirror', postsOf([latest, post]))
+      await watch(10, () => feed.poll('truth.mirror', postsOf([latest, post])))
+      const page = await live()
+      expect(page.watched).to.deep.equal({
+        sources: 2,
+        sources_late: 0,
+        coverage: 0.0104,
+        newest_poll: '2026-05-02T12:11:00Z',
+        late: [],
+      })
+      expect((await live({ since_seq: page.next_since_seq })).watched).to.include({ coverage: 1 })
+    })
+
+    it('makes a page without items an answer that is sold, as long as the catalog says so', async () => {
+      await begin()
+      await watch(25 * 6, polls.post, 10 * MINUTE)
+      expect(await live(orders)).to.deep.include({ count: 0 })
+      expect((await live(orders)).watched).to.deep.include({ coverage: 1, newest_poll: '2026-05-02T13:00:00Z' })
+      expect(catalog.operations.get('getPotusLive')?.sellEmpty).to.equal(true)
+    })
+
+    it('does not sell a page without items if it was hardly watched', async () => {
+      await begin()
+      await watch(12)
+      await watch(10 * 6, polls.failure, 10 * MINUTE)
+      const refused = await live(orders).then(
+        () => expect.fail('answered'),
+        (error: Error & { fields?: object }) => error,
+      )
+      expect(refused).to.include({ code: 'not_held' })
+      expect(refused.fields).to.deep.equal({
+        nearest: { start: '2026-05-01T12:00:00.000Z', end: '2026-05-01T12:22:00.000Z' },
+      })
+      const subscribers = await live(orders, subscribed)
+      expect(subscribers.count).to.equal(0)
+      expect(subscribers.watched).to.deep.include({
+        sources_late: 1,
+        late: [{ id: 'truth.mirror', status: 'failing', last_success: '2026-05-01T12:12:00Z' }],
+      })
+      expect((await live()).count).to.equal(2)
     })
   })
 
