@@ -1,5 +1,6 @@
 /** How fresh the feed says it is, on which the gateway decides whether it sells. */
 import { expect } from 'chai'
+import { missingOf } from '../../../../gateway/editions/freshness.ts'
 import { feedFreshness } from '../../../../plugins/potus/answers/feed-freshness.ts'
 import { createStoredFigures } from '../../../../plugins/potus/answers/feed-figures.ts'
 import { catalog, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'
@@ -57,6 +58,19 @@ describe('the freshness of the feed', () => {
     await feed.poll('truth.mirror', postsOf([post, { ...post, id: postId(START + 1), text: 'Another.' }]))
     await feed.poll('wh.news', rssOf([{ key: 'a', text: 'A release.', at: START - MINUTE }]))
     expect((await freshness()).sources).to.equal(2)
+  })
+
+  it('is too little for every plan while some of the sources fail', async () => {
+    await poll()
+    const found = await freshness()
+    for (const { plan, fresh } of catalog.plans.plans) {
+      expect(fresh, plan).to.include({ coverage: 0.9 })
+      expect(missingOf(fresh!, found, new Date(feed.time)), plan).to.deep.equal(['coverage'])
+    }
+    feed.time += MINUTE
+    await feed.poll('wh.news', null, { status: 500 })
+    const archive = catalog.plans.plans.find(({ plan }) => plan === 'archive-30d')!
+    expect(missingOf(archive.fresh!, await freshness(), new Date(feed.time))).to.deep.equal(['sources', 'coverage'])
   })
 
   it('is never later than the caller may see', async () => {

@@ -56,6 +56,18 @@ describe('the plans of the feed', () => {
     return ask(address(operation), { method, ...request, headers: { 'x-service-token': token } })
   }
 
+  it('are listed in /health with what each demands of the data', async () => {
+    const { freshness } = (await json(await ask(`${gateway.url}/health`))) as {
+      freshness: { route: string; status: string; required: object }[]
+    }
+    const states = freshness.filter(({ route }) => route.includes('/subscribe/'))
+    expect(states.map(({ route, status, required }) => [route, status, required])).to.deep.equal([
+      ['POST /v1/potus/subscribe/live/24h', 'fresh', { coverage: 0.9 }],
+      ['POST /v1/potus/subscribe/live/30d', 'fresh', { coverage: 0.9 }],
+      ['POST /v1/potus/subscribe/archive/30d', 'fresh', { sources: 2, coverage: 0.9 }],
+    ])
+  })
+
   it('are three, with the promised prices and durations', async () => {
     proves('plan-table', 'feeds-family')
     const list = (await json(await ask(`${gateway.url}/v1/potus/subscribe`))) as { plans: Record<string, unknown>[] }
