@@ -13,9 +13,9 @@ import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/gazetteer.ts'
 import { LEXICON_VERSION, TOPICS } from '../entities/topics.ts'
 import { feedMethod } from '../potus-methodology.ts'
 import { KINDS, SOURCES_VERSION } from '../sources/source.ts'
-import type { EventReader } from '../store/event-reader.ts'
 import type { HistoryRow } from '../store/histories.ts'
 import { DAY, formatOrNull, MINUTE, type TimeRange, timeRange } from '../time-range.ts'
+import { assertHeld } from './archive-holdings.ts'
 import { envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { countEntities } from './entity-counts.ts'
 import { filterHash, readCursor, writeCursor } from './event-cursor.ts'
@@ -216,8 +216,7 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
   const page = await readPage(reader, context, filter, scan, limit, call.signal)
   // A page that ended early is no empty answer: its cursor goes on where it stopped.
   const isEmpty = page.events.length === 0 && page.next === null
-  if (isEmpty && after === null && !(await holdsEvents(reader, range, asOf)))
-    throw await nothingHeld(reader, range, asOf)
+  if (isEmpty && after === null) await assertHeld(parts, range, asOf)
   const answer = {
     ...envelope(parts, call),
     count: page.events.length,
@@ -225,29 +224,6 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
     next_cursor: page.next === null ? null : writeCursor(order, page.next, hash),
   }
   return new Reply(answer, { empty: isEmpty })
-}
-
-/** Whether anything is held of a range, whatever the filters of the query. */
-async function holdsEvents(reader: EventReader, { from, to }: TimeRange, asOf: number): Promise<boolean> {
-  return (await reader.scan({ asOf, order: 'asc', from, to, after: null, limit: 1 })).length > 0
-}
-
-/** Why a range of the archive holds nothing: it begins with the first event and ends a day ago. */
-async function nothingHeld(reader: EventReader, { from, to }: TimeRange, asOf: number): Promise<Error> {
-  const end = async (order: 'asc' | 'desc'): Promise<number | null> => {
-    const [row] = await reader.scan({ asOf, order, from: 0, to: asOf + 1, after: null, limit: 1 })
-    return row?.available_at ?? null
-  }
-  const [first, last] = [await end('asc'), await end('desc')]
-  if (first === null || last === null)
-    return new NotHeld(
-      'The archive is empty so far. GET /v1/potus shows what is being loaded. Nothing was charged.',
-      null,
-    )
-  const held = `it holds events from ${formatMilliseconds(first)} to ${formatMilliseconds(last)}`
-  const range = `from ${formatMilliseconds(from)} to ${formatMilliseconds(to)}`
-  const nearest = { start: new Date(first), end: new Date(last + 1) }
-  return new NotHeld(`The archive has nothing ${range}; ${held}. Nothing was charged.`, nearest)
 }
 
 /** One event, with minute bars around it if the catalog has bars. */

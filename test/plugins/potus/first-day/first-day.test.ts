@@ -5,7 +5,7 @@ import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fe
 import { historyJobs } from '../../../../plugins/potus/ingest/history-loads.ts'
 import { createHostPace } from '../../../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
-import { openTestFeed, type TestFeed } from '../test-feed.ts'
+import { openTestFeed, postId, postsOf, type TestFeed } from '../test-feed.ts'
 import { openScriptedSources, type ScriptedSources, type ScriptOptions } from './scripted-sources.ts'
 
 const NOW = Date.UTC(2026, 4, 1, 12)
@@ -103,6 +103,72 @@ describe('a first day of the feed', function () {
       stored: 95,
     })
     expect(index.counts).to.include({ events: all.length, backfilled: all.length })
+  })
+
+  it('refuses a time that the load has not reached with 503 and its progress, and one outside of what is held with 404', async () => {
+    let isDown = true
+    const { run } = await open({
+      intercept: (request, response) => {
+        if (!isDown || !request.url?.startsWith('/news?paged=3')) return false
+        response.writeHead(503, { 'retry-after': '1' }).end()
+        return true
+      },
+    })
+    interface Refusal extends Error {
+      readonly code: string
+      readonly fields: { readonly progress?: number; readonly nearest?: { start: string; end: string } }
+    }
+    const refusal = (from: number, to: number): Promise<Refusal> =>
+      feed.ask('getPotusArchive', { query: { from, to }, unchecked: true }).then(
+        () => expect.fail('answered'),
+        (error: Refusal) => error,
+      )
+    const old = [NOW - 26 * DAY, NOW - 24 * DAY] as const
+    await run(/^history wh.news/)
+    // Two of four pages are stored: the releases of the last twenty days.
+    const waiting = await refusal(...old)
+    expect(waiting).to.include({ code: 'product_suspended' })
+    expect(waiting.message).to.match(/wh\.news has reached 2026-04-11.*Nothing was charged/)
+    expect(waiting.fields.progress).to.be.within(0.7, 0.8)
+    const future = await refusal(NOW + DAY, NOW + 2 * DAY)
+    expect(future).to.include({ code: 'not_held' })
+    const [newest] = await archive({ order: 'desc' })
+    expect(Date.parse(future.fields.nearest?.end ?? '')).to.equal(Date.parse(newest?.available_at ?? '') + 1)
+    isDown = false
+    for (let n = 0; n < 4; n += 1) {
+      feed.time += MINUTE
+      await run(/^history wh.news/)
+    }
+    expect(await archive({ from: old[0], to: old[1] })).to.have.length(6)
+    const before = await refusal(NOW - 900 * DAY, NOW - 899 * DAY)
+    expect(before).to.include({ code: 'not_held' })
+    const [first] = await archive()
+    expect(before.fields.nearest).to.deep.equal({
+      start: new Date(first?.available_at ?? '').toISOString(),
+      end: new Date(Date.parse(first?.available_at ?? '') + DAY).toISOString(),
+    })
+  })
+
+  it('names the nearest time that holds something, not all that is held', async () => {
+    await open()
+    const post = (at: number) => ({ id: postId(at), text: `A post of ${new Date(at).toISOString()}.`, at })
+    const days = [NOW - 20 * DAY, NOW - 10 * DAY, NOW - 9 * DAY]
+    await feed.poll('truth.mirror', postsOf(days.map(post)))
+    const nearest = (from: number, to: number): Promise<object> =>
+      feed.ask('getPotusArchive', { query: { from, to } }).then(
+        () => expect.fail('answered'),
+        ({ fields }: { fields: { nearest: object } }) => fields.nearest,
+      )
+    const at = (time: number) => new Date(time).toISOString()
+    const hour = 60 * MINUTE
+    expect(await nearest(NOW - 18 * DAY, NOW - 18 * DAY + hour)).to.deep.equal({
+      start: at(NOW - 20 * DAY),
+      end: at(NOW - 20 * DAY + 1),
+    })
+    expect(await nearest(NOW - 11 * DAY, NOW - 11 * DAY + hour)).to.deep.equal({
+      start: at(NOW - 10 * DAY),
+      end: at(NOW - 10 * DAY + hour),
+    })
   })
 
   it('asks for compressed bodies, and for the list of posts only if it has changed', async () => {
