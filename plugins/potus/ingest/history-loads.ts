@@ -2,6 +2,7 @@
  * Fetches the older items of sources, once and page by page. A page is stored together with the position after it, so a
  * load that is interrupted goes on with the next page: no item is missing and none is stored twice.
  */
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database, Job, Logger } from 'tollgate/plugin'
 import { parseBody } from '../sources/parsers.ts'
@@ -62,23 +63,33 @@ interface Walk<Position> {
 }
 
 /** The same with positions as the JSON that is stored. */
-type Walker = Walk<string>
+interface Walker extends Walk<string> {
+  /** Returns true for the items of the page before: a cache may ignore the number of the page, and the walk would never end. */
+  repeats(position: string, page: Page): boolean
+}
 
 function walkerOf(history: History): Walker {
   return history.by === 'pages' ? inJson(pagesOf()) : inJson(daysOf(history))
 }
 
 function inJson<Position>(walk: Walk<Position>): Walker {
-  const read = (position: string): Position => JSON.parse(position) as Position
+  const read = (position: string) => JSON.parse(position) as Position & { readonly last?: string | null }
   return {
     first: (now) => JSON.stringify(walk.first(now)),
     address: (source, position) => walk.address(source, read(position)),
     mayBeAbsent: (position) => walk.mayBeAbsent(read(position)),
+    repeats: (position, page) => page.items.length > 0 && read(position).last === hashOfKeys(page),
     after(position, page, now) {
       const { next, share } = walk.after(read(position), page, now)
-      return { next: next === null ? null : JSON.stringify(next), share }
+      return { next: next === null ? null : JSON.stringify({ ...next, last: hashOfKeys(page) }), share }
     },
   }
+}
+
+/** Identifies the items of a page; null if it has none. */
+function hashOfKeys({ items }: Page): string | null {
+  const keys = items.map(({ key }) => key).join('\0')
+  return items.length === 0 ? null : createHash('sha256').update(keys).digest('base64url')
 }
 
 interface PageNumber {
@@ -184,6 +195,8 @@ class HistoryLoad {
     const at = now()
     const page = pageOf(source, fetched, at, this.#walker.mayBeAbsent(row.position))
     if (typeof page === 'string') return this.#fail(row, page, fetched, at)
+    if (this.#walker.repeats(row.position, page))
+      return this.#fail(row, 'The page repeats the one before it.', fetched, at)
     const { next, share } = this.#walker.after(row.position, page, at)
     const oldest = page.items.length === 0 ? null : Math.min(...page.items.map(({ publishedAt }) => publishedAt))
     const after: HistoryRow = {

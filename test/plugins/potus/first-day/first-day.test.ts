@@ -252,4 +252,31 @@ describe('a first day of the feed', function () {
     expect(await histories()).to.have.length(1)
     expect((await histories())[0]).to.include({ state: 'done', fresh: 95, detail: null })
   })
+
+  it('stops where a page repeats the one before it, as a failure, and goes on once the pages differ again', async () => {
+    let isStuck = true
+    let requests = 0
+    const { run } = await open({
+      intercept: (request) => {
+        if (request.url?.startsWith('/news')) requests += 1
+        // A cache that ignores the number of the page.
+        if (isStuck && request.url?.startsWith('/news?paged=')) request.url = '/news?paged=1'
+        return requests > 20
+      },
+    })
+    await run(/^history wh.news/)
+    expect(requests).to.equal(2)
+    expect((await histories())[0]).to.include({
+      state: 'loading',
+      pages: 1,
+      fresh: 30,
+      detail: 'The page repeats the one before it.',
+    })
+    isStuck = false
+    for (let n = 0; n < 4; n += 1) {
+      feed.time += MINUTE
+      await run(/^history wh.news/)
+    }
+    expect((await histories())[0]).to.include({ state: 'done', fresh: 95, detail: null })
+  })
 })
