@@ -3169,7 +3169,7 @@ export type PotusArchiveQuery = {
    */
   q?: string
   /**
-   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out. A copy that its source has deleted is shown, as `retracted`, unless an earlier copy of it already is.
    */
   unique?: boolean
   /**
@@ -3213,7 +3213,7 @@ export type AskedPotusArchiveQuery = {
    */
   q?: string
   /**
-   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out. A copy that its source has deleted is shown, as `retracted`, unless an earlier copy of it already is.
    */
   unique?: boolean
   /**
@@ -4369,7 +4369,7 @@ export type PotusLiveQuery = {
    */
   topics?: string
   /**
-   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out. A copy that its source has deleted is shown, as `retracted`, unless an earlier copy of it already is.
    */
   unique?: boolean
 }
@@ -4395,7 +4395,7 @@ export type AskedPotusLiveQuery = {
    */
   topics?: string
   /**
-   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out.
+   * If true, only the first record of each piece of news: posts and documents that another source has, too, are left out. A copy that its source has deleted is shown, as `retracted`, unless an earlier copy of it already is.
    */
   unique?: boolean
 }

@@ -45,8 +45,8 @@ export function parseFilter(
       origin === undefined,
     term: entity ?? (only === undefined ? undefined : `topic:${only}`),
     source,
-    matches({ row, leads, topics: own, entities, relevance }) {
-      if (unique && !leads) return false
+    matches({ row, leads, reportsDeletion, topics: own, entities, relevance }) {
+      if (unique && !leads && !reportsDeletion) return false
       if (origin !== undefined && row.ingest !== origin) return false
       if (wantedKinds.length > 0 && !wantedKinds.some((kind) => row.kind === kind || row.kind.startsWith(`${kind}.`)))
         return false

@@ -22,6 +22,8 @@ export interface KnownEvent {
   readonly members: readonly Member[]
   /** True if it is the first record of its cluster. */
   readonly leads: boolean
+  /** True if its source has taken it back, and no earlier copy of it was: the record that says so to readers of unique items. */
+  readonly reportsDeletion: boolean
   readonly relevance: Relevance
   readonly topics: readonly string[]
   readonly entities: readonly Mention[]
@@ -45,6 +47,7 @@ export async function knownEvents(
     asOf,
   ))
     clusters.set(member.cluster, [...(clusters.get(member.cluster) ?? []), member])
+  const deletions = await firstDeletions(reader, rows, clusters, asOf)
   return rows.map((row) => {
     const members = (clusters.get(row.cluster) ?? []).filter((member) => member.available_at <= until(row))
     const leads = members[0]?.seq === row.seq
@@ -53,12 +56,29 @@ export async function knownEvents(
       row,
       members,
       leads,
+      reportsDeletion: deletions.has(row),
       relevance: finalRelevance(JSON.parse(row.grounds) as Grounds, leads, publishers.size > 1),
       topics: JSON.parse(row.topics) as string[],
       entities: JSON.parse(row.entities) as Mention[],
       assets: JSON.parse(row.assets) as Asset[],
     }
   })
+}
+
+/** The retracted rows of which no earlier copy in the cluster is retracted, too. Reads nothing if no row is retracted. */
+async function firstDeletions(
+  reader: EventReader,
+  rows: readonly EventAtMoment[],
+  clusters: ReadonlyMap<string, readonly Member[]>,
+  asOf: number,
+): Promise<ReadonlySet<EventAtMoment>> {
+  const retracted = rows.filter(({ status }) => status === 'retracted')
+  const earlier = retracted.map((row) => {
+    const seqs = (clusters.get(row.cluster) ?? []).map(({ seq }) => seq)
+    return seqs.slice(0, seqs.indexOf(row.seq))
+  })
+  const posts = await reader.retracted(earlier.flat(), asOf)
+  return new Set(retracted.filter((row, n) => !earlier[n]?.some((seq) => posts.get(seq) === row.post)))
 }
 
 /** Longest text in a record, in characters. */

@@ -41,6 +41,8 @@ export interface EventReader {
   /** Every version that was known by `asOf`, oldest first. */
   versions(seq: number, asOf: number): Promise<VersionRow[]>
   members(clusters: readonly string[], asOf: number): Promise<Member[]>
+  /** Those of these events that are retracted: the post or document of each, by its number. */
+  retracted(seqs: readonly number[], asOf: number): Promise<ReadonlyMap<number, string | null>>
   /** Events available in [from, to]. */
   count(from: number, to: number): Promise<number>
   /** All events available by `asOf`. The cost depends on the number of later events, not on the size of the store. */
@@ -152,6 +154,15 @@ class DatabaseEventReader implements EventReader {
       .where('available_at', '<=', asOf)
       .orderBy(['available_at', 'seq'])
       .select('cluster', 'seq', 'id', 'source', 'available_at')
+  }
+
+  async retracted(seqs: readonly number[], asOf: number): Promise<ReadonlyMap<number, string | null>> {
+    if (seqs.length === 0) return new Map()
+    const rows = (await this.#validAt(asOf)
+      .whereIn('e.seq', [...new Set(seqs)])
+      .where('v.status', 'retracted')
+      .select('e.seq', 'e.post')) as { seq: number; post: string | null }[]
+    return new Map(rows.map(({ seq, post }) => [seq, post]))
   }
 
   async count(from: number, to: number): Promise<number> {

@@ -5,7 +5,7 @@ import { createFetcher, type Fetcher } from '../../../../plugins/potus/ingest/fe
 import { historyJobs } from '../../../../plugins/potus/ingest/history-loads.ts'
 import { createHostPace } from '../../../../plugins/potus/ingest/pace-per-host.ts'
 import { pollJobs } from '../../../../plugins/potus/ingest/polling.ts'
-import { openTestFeed, postId, postsOf, type TestFeed } from '../test-feed.ts'
+import { LIVE, openTestFeed, postId, postsOf, type TestFeed } from '../test-feed.ts'
 import { openScriptedSources, type ScriptedSources, type ScriptOptions } from './scripted-sources.ts'
 
 const NOW = Date.UTC(2026, 4, 1, 12)
@@ -231,6 +231,46 @@ describe('a first day of the feed', function () {
     }
     const gone = (await feed.db('potus_versions').where({ status: 'retracted' })) as { text: string }[]
     expect(gone.map(({ text }) => text.slice(0, 9))).to.deep.equal(['Number 7:'])
+  })
+
+  it('shows a post that the mirror no longer lists as deleted to readers of unique items, although the archive lists it', async () => {
+    const { run } = await open()
+    await run(/^poll truth.archive/)
+    await run(/^poll truth.mirror/)
+    const records = async (query: object = {}): Promise<string[]> => {
+      const { items } = await feed.ask<{ items: (Record & { text: string })[] }>('getPotusArchive', {
+        query: { limit: 500, unique: true, ...query },
+        access: LIVE,
+        unchecked: true,
+      })
+      return items
+        .filter(({ text }) => /^Number 7:/.test(text))
+        .map(({ source, status, cluster }) => `${source} ${status} ${cluster.role}`)
+    }
+    expect(await records()).to.deep.equal(['truth.archive active lead'])
+    scripts.deleted.mirror.add(7)
+    const mirror = async (): Promise<void> => {
+      for (let n = 0; n < 3; n += 1) {
+        feed.time += MINUTE
+        await run(/^poll truth.mirror/)
+      }
+    }
+    await mirror()
+    const both = ['truth.archive active lead', 'truth.mirror retracted member']
+    expect(await records()).to.deep.equal(both)
+    expect(await records({ order: 'desc' })).to.deep.equal(both.toReversed())
+    // Once the archive lacks it, too, one record says so.
+    scripts.deleted.archive.add(7)
+    for (let n = 0; n < 3; n += 1) {
+      scripts.added += 1
+      feed.time += 121 * MINUTE
+      await run(/^poll truth.archive/)
+    }
+    expect(await records()).to.deep.equal(['truth.archive retracted lead'])
+    // It is active again where the mirror lists it again.
+    scripts.deleted.mirror.delete(7)
+    await mirror()
+    expect(await records()).to.deep.equal(['truth.archive retracted lead'])
   })
 
   it('goes on with the next page after a failure, and does not take an outage for the end', async () => {
