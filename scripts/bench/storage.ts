@@ -3,20 +3,24 @@
  * On SQLite, and on PostgreSQL if a server answers at TEST_POSTGRES_URL. docs/operations.md has its table.
  */
 import { readFlags } from '../command-line.ts'
+import { POTUS_SUBJECTS } from './storage/potus-rows.ts'
 import { bytesPerRow, inPostgres, inSqlite, type Measured, measureSales, SUBJECTS } from './storage/stored-rows.ts'
 
-readFlags('Usage: npm run bench:storage', {})
+const USAGE = `Usage: npm run bench:storage [-- --only TEXT]
+
+  --only TEXT  measures only what has this text in its name, such as POTUS, and prints no sum`
+const { only } = readFlags(USAGE, { options: { only: { type: 'string' } } }).values
 const SYMBOLS = 10
 const YEARS = 10
 
 const measured: Measured[] = []
-for (const subject of SUBJECTS) {
+for (const subject of [...SUBJECTS, ...POTUS_SUBJECTS].filter(({ name }) => name.includes(only ?? ''))) {
   const { name, per, held } = subject
   const sqlite = await bytesPerRow(subject, await inSqlite())
   const place = await inPostgres()
   measured.push({ name, per, held, sqlite, postgres: place && (await bytesPerRow(subject, place)) })
 }
-measured.push(await measureSales())
+if (only === undefined) measured.push(await measureSales())
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)
 console.log('| What | Bytes a row, SQLite | PostgreSQL | Rows | MB, SQLite | MB, PostgreSQL |')
@@ -30,4 +34,4 @@ const total = (engine: 'sqlite' | 'postgres'): number =>
     const factor = per === 'symbol and year' ? SYMBOLS * YEARS : per === 'symbol, kept 30 days' ? SYMBOLS : per === 'year' ? YEARS : per === 'million sales' ? 0 : 1 // prettier-ignore
     return sum + (bytes ?? 0) * held * factor
   }, 0)
-console.log(`\n${SYMBOLS} symbols for ${YEARS} years, without sales: ${(total('sqlite') / 1e9).toFixed(1)} GB on SQLite, ${(total('postgres') / 1e9).toFixed(1)} GB on PostgreSQL`) // prettier-ignore
+if (only === undefined) console.log(`\n${SYMBOLS} symbols for ${YEARS} years, without sales: ${(total('sqlite') / 1e9).toFixed(1)} GB on SQLite, ${(total('postgres') / 1e9).toFixed(1)} GB on PostgreSQL`) // prettier-ignore

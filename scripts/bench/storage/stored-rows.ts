@@ -22,7 +22,6 @@ import { makeBook } from '../../../plugins/market/order-books/sample-books.ts'
 import { encodeSnapshots, migrations as regimeTables, openSnapshots } from '../../../plugins/regime/snapshots.ts'
 import { paymentIn } from '../../../test/contracts/journal-payments.ts'
 import { openSchema } from '../../../test/contracts/postgres.ts'
-import { openTestFeed, postId, postsOf } from '../../../test/plugins/potus/test-feed.ts'
 
 const YEAR = 365 * 86_400
 const START = Date.UTC(2026, 2, 2) / 1000
@@ -36,13 +35,23 @@ export interface Subject {
   /** Rows of one symbol (or, for what has no symbol, of all) in a year, or as many as are ever kept. */
   readonly held: number
   /** What `held` counts. */
-  readonly per: 'symbol and year' | 'symbol, kept 30 days' | 'year' | 'gateway, kept 6 hours' | 'million sales'
+  readonly per:
+    | 'symbol and year'
+    | 'symbol, kept 30 days'
+    | 'year'
+    | 'gateway'
+    | 'gateway, kept 6 hours'
+    | 'gateway, kept 8 days'
+    | 'million sales'
+  /** Writes what is there before, which is not counted. */
+  prepare?(db: OpenDatabase): Promise<void>
   write(db: OpenDatabase, rows: number): Promise<void>
 }
 
 const market = { plugin: 'market', tables: marketTables }
 const funding = { plugin: 'funding', tables: fundingTables }
 
+/** What is measured beside the POTUS feeds (potus-rows.ts) and payments. */
 export const SUBJECTS: readonly Subject[] = [
   {
     ...market,
@@ -161,29 +170,6 @@ export const SUBJECTS: readonly Subject[] = [
       }
     },
   },
-  {
-    name: 'POTUS items, with what their sources sent',
-    plugin: 'potus',
-    tables: [],
-    rows: 400,
-    // Some twenty posts, and ten pages and documents, a day.
-    held: 30 * 365,
-    per: 'year',
-    async write(db, rows) {
-      const random = seededRandom(3)
-      const words = 'tariffs trade china mexico steel congress border energy oil rates economy great deal jobs america senate bill vote federal reserve'.split(' ') // prettier-ignore
-      const text = (): string => Array.from({ length: 20 + Math.floor(60 * random()) }, () => words[Math.floor(words.length * random())]).join(' ') // prettier-ignore
-      const feed = await openTestFeed({ time: START * 1000, db })
-      let listed: { id: string; text: string; at: number }[] = []
-      for (let i = 0; i < rows; i += 1) {
-        feed.time += 48 * 60_000
-        const at = feed.time - 30_000
-        // The mirror lists the newest hundred, and what it sent is stored whenever one is new.
-        listed = [{ id: postId(at, i % 1000), text: text(), at }, ...listed].slice(0, 100)
-        await feed.poll('truth.mirror', postsOf(listed))
-      }
-    },
-  },
 ]
 
 /** Where a database is measured. */
@@ -239,10 +225,10 @@ async function schemaBytes(connectionString: string): Promise<number> {
 }
 
 /** Bytes of a row, without what empty tables take. */
-export async function bytesPerRow({ plugin, tables, rows, write }: Subject, place: Place): Promise<number> {
+export async function bytesPerRow({ plugin, tables, rows, prepare, write }: Subject, place: Place): Promise<number> {
   try {
-    if (tables.length > 0) await migrate(place.db, plugin, tables)
-    else await openTestFeed({ db: place.db })
+    await migrate(place.db, plugin, tables)
+    await prepare?.(place.db)
     const empty = await place.bytes()
     await write(place.db, rows)
     return ((await place.bytes()) - empty) / rows

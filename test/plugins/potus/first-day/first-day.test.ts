@@ -244,7 +244,7 @@ describe('a first day of the feed', function () {
         unchecked: true,
       })
       return items
-        .filter(({ text }) => /^Number 7:/.test(text))
+        .filter(({ text }) => text.startsWith('Number 7:'))
         .map(({ source, status, cluster }) => `${source} ${status} ${cluster.role}`)
     }
     expect(await records()).to.deep.equal(['truth.archive active lead'])
