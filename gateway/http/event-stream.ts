@@ -63,9 +63,12 @@ export interface StreamOptions {
 }
 
 /** Formats one event. `{id: '7', data: {a: 1}}` becomes the lines `id: 7`, `data: {"a":1}` and a blank line. */
-export function eventText({ id, data }: ServerEvent): string {
-  return `id: ${id.replace(/[\r\n\0]/g, '')}\ndata: ${JSON.stringify(data ?? null)}\n\n`
+export function eventText({ id, event, data }: ServerEvent): string {
+  return `${field('event', event)}${field('id', id)}data: ${JSON.stringify(data ?? null)}\n\n`
 }
+
+const field = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, '')}\n`
 
 /**
  * Writes events as fast as the caller reads them, then ends the response. The next event is requested only after the

@@ -419,8 +419,10 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** One server-sent event. */
 export interface ServerEvent {
-  /** The id that a caller sends as Last-Event-ID to go on after this event. */
-  readonly id: string
+  /** The id that a caller sends as Last-Event-ID to go on after this event. Without it, the event is not sent again. */
+  readonly id?: string
+  /** The name of the event, by which callers tell it from the others. Default: none, which callers read as `message`. */
+  readonly event?: string
   /** A JSON value. */
   readonly data: unknown
 }

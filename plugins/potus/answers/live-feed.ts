@@ -39,7 +39,7 @@ export function createLiveHandler(parts: FeedParts) {
   return (call: QueryCall<PotusLiveQuery>) => {
     const filter = parseFilter(call.input.query, sourceIds)
     return call.stream && call.access.kind === 'token'
-      ? followLive(parts, tail, call, filter).then((events) => Reply.events(events))
+      ? followLive(parts, health, tail, call, filter).then((events) => Reply.events(events))
       : livePage(parts, health, call, filter)
   }
 }
@@ -224,6 +224,7 @@ async function eventsAfter({ reader, context }: FeedParts, filter: Filter, asOf:
  */
 async function followLive(
   parts: FeedParts,
+  health: EnabledHealth,
   tail: Tail,
   call: QueryCall<PotusLiveQuery>,
   filter: Filter,
@@ -243,7 +244,32 @@ async function followLive(
         filter.matches(event) ? { id: String(event.row.seq), data: eventRecord(event, context) } : null,
       )
     },
+    state: stateChanges(parts, health, visibleUntil),
   })
+}
+
+/**
+ * Returns an event whenever other sources are late than at the call before; at first none are. It has no id, so Last-Event-ID
+ * still names the last record.
+ */
+function stateChanges(
+  { figures, context }: FeedParts,
+  { enabled, statusesOf }: EnabledHealth,
+  visibleUntil: () => number,
+): () => Promise<ServerEvent | null> {
+  let last = ''
+  return async () => {
+    const asOf = visibleUntil()
+    const known = await figures.ofSources(enabled, asOf)
+    const statuses = statusesOf.of(known, asOf)
+    const late = enabled.flatMap(({ id }, n) => (isLate(statuses[n] as FeedStatus) ? [id] : [])).join()
+    if (late === last) return null
+    last = late
+    const span = { from: asOf - DAY, until: asOf }
+    const spans = context.dataMode === 'online' ? await figures.ofWatch(enabled, span) : null
+    const watched = watchedFeed({ enabled, figures: known, statuses, spans }, asOf)
+    return { event: 'state', data: watched.shown({ from: span.from, to: asOf }) }
+  }
 }
 
 /** The number just before the newest `limit` matching events. */
@@ -326,6 +352,8 @@ export interface Follower<Row> {
   readonly read: (after: number, limit: number) => Promise<readonly Row[]>
   /** The events to send for these rows; null for a row to skip. */
   readonly show: (rows: readonly Row[]) => Promise<readonly (ServerEvent | null)[]>
+  /** An event to send beside the rows, at each check; null if there is none. */
+  readonly state?: () => Promise<ServerEvent | null>
 }
 
 export interface Tail {
@@ -365,7 +393,7 @@ export function createTail(newest: () => Promise<number>, checkMs = CHECK_MS): T
 
 async function* tailEvents<Row extends { readonly seq: number }>(
   after: number,
-  { read, show }: Follower<Row>,
+  { read, show, state }: Follower<Row>,
   reader: { readonly hasLeft: boolean },
   nextCheck: () => Promise<number>,
 ): AsyncGenerator<ServerEvent> {
@@ -375,6 +403,8 @@ async function* tailEvents<Row extends { readonly seq: number }>(
     const rows = highest > position ? await read(position, BATCH) : []
     for (const event of await show(rows)) if (event) yield event
     position = rows.at(-1)?.seq ?? position
+    const change = (await state?.()) ?? null
+    if (change) yield change
     if (rows.length < BATCH && !reader.hasLeft) highest = await nextCheck()
   }
 }

@@ -63,6 +63,7 @@ describe('a stream of events', () => {
   it('has one line of data per event, as an EventSource expects', () => {
     expect(eventText({ id: '7', data: { a: 'b\nc' } })).to.equal('id: 7\ndata: {"a":"b\\nc"}\n\n')
     expect(eventText({ id: '7\nevent: x\r\0', data: undefined })).to.equal('id: 7event: x\ndata: null\n\n')
+    expect(eventText({ event: 'state\nid: 9', data: 1 })).to.equal('event: stateid: 9\ndata: 1\n\n')
   })
 
   it('reads the next event only after the last one was sent, and disconnects a reader that stalls', async () => {

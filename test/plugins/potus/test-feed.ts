@@ -1,7 +1,15 @@
 /** The feed on a database of its own: the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Access, type Handler, JsonReply, type Operation, Reply } from 'tollgate/plugin'
+import {
+  type Access,
+  type Call,
+  type Handler,
+  JsonReply,
+  type Operation,
+  Reply,
+  type ServerEvent,
+} from 'tollgate/plugin'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
@@ -46,6 +54,7 @@ export interface AskOptions {
   /** Default: the clock, minus the delay of the operation for a payer. */
   readonly asOf?: number
   readonly access?: Access
+  readonly stream?: Call['stream']
   /** Skips the check against the schema, for large answers that other tests check. */
   readonly unchecked?: boolean
 }
@@ -66,6 +75,8 @@ export interface TestFeed {
   readonly writeListing: Writer['writeListing']
   /** Calls an operation and checks the answer against its schema. */
   ask<Answer = Record<string, never>>(operation: string, options?: AskOptions): Promise<Answer>
+  /** Opens the stream of the live feed. */
+  follow(query: object, access: Access): Promise<AsyncIterable<ServerEvent>>
   /** Calls an operation and returns the JSON that a caller receives. */
   askText(operation: string, options?: AskOptions): Promise<string>
   close(): Promise<void>
@@ -127,7 +138,7 @@ export async function openTestFeed({
 
   const call = async (
     id: string,
-    { params = {}, query = {}, asOf, access = PAID, unchecked }: AskOptions = {},
+    { params = {}, query = {}, asOf, access = PAID, stream, unchecked }: AskOptions = {},
   ): Promise<unknown> => {
     const operation = catalog.operations.get(id)
     if (!operation) throw new Error(`the catalog has no ${id}`)
@@ -139,6 +150,7 @@ export async function openTestFeed({
       catalog,
       input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
       access,
+      ...(stream ? { stream } : {}),
       asOf: new Date(time),
       signal: new AbortController().signal,
       ask: async () => ({ count: 0 }) as never,
@@ -161,6 +173,10 @@ export async function openTestFeed({
     },
     async ask<Answer>(id: string, options?: AskOptions): Promise<Answer> {
       return valueOf(await call(id, options)) as Answer
+    },
+    async follow(query: object, access: Access) {
+      const answer = await call('getPotusLive', { query, access, stream: { lastEventId: null }, unchecked: true })
+      return (answer as Reply).source as AsyncIterable<ServerEvent>
     },
     async askText(id: string, options?: AskOptions): Promise<string> {
       const answer = await call(id, options)

@@ -27,7 +27,7 @@ describe('the tail of the live feed', () => {
     const receivedIds = Array.from({ length: 100 }, (): string[] => [])
     const ended = receivedIds.map(async (ids) => {
       for await (const { id } of tail.follow<Row>(0, follower)) {
-        ids.push(id)
+        ids.push(String(id))
         if (id === '5') return
       }
     })
@@ -56,7 +56,7 @@ describe('the tail of the live feed', () => {
     }
     const ids: string[] = []
     for await (const { id } of tail.follow<Row>(0, follower)) {
-      ids.push(id)
+      ids.push(String(id))
       if (id === '250') break
     }
     expect(ids).to.deep.equal(['50', '100', '150', '200', '250'])
