@@ -8,7 +8,9 @@ import {
   type Facts,
   type Freshness,
   type FreshnessTools,
+  type Input,
   NotFound,
+  type OperationId,
   type PluginContext,
   type Reply,
   type WatchedInput,
@@ -77,8 +79,7 @@ export default definePlugin({
         everySeconds: 10,
         run: ({ ask, signal }) => regimes.classify(regime, ask, signal),
       })),
-      freshness: ({ operation, query }, asOf, tools) =>
-        operation === 'getRegimeCurrent' ? regimes.freshness(query as RegimeQuery, asOf, tools) : null,
+      freshness: (request, asOf, tools) => regimes.freshness(request, asOf, tools),
       watched: (_, { ask }) => regimes.watched(ask),
       facts: () => regimes.facts(),
       stop: () => regimes.stop(),
@@ -140,8 +141,15 @@ class Regimes {
     if (isCovered) await regime.classify(ask, signal)
   }
 
-  async freshness({ symbol }: RegimeQuery, asOf: Date, tools: FreshnessTools): Promise<Freshness> {
-    return (symbol === undefined ? this.main : await this.#of(symbol, tools.ask)).freshness(tools, asOf)
+  async freshness(
+    { operation, query }: Input & { readonly operation: OperationId },
+    asOf: Date,
+    tools: FreshnessTools,
+  ): Promise<Freshness | null> {
+    const { symbol } = query as RegimeQuery
+    const regime = symbol === undefined ? this.main : await this.#of(symbol, tools.ask)
+    if (operation === 'getRegimeCurrent') return regime.freshness(tools, asOf)
+    return operation === 'getRegimeHistory' ? regime.historyFreshness(query as RegimeHistoryQuery, tools, asOf) : null
   }
 
   /** The markets beside the default one, as far as there are bars of them. */

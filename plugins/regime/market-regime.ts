@@ -180,6 +180,21 @@ export class MarketRegime {
     return { newest, sources: bars?.sources ?? null, coverage: bars?.coverage ?? 1 }
   }
 
+  /**
+   * How far a window goes beyond the newest snapshot, as the age of the data. Snapshots of the past do not age. Throws Unavailable
+   * while those of the window are being computed.
+   */
+  async historyFreshness({ end }: RegimeHistoryQuery, { ask }: FreshnessTools, asOf: Date): Promise<Freshness> {
+    if (this.#dataMode !== 'online') return { newest: asOf, sources: null, coverage: 1 }
+    const { remembered } = await this.#open(ask)
+    const at = seconds(asOf)
+    const found = await remembered.latest(at)
+    const until = end === undefined ? at : Math.min(at, requireEpochSeconds(end, 'end'))
+    if (found === null || (this.#isFilling() && until > found.as_of + STALE_SECONDS)) return this.#refuse(ask)
+    const ageSeconds = Math.max(0, until - found.as_of)
+    return { newest: new Date((at - ageSeconds) * 1000), sources: null, coverage: 1 }
+  }
+
   async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
     const { ask, asOf, input } = call
     const { start, end, limit } = input.query

@@ -157,6 +157,15 @@ describe('npm run check of a product that can say how fresh its data are', () =>
     expect([ok, warnings.map(({ pointer }) => pointer)]).to.deep.equal([true, ['/operations/getFeed']])
   })
 
+  it('warns of none of our own', function () {
+    this.timeout(60_000)
+    const { stdout } = spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check'], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'] },
+    })
+    expect(stdout).to.contain('No errors.').and.not.to.contain('warning')
+  })
+
   it('warns no more once the document says when it is sold, or that it needs no data', () => {
     for (const fresh of [{ coverage: 0.9 }, false] as const) {
       const { stdout } = check(feed({ fresh }))

@@ -333,6 +333,17 @@ describe('the regime of collected bars', function () {
     const late = await one.history({ limit: 10 }).catch((error: unknown) => error)
     expect(late).to.be.instanceOf(Unavailable)
     expect(String(late)).to.match(/The newest snapshot is of 2026-03-04T12:0\d:00Z: 0 of 4 venues answer\./)
+    // What the gateway compares with `fresh`: how far a window goes beyond what is held.
+    const now = kit.clock.now()
+    const ask = (id: OperationId, { query }: { query: object }) => one.host.call(id, query)
+    const ageOf = async (query: Readonly<Record<string, string>>): Promise<number> => {
+      const input = { operation: 'getRegimeHistory', params: {}, query, body: undefined } as const
+      const report = await one.host.registrations[1]!.freshness!(input, new Date(now), { ask } as never)
+      return (now - report!.newest!.getTime()) / 1000
+    }
+    expect(await ageOf({})).to.be.within(19 * 60, 21 * 60)
+    expect(await ageOf({ end: page.newest! })).to.be.closeTo(0, 1)
+    expect(await ageOf({ end: new Date(Date.parse(page.newest!) + 600_000).toISOString() })).to.be.closeTo(600, 1)
     kit.faults.clear()
     await one.pass(900)
     expect(await one.history({ limit: 60 })).to.include({ count: 60, coverage: 1 })
