@@ -355,7 +355,7 @@ export function marksOf(body: unknown, path = ''): string[] {
     if (name === 'complete' && value === false) return [`${at} false`]
     if (name === 'sources_late' && Number(value) > 0) return [`${at} ${String(value)}`]
     if (name === 'unavailable' && Array.isArray(value) && value.length > 0) return [`${at} ${value.length}`]
-    if (name === 'origin' && ['held', 'catchup', 'backfill'].includes(String(value))) return [`${at} ${String(value)}`]
+    if (name === 'origin' && value === 'held') return [`${at} ${String(value)}`]
     if (name === 'status' && ['late', 'failing', 'degraded', 'stale', 'down'].includes(String(value)))
       return [`${at} ${String(value)}`]
     if (name === 'warnings' && Array.isArray(value) && value.length > 0) return [`${at} ${value.length}`]
