@@ -90,6 +90,8 @@ export class RememberedSnapshots {
   readonly #blocks: LRUCache<number, Block>
   /** Pages by their range, with the memory that they were made of. */
   readonly #pages = new LRUCache<string, { readonly memory: Memory; readonly page: HistoryPage }>({ max: MAX_PAGES })
+  /** Reads of blocks that are under way. Callers of one page after the other miss the same block at once. */
+  readonly #reading = new Map<string, Promise<readonly Block[] | null>>()
   #writes = -1
 
   constructor({ db, stored, label, checkMs, blockBytes = MAX_BLOCK_BYTES }: RememberedOptions) {
@@ -174,7 +176,7 @@ export class RememberedSnapshots {
     for (const to = reach(); number < to && collector.wanted > 0; number += 1) {
       const block = this.#blocks.get(number)
       if (!block) {
-        const blocks = await this.#readBlocks(number, reach(), state.count)
+        const blocks = await this.#blocksOf(number, reach(), state.count)
         if (!blocks) return null
         for (const read of blocks) collector.add(read)
         number += blocks.length
@@ -183,6 +185,17 @@ export class RememberedSnapshots {
       collector.add(block)
     }
     return number < end && collector.wanted > 0 ? null : { ...collector.rows(), missing: state.missing }
+  }
+
+  /** Blocks [from, to): one read for all who ask meanwhile. Null if somebody wrote since there were `count` snapshots. */
+  #blocksOf(from: number, to: number, count: number): Promise<readonly Block[] | null> {
+    const key = `${from} ${to} ${count}`
+    let read = this.#reading.get(key)
+    if (!read) {
+      read = this.#readBlocks(from, to, count).finally(() => this.#reading.delete(key))
+      this.#reading.set(key, read)
+    }
+    return read
   }
 
   /** Reads blocks [from, to) and remembers them; null if somebody wrote since there were `count` snapshots. */

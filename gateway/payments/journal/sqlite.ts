@@ -225,16 +225,20 @@ FROM ${changeTable(MOVED_COLUMNS)}
 WHERE (change.apart IS NULL OR EXISTS (${longAnswer('1', 'payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
 
 /**
- * Records which long answer belongs to a payment, and returns whether its bytes are stored. From then on they cannot be
- * deleted.
+ * Records which long answers belong to payments, and returns whether the bytes of each are stored. From then on they cannot
+ * be deleted.
  */
-const NOTE_ANSWER = `
+const NOTE_ANSWERS = `
 INSERT INTO payment_answers (payment, attempt, digest)
-SELECT id, attempt, ?3 FROM payments WHERE key = ?1 AND attempt = ?2 AND state = 'reserved'
+SELECT payments.id, payments.attempt, unhex(${field('digest')}) FROM jsonb_each(?1) AS change CROSS JOIN payments
+WHERE payments.key = ${field('key')} AND payments.attempt = ${field('attempt')} AND payments.state = 'reserved'
 ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest
-RETURNING EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
+RETURNING hex(digest) AS digest, EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
 
-const STORE_BODY = 'INSERT INTO answer_bodies (digest, body, length) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING'
+const STORE_BODIES = `
+INSERT INTO answer_bodies (digest, body, length)
+SELECT unhex(${field('digest')}), substr(?2, ${field('body_start')}, ${field('body_length')}), ${field('length')}
+FROM jsonb_each(?1) AS change WHERE true ON CONFLICT DO NOTHING`
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
@@ -295,8 +299,8 @@ export async function openSqlite(file: string): Promise<Store> {
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
   const deliver = await writer.prepare(DELIVER_GROUP)
-  const noteAnswer = await answers.prepare(NOTE_ANSWER)
-  const storeBody = await answers.prepare(STORE_BODY)
+  const noteAnswers = await answers.prepare(NOTE_ANSWERS)
+  const storeBodies = await answers.prepare(STORE_BODIES)
   const readBlocking = await writer.prepare(BLOCKING)
   const readLimits = await writer.prepare(READ_LIMITS)
   const prepared = new Map<string, Promise<Statement>>()
@@ -307,13 +311,22 @@ export async function openSqlite(file: string): Promise<Store> {
     return statement
   }
   for (const sql of Object.values(findQueries(DIALECT))) await prepare(sql)
-  /** Stores a long answer. It runs before MOVE, which leaves the answer out and finds it missing if this had no effect. */
-  async function storeLong({ key, fields: { attempt = 0 }, body }: Change): Promise<void> {
-    const digest = answerDigest(body)
-    const [noted] = await noteAnswer(key, attempt, digest)
-    if (noted?.['stored'] !== 0) return
-    const packed = await packAnswer(body)
-    await storeBody(digest, packed.body, packed.length)
+  /** Stores long answers. It runs before MOVE, which leaves them out and finds missing which of them this had no effect on. */
+  async function storeLong(changes: readonly Change[]): Promise<void> {
+    if (changes.length === 0) return
+    const digests = changes.map(({ body }) => answerDigest(body).toString('hex'))
+    const noted = changes.map(({ key, fields: { attempt = 0 } }, at) => ({ key, attempt, digest: digests[at] }))
+    const missing = (await noteAnswers(JSON.stringify(noted))).filter(({ stored }) => stored === 0)
+    if (missing.length === 0) return
+    const wanted = [...new Set(missing.map(({ digest }) => String(digest).toLowerCase()))]
+    const packed = await Promise.all(wanted.map((digest) => packAnswer(changes[digests.indexOf(digest)]!.body)))
+    let start = 1
+    const rows = packed.map(({ body, length }, at) => {
+      const row = { digest: wanted[at], length, body_start: start, body_length: body.length }
+      start += body.length
+      return row
+    })
+    await storeBodies(JSON.stringify(rows), Buffer.concat(packed.map(({ body }) => body)))
   }
   const read: Connection['run'] = async (sql, ...values) => {
     const statement = prepared.get(sql) ?? (prepared.size < MAX_PREPARED ? prepare(sql) : null)
@@ -324,7 +337,7 @@ export async function openSqlite(file: string): Promise<Store> {
     ...createQueries({ ...DIALECT, read, write: writer.run }),
     async write(group: readonly Change[]) {
       if (group[0]?.kind === 'move') {
-        await Promise.all(group.filter(isLong).map(storeLong))
+        await storeLong(group.filter(isLong))
         const { fields, bodies } = encode(group.map((change) => (isLong(change) ? apart(change) : change)))
         return movedResults(group, await move(fields, bodies))
       }

@@ -110,6 +110,22 @@ describe('the SQLite file of the journal', () => {
     await journal.close()
   })
 
+  it('stores the long answers of calls that end together, each once', async () => {
+    const journal = await openJournal({ file })
+    const keys = await Promise.all(Array.from({ length: 12 }, () => paymentIn(journal, 'reserved')))
+    const bodyOf = (nth: number): string => `${nth % 3} `.repeat(5_000)
+    const submitted = await Promise.all(
+      keys.map((key, nth) => journal.submitted(key, 1, INTENT, { answer: answerOf(bodyOf(nth)) })),
+    )
+    expect(submitted).to.deep.equal(keys.map(() => true))
+    for (const [nth, key] of keys.entries())
+      expect((await journal.find(key))?.answer?.body.toString()).to.equal(bodyOf(nth))
+    const sql = await connect(file, 'read')
+    expect(await sql.run('SELECT count(*) AS bodies FROM answer_bodies')).to.deep.equal([{ bodies: 3 }])
+    await sql.close()
+    await journal.close()
+  })
+
   it('submits no payment whose long answer is not stored', async () => {
     const journal = await openJournal({ file })
     const sql = await connect(file, 'write')
