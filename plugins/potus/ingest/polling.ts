@@ -30,6 +30,8 @@ interface SourceState {
 const MAX_FAILURES = 5
 const LONG_PAUSE_MS = 15 * 60_000
 const MAX_PAUSE_MS = 3_600_000
+/** The first pause after a failure is no longer than this: the next poll of some sources is due in two hours. */
+const FIRST_PAUSE_SECONDS = 120
 
 /** One job per enabled source, so that none waits for another. */
 export function pollJobs({ db, writer, fetcher, pace, sources, log, now }: PollerParts): Job[] {
@@ -69,7 +71,7 @@ export function pollJobs({ db, writer, fetcher, pace, sources, log, now }: Polle
     .filter(({ enabled }) => enabled)
     .map((source) => ({
       name: `poll ${source.id}`,
-      everySeconds: shortestPollSeconds(source),
+      everySeconds: runSeconds(source),
       run: ({ signal }) => poll(source, signal),
     }))
 }
@@ -78,8 +80,8 @@ export function pollJobs({ db, writer, fetcher, pace, sources, log, now }: Polle
 const TOLERANCE_MS = 500
 
 /**
- * Milliseconds to wait after a failure: the time in Retry-After, otherwise twice as long each time, varied by up to a quarter. A
- * Retry-After that asks for no wait, as a date in the past, is none.
+ * Milliseconds to wait after a failure: the time in Retry-After, otherwise two minutes at most at first and twice as long each
+ * time, varied by up to a quarter. A Retry-After that asks for no wait, as a date in the past, is none.
  */
 export function pauseAfterFailure(
   { pollSeconds }: Pick<Source, 'pollSeconds'>,
@@ -90,7 +92,7 @@ export function pauseAfterFailure(
 ): number {
   const requested = retryAfter(headers, at)
   if (requested !== null && requested > 0) return Math.min(requested, MAX_PAUSE_MS)
-  const growing = pollSeconds * 1000 * 2 ** (failures - 1)
+  const growing = Math.min(pollSeconds, FIRST_PAUSE_SECONDS) * 1000 * 2 ** (failures - 1)
   const pause = failures >= MAX_FAILURES ? Math.max(LONG_PAUSE_MS, growing) : growing
   return Math.min(pause, MAX_PAUSE_MS) * (0.75 + random() / 2)
 }
@@ -122,9 +124,13 @@ export function pollSecondsAt({ slots: times, pollSeconds, nightSeconds }: Sourc
   return nightSeconds > 0 && isNight(at) ? Math.max(nightSeconds, pollSeconds) : pollSeconds
 }
 
-/** The fewest seconds between two polls of a source: how often its job runs. */
-function shortestPollSeconds({ slots: times, pollSeconds }: Source): number {
-  return times.length > 0 ? Math.min(SLOT_SECONDS, pollSeconds) : pollSeconds
+/**
+ * Seconds between two runs of a source's job: often enough for polls near a slot and after a failure, and without slots a whole
+ * part of the time between two polls, so that these stay on time.
+ */
+export function runSeconds({ slots: times, pollSeconds }: Pick<Source, 'slots' | 'pollSeconds'>): number {
+  if (times.length > 0) return Math.min(SLOT_SECONDS, pollSeconds)
+  return pollSeconds / Math.ceil(pollSeconds / FIRST_PAUSE_SECONDS)
 }
 
 /** Slots are clock times on weekdays in New York, in summer and winter. */

@@ -1,6 +1,6 @@
 /** When a source is polled again. */
 import { expect } from 'chai'
-import { pauseAfterFailure, pollSecondsAt } from '../../../../plugins/potus/ingest/polling.ts'
+import { pauseAfterFailure, pollSecondsAt, runSeconds } from '../../../../plugins/potus/ingest/polling.ts'
 import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
 
 const START = Date.UTC(2026, 4, 1, 12)
@@ -17,6 +17,15 @@ describe('the polling schedule of a source', () => {
       45_000,
     )
     expect(pauseAfterFailure(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
+  })
+
+  it('asks a source that is seldom polled again after two minutes', () => {
+    const waits = [1, 2, 3, 4, 5, 6].map(
+      (failures) => pauseAfterFailure({ pollSeconds: 7200 }, failures, {}, START, () => 0.5) / 1000,
+    )
+    expect(waits).to.deep.equal([120, 240, 480, 960, 1920, 3600])
+    const runs = [60, 120, 300, 600, 7200].map((pollSeconds) => runSeconds({ slots: [], pollSeconds }))
+    expect(runs, 'its job runs as often').to.deep.equal([60, 120, 100, 120, 120])
   })
 
   it('waits as after any failure if Retry-After asks for no wait, and reads a date on the clock of the source', () => {
