@@ -1,4 +1,5 @@
 /** Sets up plugins on a database of their own, without a gateway. */
+import { setMaxListeners } from 'node:events'
 import {
   type Ask,
   type Call,
@@ -133,6 +134,8 @@ export async function openPluginHost(
       return dispatch(operation, input, at, new AbortController().signal, maxFreshnessSeconds) as never
     },
     async run(name, signal = new AbortController().signal) {
+      // As the gateway does: every pending request of a run listens to its signal.
+      setMaxListeners(0, signal)
       for (const job of registrations.flatMap((registration) => registration.jobs ?? []))
         if (job.name === name) await job.run({ signal, ask: ask(options.now(), signal) })
     },
