@@ -15,6 +15,8 @@ const MOST_PAGES = 2000
 const MOST_BYTES = 8 * 1024 * 1024
 /** A listing may end before the number of rows that it states, which changes while it is read, but not before this share. */
 const LEAST_SHARE = 0.9
+/** With more malformed rows than this, a listing does not say which services it no longer has. */
+const MOST_MALFORMED = 0.1
 
 export interface Sweep {
   readonly source: SourceSettings
@@ -27,7 +29,8 @@ export interface Sweep {
 }
 
 /**
- * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reaches the end removes what it did not find.
+ * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reaches the end, and can read nine tenths of the rows,
+ * removes what it did not find.
  * Throws SourceError, also for a source with more than 2,000 pages, and for one that ends long before the number of rows that
  * it states.
  */
@@ -51,7 +54,7 @@ export async function sweep(
     await store.savePage({ source: source.id, rank, listings: page.listings, sweep: number, at, visitAt: at })
     await store.addOrigins(originsOf(page), at)
   }
-  await store.conclude(source.id, number, now())
+  if ((dropped['malformed'] ?? 0) <= MOST_MALFORMED * rows) await store.conclude(source.id, number, now())
   return { rows, dropped }
 }
 

@@ -3,10 +3,11 @@ import type { PluginHost } from '../plugins/plugin-host.ts'
 import type { RequestOptions } from '../support/agent.ts'
 import { PERPETUAL_VENUES, type PerpetualVenue } from './funding/funding-market.ts'
 import type { Desk, NewsItem } from './feeds/scripted-news.ts'
+import { LISTINGS, servicesOf } from './listings/service-listings.ts'
 import type { VenueKit } from './venue-kit.ts'
 
 /** The sources that a product rests on. */
-export type SourceGroup = 'spot' | 'perpetual' | 'feeds'
+export type SourceGroup = 'spot' | 'perpetual' | 'feeds' | 'listings'
 
 export interface TruthParts {
   readonly kit: VenueKit
@@ -169,6 +170,24 @@ function settledFaults(body: Row, { kit }: TruthParts): string[] {
   })
 }
 
+/** A listing is read every six minutes, and half an hour after it could not be read. */
+const OLDEST_LISTING = 2400
+
+function directoryFaults(body: Row, { kit }: TruthParts): string[] {
+  const records = rowsOf(body['records'])
+  if (records.length === 0) return ['no record']
+  const amounts = new Map(records.map((row) => [row['url'], rowsOf(row['prices'])[0]?.['amount_atomic']]))
+  const late = rowsOf(body['sources']).filter(
+    (source) => LISTINGS.some((name) => name === source['id']) && !(Number(source['age_seconds']) <= OLDEST_LISTING),
+  )
+  return [
+    ...LISTINGS.flatMap(servicesOf)
+      .filter(({ url, amount }) => amounts.get(url) !== amount)
+      .map(({ url, amount }) => `${url} costs ${amount}, here ${String(amounts.get(url))}`),
+    ...late.map(({ id, age_seconds: age }) => `${String(id)} was read ${String(age)} seconds ago`),
+  ]
+}
+
 /** Which source of plugins/potus a desk publishes in. */
 const SOURCES: Readonly<Partial<Record<Desk, readonly string[]>>> = {
   white_house: ['wh.news'],
@@ -254,6 +273,12 @@ export const PRODUCTS: readonly BoughtProduct[] = [
     path: (now) =>
       `/v1/x/perp-funding-rates/history?symbol=BTC&limit=500&start=${new Date(now - 12 * 3_600_000).toISOString()}`,
     faultsOf: settledFaults,
+  },
+  {
+    name: 'directory',
+    group: 'listings',
+    path: '/v1/x/agent-economy-directory?limit=200',
+    faultsOf: directoryFaults,
   },
   {
     name: 'live',
@@ -353,6 +378,7 @@ export function marksOf(body: unknown, path = ''): string[] {
     const at = path === '' ? name : `${path}.${name}`
     if (name === 'coverage' && typeof value === 'number' && value < 0.9995) return [`${at} ${value}`]
     if (name === 'complete' && value === false) return [`${at} false`]
+    if (name === 'dropped' && Object.keys(Object(value)).length > 0) return [`${at} ${JSON.stringify(value)}`]
     if (name === 'sources_late' && Number(value) > 0) return [`${at} ${String(value)}`]
     if (name === 'unavailable' && Array.isArray(value) && value.length > 0) return [`${at} ${value.length}`]
     if (name === 'origin' && value === 'held') return [`${at} ${String(value)}`]

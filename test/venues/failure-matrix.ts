@@ -10,6 +10,7 @@ import {
 } from './bought-products.ts'
 import type { FaultName, FaultOptions } from './faults.ts'
 import type { NewsItem } from './feeds/scripted-news.ts'
+import { LISTINGS, listingVenue } from './listings/service-listings.ts'
 import { openUndisturbedTwin } from './undisturbed-twin.ts'
 import { type Bought, openVenueGateway, type VenueGateway } from './venue-gateway.ts'
 import { openVenueKit, SPOT_VENUES, type VenueKit } from './venue-kit.ts'
@@ -58,7 +59,7 @@ export interface Cell {
 
 const SPOT: readonly SourceGroup[] = ['spot']
 const PRICED: readonly SourceGroup[] = ['spot', 'perpetual']
-const EVERY: readonly SourceGroup[] = ['spot', 'perpetual', 'feeds']
+const EVERY: readonly SourceGroup[] = ['spot', 'perpetual', 'feeds', 'listings']
 
 /** In which groups each way to fail can happen. What every venue agrees on is the market, whatever it is. */
 const GROUPS: Readonly<
@@ -113,11 +114,13 @@ const FIRST: Readonly<Record<SourceGroup, string>> = {
   spot: 'coinbase',
   perpetual: 'binance-futures',
   feeds: 'truth-mirror',
+  listings: 'cdp-listing',
 }
 const ALL: Readonly<Record<SourceGroup, readonly string[]>> = {
   spot: SPOT_VENUES,
   perpetual: ['binance-futures', 'bybit', 'okx', 'hyperliquid', 'dydx', 'kraken-futures', 'gate', 'bitmex'],
   feeds: ['white-house', 'federal-register', 'truth-mirror', 'truth-archive', 'federal-reserve', 'state'],
+  listings: LISTINGS.map(listingVenue),
 }
 
 /** A Monday afternoon in Europe, a morning in Washington. */
@@ -305,7 +308,7 @@ async function judge(product: BoughtProduct, bought: Bought, parts: TruthParts):
   if (charged !== price) return { verdict: 'charged another amount', code, details: [`${charged} instead of ${price}`] }
   const faults = await product.faultsOf(body, parts)
   if (faults.length === 0) return { verdict: 'fresh', code, details: [] }
-  const isEmpty = faults.some((fault) => /^no (?:rates|event|window|snapshot|entity|feed)$/.test(fault))
+  const isEmpty = faults.some((fault) => /^no (?:rates|event|window|snapshot|entity|feed|record)$/.test(fault))
   const marks = marksOf(body)
   if (marks.length > 0 && !isEmpty) return { verdict: 'marked', code, details: [...faults, ...marks] }
   return { verdict: isEmpty ? 'charged for nothing' : 'wrong and unmarked', code, details: faults }

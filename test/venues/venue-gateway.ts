@@ -19,7 +19,7 @@ import type { VenueKit } from './venue-kit.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /** What needs no source that is scripted here, or would ask a real one. */
-const LEFT_OUT = ['x/agent-economy-directory.json', 'site.json', 'founding.json', 'calculator.json', 'audit-pages.json']
+const LEFT_OUT = ['site.json', 'founding.json', 'calculator.json', 'audit-pages.json']
 
 export interface Bought {
   readonly status: number
@@ -177,6 +177,18 @@ function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], s
         { ...venue, url: kit.perpetualUrls[name as keyof typeof kit.perpetualUrls] },
       ]),
     ),
+  }))
+  edit('x/agent-economy-directory.json', () => ({
+    sources: Object.entries(kit.listingUrls).map(([id, url]) => ({
+      id,
+      kind: 'bazaar',
+      enabled: true,
+      url: `${url}/discovery/resources`,
+    })),
+    sweep_hours: 0.1,
+    // The listed services are made up, so there is nobody to visit.
+    visit_hours: 0,
+    pause_ms: 0,
   }))
   return folder
 }

@@ -1,6 +1,6 @@
 /**
- * Every public source that the products read, scripted: spot venues, venues for perpetual contracts, and the sources of
- * the POTUS feeds. All of them share one clock, one market and one switchboard of faults.
+ * Every public source that the products read, scripted: spot venues, venues for perpetual contracts, the sources of the
+ * POTUS feeds, and listings of services. All of them share one clock, one market and one switchboard of faults.
  *
  * @example
  * const kit = await openVenueKit({ start: Date.UTC(2026, 2, 2, 12) })
@@ -13,6 +13,7 @@ import { createFundingMarket, type FundingMarket, type PerpetualVenue } from './
 import { perpetualVenues } from './funding/perpetual-venues.ts'
 import { publicFeeds, SOURCE_HOSTS } from './feeds/public-feeds.ts'
 import { createNews, type ScriptedNews } from './feeds/scripted-news.ts'
+import { LISTINGS, type ListingName, listingVenue, serviceListings } from './listings/service-listings.ts'
 import { createMarket, type ScriptedMarket } from './scripted-market.ts'
 import { openScriptedVenue, type ScriptedVenue, type ServedRequest } from './scripted-venue.ts'
 import { binance, binanceUs } from './spot/binance.ts'
@@ -50,6 +51,8 @@ export interface VenueKit {
   readonly spotUrls: Readonly<Record<(typeof SPOT_VENUES)[number], string>>
   /** Addresses of the venues for perpetual contracts, for the settings of plugins/funding. */
   readonly perpetualUrls: Readonly<Record<PerpetualVenue, string>>
+  /** Addresses of the listings of services, for the settings of plugins/directory. */
+  readonly listingUrls: Readonly<Record<ListingName, string>>
   /** The address of each source of plugins/potus that is scripted, by the id of the source. */
   readonly sourceUrls: Readonly<Record<string, string>>
   close(): Promise<void>
@@ -86,6 +89,7 @@ export async function openVenueKit({
     bitfinex,
     ...perpetualVenues(funding),
     ...publicFeeds(news),
+    ...serviceListings,
   ]
   const open = await Promise.all(scripts.map((script) => openScriptedVenue(script, { market, clock, faults, limits })))
   const venues = new Map<string, ScriptedVenue>(open.map((venue) => [venue.name, venue]))
@@ -116,6 +120,9 @@ export async function openVenueKit({
           source.url.slice(address.length).replaceAll('[', '%5B').replaceAll(']', '%5D')
         return host ? [[source.id, url(host[1]) + path(host[0])] as const] : []
       }),
+    ),
+    listingUrls: byName(
+      Object.fromEntries(LISTINGS.map((name) => [name, listingVenue(name)])) as Record<ListingName, string>,
     ),
     close: async () => void (await Promise.all(open.map((venue) => venue.close()))),
   }

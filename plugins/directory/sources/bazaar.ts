@@ -33,6 +33,11 @@ export function readBazaar(payload: unknown, now: number): BazaarPage | null {
       continue
     }
     const { accepts } = item
+    // A row whose values are null would take away the price that is known.
+    if (accepts !== undefined && !Array.isArray(accepts)) {
+      page.drop('malformed')
+      continue
+    }
     const offer = rowOf(listOf(accepts)[0])
     const metadata = rowOf(item['metadata'])
     const bazaar = rowOf(rowOf(item['extensions'])['bazaar'])

@@ -60,6 +60,11 @@ describe('a facilitator listing', () => {
     expect([wrapped.total, bare.total]).to.deep.equal([3, null])
   })
 
+  it('drops an entry whose list of prices is none', () => {
+    const items = [null, {}, 'free'].map((accepts) => ({ resource: 'https://a.example.com/', accepts }))
+    expect(readBazaar({ items }, NOW)).to.deep.include({ listings: [], dropped: { malformed: 3 } })
+  })
+
   it('drops invalid entries and counts them by reason', () => {
     const urls = [
       'monopoly://game/agent0',

@@ -69,6 +69,20 @@ describe('a sweep of the listings', () => {
     expect((await directory.record('https://b.example.com/')).sources.map(({ id }) => id)).to.deep.equal(['second'])
   })
 
+  it('removes nothing if more than a tenth of the rows is malformed, and says how many are', async () => {
+    directory.sources.bazaar.push(...items(20))
+    await directory.run('sweep')
+    const [first, second, ...others] = directory.sources.bazaar
+    directory.sources.bazaar.splice(0, 3, { resource: null }, null, { resource: null })
+    await sweep()
+    expect((await directory.find()).total).to.equal(20)
+    expect((await source('bazaar')).dropped).to.deep.equal({ malformed: 3 })
+    directory.sources.bazaar.splice(0, 20, first, null, ...others)
+    await sweep()
+    expect((await directory.find()).total).to.equal(19)
+    expect(second).to.deep.include({ resource: 'https://s001.example.com/' })
+  })
+
   it('removes nothing if it does not reach the end', async () => {
     directory.sources.bazaar.push(...items(250))
     await directory.run('sweep')
