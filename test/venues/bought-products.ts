@@ -173,7 +173,7 @@ function settledFaults(body: Row, { kit }: TruthParts): string[] {
 /** A listing is read every six minutes, and half an hour after it could not be read. */
 const OLDEST_LISTING = 2400
 
-function directoryFaults(body: Row, { kit }: TruthParts): string[] {
+function directoryFaults(body: Row): string[] {
   const records = rowsOf(body['records'])
   if (records.length === 0) return ['no record']
   const amounts = new Map(records.map((row) => [row['url'], rowsOf(row['prices'])[0]?.['amount_atomic']]))
