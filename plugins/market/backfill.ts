@@ -1,7 +1,7 @@
 /**
  * The plan of what is still to be fetched for one symbol. The past is cut into windows, fetched newest first. Minutes on
- * which venues did not agree are gaps: they are fetched again after 1, 2 and 30 minutes and after a day. A window or gap
- * and its bars are stored in one transaction, so a stop at any time loses nothing.
+ * which venues did not agree are gaps: they are fetched again after 1, 2, 5, 10 and 30 minutes and after a day. A window or
+ * gap and its bars are stored in one transaction, so a stop at any time loses nothing.
  */
 import type { Database } from 'tollgate/plugin'
 import type { Series } from './bar-store.ts'
@@ -48,7 +48,7 @@ type WindowRow = PlannedWindow & { readonly series: number }
 /** Minutes per window. With the minutes before it that venues are asked for too, two requests of the smallest venue. */
 const WINDOW_MINUTES = 580
 /** Seconds after which a gap is fetched again. */
-const RETRIES = [60, 120, 1800, 86_400]
+const RETRIES = [60, 120, 300, 600, 1800, 86_400]
 /** And a window for which venues sent empty pages that are not believed. Nobody waits for it for longer than all of this. */
 const EMPTY_RETRIES = [60, 600, 3600, 6 * 3600, 86_400]
 /** After this many attempts nobody waits for a gap any longer. Bars that still come are stored as corrections. */

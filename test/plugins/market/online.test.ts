@@ -242,7 +242,9 @@ describe('the collector of market bars', () => {
       time === minute ? { ...bar, close: bar.close! * 1.05, high: bar.high * 1.06 } : bar
     await pollUntil(minute + 85)
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 1, given_up: 0 })
-    await pollUntil(minute + 2200)
+    // Five attempts, and a sixth a day later.
+    await pollUntil(minute + 3200)
+    expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 1, given_up: 0 })
     clock += 86_400
     await pollUntil(clock + 40)
     expect((await status()).missing_minutes).to.deep.equal({ to_fetch: 0, undecided: 0, given_up: 1 })
