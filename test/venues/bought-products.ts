@@ -316,9 +316,9 @@ export const PRODUCTS: readonly BoughtProduct[] = [
     faultsOf: (body, parts) => {
       const newest = parts.probes.toSorted((a, b) => b.at - a.at)[0]
       const event = rowOf(body['event'])
-      // An event that came after the probe is newer.
-      return newest && Date.parse(String(event['published_at'])) < Math.floor(newest.at / 1000) * 1000
-        ? [`the latest event is of ${String(event['published_at'])}`]
+      // One that became known after the probe is newer, though it may have been published before: sources differ in delay.
+      return newest && Date.parse(String(event['available_at'])) < Math.floor(newest.at / 1000) * 1000
+        ? [`the latest event became known at ${String(event['available_at'])}`]
         : []
     },
   },
