@@ -1,6 +1,6 @@
 /** Polls every venue once a minute and keeps each answer with the time it was known. */
 import { type Job, type PluginContext, timeoutSignal } from 'tollgate/plugin'
-import { createPauses, type Pauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
+import { createPauses, type DatedJson, type Pauses, RequestError, requestDatedJson } from '../lib/feeds/requests.ts'
 import { type FundingRate, quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { RateStore } from './rate-store.ts'
@@ -41,18 +41,18 @@ export function openOnlineRates(
   const limitSeconds = settings.poll_request_seconds ?? REQUEST_SECONDS
   const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
-  /** Fetches the payload of a request, or returns the cached one if it rarely changes. */
-  async function payload(venue: Venue, name: string, signal: AbortSignal): Promise<unknown> {
+  /** Fetches the payload of a request, or returns the cached one if it rarely changes, which has no date. */
+  async function payload(venue: Venue, name: string, signal: AbortSignal): Promise<DatedJson> {
     const request = venue.requests[name]!
     const key = `${venue.name}/${name}`
     const { everySeconds = 0, keepSeconds = everySeconds * OLDEST_PERIODS, fits = () => true } = request
     const before = kept.get(key)
-    if (before && now() < before.askAgainAt) return before.payload
+    if (before && now() < before.askAgainAt) return { body: before.payload, date: null }
     const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
     try {
       const found = await ask(url, request, signal)
-      if (!fits(found)) throw new PayloadError(`${request.path} answered something else than it should`)
-      if (keepSeconds > 0) kept.set(key, { payload: found, at: now(), askAgainAt: now() + everySeconds })
+      if (!fits(found.body)) throw new PayloadError(`${request.path} answered something else than it should`)
+      if (keepSeconds > 0) kept.set(key, { payload: found.body, at: now(), askAgainAt: now() + everySeconds })
       return found
     } catch (error) {
       if (signal.aborted) throw error
@@ -62,16 +62,16 @@ export function openOnlineRates(
       const last = isUsable ? before : { payload: request.absent, at: now() }
       const retrySeconds = Math.min(everySeconds, RETRY_SECONDS)
       if (request.optional) kept.set(key, { ...last, askAgainAt: now() + retrySeconds })
-      return last.payload
+      return { body: last.payload, date: null }
     }
   }
 
   /** Sends a request. Throws RequestError if it takes longer than the limit. */
-  async function ask(url: string, { path, body }: VenueRequest, signal: AbortSignal): Promise<unknown> {
+  async function ask(url: string, { path, body }: VenueRequest, signal: AbortSignal): Promise<DatedJson> {
     const limit = timeoutSignal(limitSeconds * 1000)
     try {
       const ending = AbortSignal.any([signal, limit])
-      return await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal: ending })
+      return await requestDatedJson({ url: url + path, label: path, body, fetch: context.fetch, signal: ending })
     } catch (error) {
       if (signal.aborted || !limit.aborted) throw error
       throw new RequestError(`${path} did not answer within ${limitSeconds} seconds`, 0, null, error)
@@ -81,7 +81,8 @@ export function openOnlineRates(
   async function read(venue: Venue, signal: AbortSignal): Promise<Poll> {
     const names = Object.keys(venue.requests)
     const payloads = await Promise.all(names.map((name) => payload(venue, name, signal)))
-    const parsed = venue.parse(Object.fromEntries(names.map((name, i) => [name, payloads[i]])), Math.floor(now()))
+    const at = Math.floor(sentAt(payloads, now()))
+    const parsed = venue.parse(Object.fromEntries(names.map((name, i) => [name, payloads[i]!.body])), at)
     const { rates, quarantined } = quarantine(parsed.rates)
     const { poll: before } = await store.last(venue.name, now())
     return { rates: before === null ? rates : dated(rates, before.rates), quarantined, untold: parsed.untold }
@@ -124,6 +125,18 @@ export function openOnlineRates(
       },
     ],
   }
+}
+
+/** Further behind ours, the clock of a venue does not count. */
+const LONGEST_DELAY = 300
+
+/**
+ * When a venue sent its answer by its own clock, epoch seconds. A venue whose clock is behind still states the rate of the last
+ * interval when ours says that the next one has begun.
+ */
+function sentAt(answers: readonly DatedJson[], now: number): number {
+  const dates = answers.flatMap(({ date }) => (date !== null && date >= now - LONGEST_DELAY ? [date] : []))
+  return Math.min(now, ...dates)
 }
 
 /**
