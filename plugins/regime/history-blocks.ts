@@ -55,8 +55,8 @@ export function historyItem(snapshot: SoldSnapshot, { symbol, hasOrigin }: Histo
 const DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 
 /**
- * Writes rows as JSON.stringify writes their `historyItem`, in a seventh of the time: the rows of an hour share most of
- * their text.
+ * Writes rows as JSON.stringify writes their `historyItem`, in a third of the time: the rows of an hour share most of their
+ * text.
  */
 export function writeRows(rows: readonly SoldSnapshot[], { symbol, hasOrigin }: HistoryLabel): string[] {
   const named = `Z","symbol":${JSON.stringify(symbol)},"regime":"`

@@ -311,7 +311,7 @@ export async function openSqlite(file: string): Promise<Store> {
     return statement
   }
   for (const sql of Object.values(findQueries(DIALECT))) await prepare(sql)
-  /** Stores long answers. It runs before MOVE, which leaves them out and finds missing which of them this had no effect on. */
+  /** Stores long answers. It runs before MOVE, which moves no payment whose long answer is not stored. */
   async function storeLong(changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return
     const digests = changes.map(({ body }) => answerDigest(body).toString('hex'))
