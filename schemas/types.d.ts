@@ -4696,6 +4696,10 @@ export type Snapshot = {
    * True while the model uses fixed coefficients: until its first weekly fit, once it has 30 days of minutes to fit. That is 31 to 38 days after its first bar.
    */
   warm_up?: boolean
+  /**
+   * Online only. Share of the minutes of the hour up to `as_of` that have a bar. The model takes those of a gap of up to 30 minutes for quiet ones: below 1, `forecast_vol` and `realized_vol_1h` can be too low and `position_scalar` too high. Below 0.75 the current regime is not sold.
+   */
+  coverage?: number
 }
 /**
  * EIP-191 personal sign over the RFC 8785 canonical JSON of the answer without this field.

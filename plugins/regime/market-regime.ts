@@ -67,6 +67,15 @@ interface LastReply {
   readonly reply: Reply<RegimeSnapshot>
 }
 
+/** What an answer says of a snapshot, beside what is stored. */
+interface Shown {
+  /** Seconds. */
+  readonly age: number
+  readonly delay: number
+  /** The share of the bars of its hour that are held; null for data that are made up or recorded. */
+  readonly coverage: number | null
+}
+
 /** A market with what is stored of it, and its grades once they are known. */
 export type GradedMarket = RegimeCoverage['symbols'][number] & Facts
 
@@ -136,7 +145,7 @@ export class MarketRegime {
   #replyOf(
     found: Snapshot | HeldSnapshot | null,
     { ask, asOf, operation }: LatestCall,
-  ): Reply<RegimeSnapshot> | Promise<never> {
+  ): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
     if (!found) return this.#refuse(ask)
     const age = seconds(asOf) - dataTimeOf(found)
     if (age > STALE_SECONDS && this.#isFilling()) return this.#refuse(ask)
@@ -145,12 +154,17 @@ export class MarketRegime {
     const delay = operation.maxFreshnessSeconds
     const last = this.#lastReplies.get(operation.id)
     if (last && last.found === found && last.age === age && last.delay === delay) return last.reply
-    const reply = Reply.shared(new Reply(this.#shown(found, age, delay)))
-    this.#lastReplies.set(operation.id, { found, age, delay, reply })
-    return reply
+    const show = (coverage: number | null): Reply<RegimeSnapshot> => {
+      const reply = Reply.shared(new Reply(this.#shown(found, { age, delay, coverage })))
+      this.#lastReplies.set(operation.id, { found, age, delay, reply })
+      return reply
+    }
+    if (!this.#label.hasOrigin) return show(null)
+    const coverage = this.#snapshots!.remembered.barCoverage(found, seconds(asOf), this.#interval)
+    return typeof coverage === 'number' ? show(coverage) : coverage.then(show)
   }
 
-  #shown(found: Snapshot, age: number, delay: number): RegimeSnapshot {
+  #shown(found: Snapshot, { age, delay, coverage }: Shown): RegimeSnapshot {
     return {
       ...historyItem(found, this.#label),
       forecast_vol: found.forecast_vol,
@@ -165,6 +179,7 @@ export class MarketRegime {
       data_mode: this.#dataMode,
       ...(delay > 0 ? { delayed_by_seconds: delay } : {}),
       ...(this.#label.hasOrigin ? provenanceOf(found, this.#market.venue_bits ?? []) : {}),
+      ...(coverage === null ? {} : { coverage: roundTo(coverage, 4) }),
     }
   }
 

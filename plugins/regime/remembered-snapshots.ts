@@ -19,6 +19,7 @@ import {
   type SoldSnapshot,
 } from './history-blocks.ts'
 import {
+  HELD,
   type HeldSnapshot,
   type SeriesState,
   type Snapshot,
@@ -47,6 +48,8 @@ const MAX_ADDED = 600
 const EVER = Number.MAX_SAFE_INTEGER
 /** How often a read is repeated because somebody wrote meanwhile. */
 const MAX_READS = 3
+
+const HOUR = 3600
 
 /** Pages that are kept for callers who ask for the same one. */
 const MAX_PAGES = 16
@@ -126,6 +129,27 @@ export class RememberedSnapshots {
       if (snapshot.known_at <= asOf) return newestHeld(held.rows, asOf, snapshot.as_of) ?? snapshot
     }
     return undefined
+  }
+
+  /**
+   * The share of the bars that are held of the hour up to `last.as_of`, 0 to 1, as known at `asOf`. Held minutes have none.
+   * The hour begins with the first snapshot at the earliest. A promise if it is not in memory.
+   *
+   * @param interval seconds from one bar to the next
+   */
+  barCoverage(last: Snapshot, asOf: number, interval: number): number | Promise<number> {
+    const from = last.as_of - HOUR + 1
+    const { newest, times, first } = this.#memory ?? NOTHING
+    if (first === null || !(times[0]! <= Math.max(first, from))) return this.#storedCoverage(last, asOf, interval)
+    const hour = newest.slice(lowerBound(times, times.length, from), lowerBound(times, times.length, last.as_of + 1))
+    return coverageOf(hour, asOf, barsDue(first, last, interval))
+  }
+
+  async #storedCoverage(last: Snapshot, asOf: number, interval: number): Promise<number> {
+    const { first } = await this.#stored.extent()
+    const hour = { from: last.as_of - HOUR + 1, to: last.as_of + 1, asOf, limit: HOUR }
+    const rows = await this.#stored.between(['origin', 'known_at'], hour)
+    return coverageOf(rows, asOf, barsDue(first ?? last.as_of, last, interval))
   }
 
   /** The rows of the history in a range, oldest first: the same object for the same range until more is known. */
@@ -293,7 +317,18 @@ function withTimes(snapshots: readonly Snapshot[]): Pick<Memory, 'newest' | 'tim
   return { newest, times: Float64Array.from(newest, ({ as_of }) => as_of) }
 }
 
+/** How many bars the hour up to a snapshot should have, of a series that begins at `first`. */
+function barsDue(first: number, { as_of: last }: Snapshot, interval: number): number {
+  return Math.min(HOUR, last - first + interval) / interval
+}
+
+/** The share of the bars of an hour that its snapshots have. */
+function coverageOf(hour: readonly Pick<Snapshot, 'origin' | 'known_at'>[], asOf: number, due: number): number {
+  return Math.min(1, hour.filter((row) => row.origin !== HELD && row.known_at <= asOf).length / due)
+}
+
 const NONE_HELD: RememberedHeld = { from: 0, rows: [], earlierUntil: -Infinity }
+const NOTHING = { newest: [], times: new Float64Array(), first: null } as const
 
 /** True if a held snapshot was the one sold for its minute at `asOf`. */
 function isSold({ known_at, superseded_at }: HeldSnapshot, asOf: number): boolean {

@@ -264,7 +264,7 @@ describe('the regime of collected bars', function () {
     await one.work()
     await one.pass(300)
     const before = await one.host.call('getRegimeCurrent')
-    expect(before).to.include({ origin: 'live', warm_up: true })
+    expect(before).to.include({ origin: 'live', warm_up: true, coverage: 1 })
     const stop = ['coinbase', 'kraken'].map((venue) => kit.faults.start('price_factor', { venue }))
     await one.pass(120)
     const heldAt = new Date(kit.clock.now())
@@ -273,11 +273,13 @@ describe('the regime of collected bars', function () {
     expect(held.venues).to.deep.equal([])
     expect(held.data_age_seconds).to.be.within(100, 200)
     expect(held.as_of > before.as_of).to.equal(true)
+    const heldMinutes = (Date.parse(held.as_of) - Date.parse(before.as_of)) / 60_000
+    expect(held.coverage).to.be.closeTo(1 - heldMinutes / 60, 1e-4)
     expect((await one.history({ start: held.as_of })).snapshots[0]).to.include({ origin: 'held' })
     // The fault ends before the minutes are given up.
     for (const end of stop) end()
     await one.pass(300)
-    expect(await one.host.call('getRegimeCurrent')).to.include({ origin: 'live' })
+    expect(await one.host.call('getRegimeCurrent')).to.include({ origin: 'live', coverage: 1 })
     const [now] = (await one.history({ start: held.as_of, limit: 1 })).snapshots
     expect(now).to.include({ as_of: held.as_of, origin: 'catchup' })
     const ever = await one.history({ start: held.as_of, origin: 'held', provenance: true })
@@ -307,6 +309,12 @@ describe('the regime of collected bars', function () {
     const held = after.filter(({ origin }) => origin === 'held')
     expect(held.length).to.be.within(10, 17)
     for (const { as_of: at, origin: __, ...repeated } of held) expect(repeated, at).to.deep.equal(last)
+    // The model takes them for quiet minutes, so the answer tells that it has fewer bars.
+    const current = await one.host.call('getRegimeCurrent')
+    expect(current.origin).to.equal('live')
+    expect(current.coverage).to.be.closeTo(1 - held.length / 60, 1e-4)
+    await one.pass(3600, 60)
+    expect((await one.host.call('getRegimeCurrent')).coverage).to.equal(1)
   })
 
   it('says how much of a window it has while no venue answers, and sells none that lies after the newest snapshot', async () => {

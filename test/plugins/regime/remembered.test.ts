@@ -15,7 +15,15 @@ import {
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 import { formatSeconds, requireEpochSeconds } from '../../../plugins/lib/time/timestamps.ts'
 import regime from '../../../plugins/regime/index.ts'
-import { encodeSnapshots, openSnapshots, type Snapshot, type Snapshots } from '../../../plugins/regime/snapshots.ts'
+import { RememberedSnapshots } from '../../../plugins/regime/remembered-snapshots.ts'
+import {
+  encodeSnapshots,
+  HELD,
+  LIVE,
+  openSnapshots,
+  type Snapshot,
+  type Snapshots,
+} from '../../../plugins/regime/snapshots.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { openPluginHost } from '../plugin-host.ts'
 import { snapshotAt } from './snapshot.ts'
@@ -414,6 +422,29 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
             const question = { operation: 'getRegimeHistory', query: { limit }, asOf: at * 1000 } as const
             expect(await ask(question)).to.equal(await storedAnswer(stored[0], question))
           }
+    })
+
+    it('count the bars of an hour alike in memory and in the database', async () => {
+      await begin()
+      await finish()
+      const last = next + 27 * HOUR
+      const hasBar = (at: number): boolean => (at / MINUTE) % 7 !== 0
+      const rows = range(next, last, MINUTE).map((at): Snapshot => ({
+        ...snapshotOf(at),
+        origin: hasBar(at) ? LIVE : HELD,
+      }))
+      await stored[0].add(encodeSnapshots(rows))
+      const label = { symbol: SYMBOL, hasOrigin: true }
+      const remembered = new RememberedSnapshots({ db: databases[1], stored: stored[1], label })
+      await remembered.latest(last)
+      // The first minutes of the series, the first with gaps, and the newest: only these are in memory.
+      for (const at of [START, START + 9 * MINUTE, next + HOUR / 2, next + 2 * HOUR, last - HOUR, last - MINUTE]) {
+        const due = range(Math.max(START, at - HOUR + MINUTE), at + MINUTE, MINUTE)
+        const held = due.filter((minute) => minute >= next && !hasBar(minute)).length
+        const counted = remembered.barCoverage(snapshotOf(at), last, MINUTE)
+        expect(counted instanceof Promise, formatSeconds(at)).to.equal(at < last - 25 * HOUR)
+        expect(await counted, formatSeconds(at)).to.be.closeTo(1 - held / due.length, 1e-9)
+      }
     })
 
     it('are sold from the minute on up to which the first pass is noted to have come', async () => {
