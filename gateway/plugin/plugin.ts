@@ -6,6 +6,7 @@
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
 import { constant, frozen, isShared, share } from './immutable.ts'
+import { joinPieces } from './joined-pieces.ts'
 
 export {
   isPostgres,
@@ -509,8 +510,7 @@ export class JsonReply<Body = unknown> extends Reply<Body> {
   }
 
   get bytes(): Buffer {
-    const [first, ...more] = this.pieces
-    return (this.#bytes ??= first && more.length === 0 ? first : Buffer.concat(this.pieces))
+    return (this.#bytes ??= joinPieces(this.pieces))
   }
 
   override get body(): Body {

@@ -149,7 +149,9 @@ export class RowCollector {
       }
       // Rows of a hole in the data became known later. All others can be taken at once.
       const taken = lastKnownAt <= asOf ? Math.min(end - row, this.#range.limit - this.#count) : 1
-      this.#pieces.push(COMMA, text.subarray(startOf(row), ends[row + taken - 1]))
+      const isWhole = taken === times.length
+      // The same buffer each time: the gateway keeps what it has made of it.
+      this.#pieces.push(COMMA, isWhole ? text : text.subarray(startOf(row), ends[row + taken - 1]))
       this.#count += taken
       row += taken
     }

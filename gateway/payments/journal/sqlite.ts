@@ -6,6 +6,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import sqlite3 from 'sqlite3'
 import { DataError } from '../../stores/data-error.ts'
 import { answerDigest } from '../answer-digest.ts'
@@ -144,6 +145,9 @@ ${LIMIT_TRIGGER}`
 /** How many queries stay prepared. Only those with lists of operations have more forms than this. */
 const MAX_PREPARED = 32
 
+/** How many long answers a process remembers to have stored. */
+const MAX_KNOWN = 1_000
+
 /** Longer answers, in bytes, have a row of their own. */
 const MAX_BODY_IN_ROW = 2_000
 
@@ -235,10 +239,21 @@ WHERE payments.key = ${field('key')} AND payments.attempt = ${field('attempt')} 
 ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest
 RETURNING hex(digest) AS digest, EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
 
-const STORE_BODIES = `
-INSERT INTO answer_bodies (digest, body, length)
-SELECT unhex(${field('digest')}), substr(?2, ${field('body_start')}, ${field('body_length')}), ${field('length')}
-FROM jsonb_each(?1) AS change WHERE true ON CONFLICT DO NOTHING`
+/** Stores a long answer together with what NOTE_ANSWERS records, so that one statement does both. */
+const LONG_ANSWERS = `
+CREATE TEMP VIEW long_answers AS SELECT NULL AS key, NULL AS attempt, NULL AS digest, NULL AS body, NULL AS length;
+CREATE TEMP TRIGGER long_answers_add INSTEAD OF INSERT ON long_answers BEGIN
+  INSERT INTO payment_answers (payment, attempt, digest)
+  SELECT id, attempt, new.digest FROM payments WHERE key = new.key AND attempt = new.attempt AND state = 'reserved'
+  ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest;
+  INSERT INTO answer_bodies (digest, body, length) SELECT new.digest, new.body, new.length
+  WHERE EXISTS (SELECT 1 FROM payment_answers WHERE digest = new.digest) ON CONFLICT DO NOTHING;
+END;`
+
+const ADD_ANSWERS = `
+INSERT INTO long_answers (key, attempt, digest, body, length)
+SELECT ${field('key')}, ${field('attempt')}, unhex(${field('digest')}),
+  substr(?2, ${field('body_start')}, ${field('body_length')}), ${field('length')} FROM jsonb_each(?1)`
 
 const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
@@ -300,7 +315,10 @@ export async function openSqlite(file: string): Promise<Store> {
   const move = await writer.prepare(MOVE)
   const deliver = await writer.prepare(DELIVER_GROUP)
   const noteAnswers = await answers.prepare(NOTE_ANSWERS)
-  const storeBodies = await answers.prepare(STORE_BODIES)
+  await answers.exec(LONG_ANSWERS)
+  const addAnswers = await answers.prepare(ADD_ANSWERS)
+  /** Digests of long answers that were stored a while ago, by hexadecimal digits. They may have been deleted since. */
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN })
   const readBlocking = await writer.prepare(BLOCKING)
   const readLimits = await writer.prepare(READ_LIMITS)
   const prepared = new Map<string, Promise<Statement>>()
@@ -313,20 +331,31 @@ export async function openSqlite(file: string): Promise<Store> {
   for (const sql of Object.values(findQueries(DIALECT))) await prepare(sql)
   /** Stores long answers. It runs before MOVE, which moves no payment whose long answer is not stored. */
   async function storeLong(changes: readonly Change[]): Promise<void> {
-    if (changes.length === 0) return
-    const digests = changes.map(({ body }) => answerDigest(body).toString('hex'))
-    const noted = changes.map(({ key, fields: { attempt = 0 } }, at) => ({ key, attempt, digest: digests[at] }))
-    const missing = (await noteAnswers(JSON.stringify(noted))).filter(({ stored }) => stored === 0)
-    if (missing.length === 0) return
-    const wanted = [...new Set(missing.map(({ digest }) => String(digest).toLowerCase()))]
-    const packed = await Promise.all(wanted.map((digest) => packAnswer(changes[digests.indexOf(digest)]!.body)))
+    const answered = changes.map(({ key, body, fields: { attempt = 0 } }) => ({
+      row: { key, attempt, digest: answerDigest(body).toString('hex') },
+      body,
+    }))
+    const isKnown = ({ row }: { readonly row: { readonly digest: string } }): boolean => known.has(row.digest)
+    const noted = answered.filter(isKnown).map(({ row }) => row)
+    const found = noted.length > 0 ? await noteAnswers(JSON.stringify(noted)) : []
+    for (const { digest, stored } of found) if (stored === 0) known.delete(String(digest).toLowerCase())
+    const added = answered.filter((one) => !isKnown(one))
+    if (added.length === 0) return
+    const bodies = new Map(added.map(({ row, body }) => [row.digest, body]))
+    const places = new Map<string, object>()
+    const parts: Buffer[] = []
     let start = 1
-    const rows = packed.map(({ body, length }, at) => {
-      const row = { digest: wanted[at], length, body_start: start, body_length: body.length }
+    for (const [digest, bytes] of bodies) {
+      const { body, length } = await packAnswer(bytes)
+      places.set(digest, { body_start: start, body_length: body.length, length })
+      parts.push(body)
       start += body.length
-      return row
-    })
-    await storeBodies(JSON.stringify(rows), Buffer.concat(packed.map(({ body }) => body)))
+    }
+    await addAnswers(
+      JSON.stringify(added.map(({ row }) => ({ ...row, ...places.get(row.digest) }))),
+      Buffer.concat(parts),
+    )
+    for (const digest of bodies.keys()) known.set(digest, true)
   }
   const read: Connection['run'] = async (sql, ...values) => {
     const statement = prepared.get(sql) ?? (prepared.size < MAX_PREPARED ? prepare(sql) : null)

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { packAnswer, unpackAnswer } from '../../../../gateway/payments/journal/packed-answers.ts'
+import { joinPieces } from '../../../../gateway/plugin/joined-pieces.ts'
+
+/** An hour of rows, as the history has them. */
+const rowsOf = (hour: number, count = 60): Buffer =>
+  Buffer.from(
+    Array.from({ length: count }, (_, row) =>
+      JSON.stringify({ as_of: hour * 3600 + row * 60, regime: 'STABLE', confidence: ((hour + row) * 7919) % 1000 }),
+    ).join(),
+  )
+const COMMA = Buffer.from(',')
+const HOURS = Array.from({ length: 40 }, (_, hour) => rowsOf(hour, 80))
+
+/** A page of whole hours, and of a part of one at each end. */
+const pageOf = (first: number, hours: number): Buffer =>
+  joinPieces([
+    Buffer.from(`{"count":${hours},"rows":[`),
+    HOURS[first]!.subarray(300),
+    ...HOURS.slice(first + 1, first + 1 + hours).flatMap((hour) => [COMMA, hour]),
+    Buffer.from(']}'),
+  ])
+
+describe('a packed answer', () => {
+  it('is a tenth as long, whether its pieces were in other answers before or not', async () => {
+    for (let nth = 0; nth < 4; nth += 1) {
+      const page = pageOf(nth, 17)
+      const { body, length } = await packAnswer(page)
+      expect(length).to.equal(page.length)
+      expect(body.length, `page ${nth}`).to.be.below(page.length / 6)
+      expect(unpackAnswer({ body, length }).equals(page), `page ${nth}`).to.equal(true)
+    }
+  })
+
+  it('unpacks to its bytes, whatever pieces it was joined from', () => {
+    const pool = [
+      ...HOURS,
+      COMMA,
+      Buffer.alloc(0),
+      randomBytes(5_000),
+      rowsOf(1, 4_000),
+      Buffer.from('"'.repeat(4_095)),
+    ]
+    return fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: pool.length - 1 }), { maxLength: 30 }), async (drawn) => {
+        const bytes = joinPieces(drawn.map((nth) => pool[nth]!))
+        const packed = await packAnswer(bytes)
+        expect(unpackAnswer(packed).equals(bytes)).to.equal(true)
+        expect(packed.body.length).to.be.at.most(bytes.length)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('stays as it is if it cannot be made shorter', async () => {
+    const bytes = randomBytes(50_000)
+    expect(await packAnswer(bytes)).to.deep.equal({ body: bytes, length: null })
+  })
+})
