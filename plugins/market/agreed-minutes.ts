@@ -27,7 +27,10 @@ export interface MinuteRules {
   readonly now: number
   /** The bit of each venue in the columns of sources. */
   readonly bitOf: (venue: VenueName) => number
-  /** Venues that are still expected to answer. A minute waits for them until its deadline. */
+  /**
+   * Of minutes as they close: venues that are still expected to answer. A minute waits for them until its deadline. Absent for
+   * minutes of the past.
+   */
   readonly awaited?: readonly VenueName[]
 }
 
@@ -50,25 +53,25 @@ export interface AgreedMinutes {
 
 /** A minute is published this long after its close by the venues that have answered by then. */
 const DEADLINE_SECONDS = 20
-/** This long after its close a minute that a venue does not list had no trade there, unless the venue stands still. */
-const QUIET_AFTER_SECONDS = 90
+/** This long after its close, a minute of the past that a venue does not list was quiet there, though it lists no later one. */
+const QUIET_AFTER_SECONDS = 3600
 /** So many answers are believed without a later minute: this many venues hardly stand still at once. */
 const ENOUGH_ANSWERS = 3
 /** But not longer than this after the last minute that any venue lists: they may all be silent for one reason, as our network. */
 const MOST_QUIET_SECONDS = 300
-/** A bar that traded and equals so many before it in everything, volume included, is no news: its venue stands still. */
-const MOST_EQUAL_BARS = 3
 
 /**
  * Decides minute by minute. A minute waits until every awaited venue has answered or its deadline has passed. One without
  * agreement is a hole; at the end of the stretch, one that fewer than two venues answered for stays undecided.
  *
  * A minute that a venue leaves out was quiet there if the venue lists a later one. If it does not, it may also stand still
- * and repeat an old answer, so below three answers it does not count, and five minutes after the last bar of any venue none
- * does. A venue that repeats one bar does not count either.
+ * and repeat an old answer. As minutes close, it does not count then, however many venues are silent: if all of them stand
+ * still, the minute waits for one to go on. Of the past it counts with three answers, for five minutes after the last bar of
+ * any venue. A venue that repeats one bar does not count either.
  */
 export function agreeOnMinutes(answers: readonly VenueAnswer[], rules: MinuteRules): AgreedMinutes {
-  const cursors = answers.map((answer) => new AnswerCursor(answer, rules.now))
+  const quietBefore = rules.awaited ? -Infinity : rules.now - QUIET_AFTER_SECONDS
+  const cursors = answers.map((answer) => new AnswerCursor(answer, quietBefore))
   const newest = Math.max(...answers.map(({ bars }) => bars.time[bars.count - 1] ?? -Infinity))
   const to = Math.min(rules.to, newest + MOST_QUIET_SECONDS + 60)
   const decisions: { readonly time: number; readonly agreement: Agreement<VenueName>; readonly reports: Reports }[] = []
@@ -126,13 +129,14 @@ function closesOf(reports: Reports): string {
 /** Reads an answer minute by minute, in order of time. */
 class AnswerCursor {
   readonly #answer: VenueAnswer
-  readonly #now: number
+  readonly #quietBefore: number
   #next = 0
   #last: number | null = null
 
-  constructor(answer: VenueAnswer, now: number) {
+  /** @param quietBefore minutes that closed by then were quiet if the venue lists none since, epoch seconds */
+  constructor(answer: VenueAnswer, quietBefore: number) {
     this.#answer = answer
-    this.#now = now
+    this.#quietBefore = quietBefore
   }
 
   /** What the venue says of the minute; null if nothing. */
@@ -147,7 +151,7 @@ class AnswerCursor {
     if (this.#next < bars.count && bars.time[this.#next] === time)
       return isRepeated(bars, this.#next) ? null : { venue, bar: barAt(bars, this.#next), last, isPresumed: false }
     const isPresumed = bars.count === 0 || bars.time[bars.count - 1]! <= time
-    const isPast = bars.count > 0 && this.#now >= time + 60 + QUIET_AFTER_SECONDS
+    const isPast = bars.count > 0 && time + 60 <= this.#quietBefore
     return isPresumed && !isPast ? null : { venue, bar: null, last, isPresumed }
   }
 }
@@ -156,13 +160,12 @@ function barAt({ open, high, low, close, volume }: Columns, i: number): PriceBar
   return { open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
 }
 
-/** True if a bar traded and the bars of the minutes before it equal it. Those without a trade are alike by nature. */
-function isRepeated(bars: Columns, i: number): boolean {
-  const { time, open, high, low, close, volume } = bars
-  const first = i - MOST_EQUAL_BARS
-  if (first < 0 || volume[i] === 0 || time[i]! - time[first]! > MOST_EQUAL_BARS * 60) return false
-  return [open, high, low, close, volume].every((column) => {
-    for (let k = first; k < i; k += 1) if (column[k] !== column[i]) return false
-    return true
-  })
+/**
+ * True if a bar traded and equals that of the minute before in everything, volume included: its venue stands still. Bars
+ * without a trade are alike by nature. Of the 414,314 minutes of ETH at Bitfinex in 2017, a quiet market, 209 equal the one
+ * before.
+ */
+function isRepeated({ time, open, high, low, close, volume }: Columns, i: number): boolean {
+  if (i === 0 || volume[i] === 0 || time[i]! - time[i - 1]! > 60) return false
+  return [open, high, low, close, volume].every((column) => column[i] === column[i - 1])
 }

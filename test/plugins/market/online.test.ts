@@ -541,31 +541,33 @@ describe('the collector of market bars', () => {
     expect([close[0], masks![0]]).to.deep.equal([closeAt(quiet), BIT.coinbase + BIT.bitstamp])
   })
 
-  it('publishes the quiet minutes of three venues soon after their close', async () => {
+  it('publishes the quiet minutes of all venues once one of them lists a later minute', async () => {
     live = ['coinbase', 'bitstamp', 'bitfinex']
     host = await openHost()
     await host.run('backfill')
     await host.run('poll')
     const from = Math.floor(clock / 60) * 60
-    freeze(live, from)
-    await pollUntil(from + 300 + 100)
+    for (let time = from; time < from + 300; time += 60) for (const name of live) venues[name].missing.add(time)
+    await pollUntil(from + 300 + 10)
+    expect((await bars(from, clock)).count).to.equal(0)
+    await pollUntil(from + 360 + 25)
     const { count, state } = await first(from, from + 300)
     expect([count, ...new Set(state)]).to.deep.equal([5, 1])
   })
 
-  it('believes no silence of all venues for longer than five minutes, and publishes what happened once they go on', async () => {
+  it('believes no silence of all venues, and publishes what happened once they go on', async () => {
     await host.run('backfill')
     await host.run('poll')
     const from = Math.floor(clock / 60) * 60
     freeze(NAMES, from)
     await pollUntil(from + 900)
-    expect((await bars(from, clock)).count).to.equal(5)
-    expect((await status()).settled).to.equal(from + 300)
+    expect((await bars(from, clock)).count).to.equal(0)
+    expect((await status()).settled).to.equal(from)
     for (const name of NAMES) venues[name].missing.clear()
     await pollUntil(clock + 25)
-    const { close, time } = await first(from + 300, from + 900)
+    const { close, time } = await first(from, from + 900)
     expect([...close]).to.deep.equal([...time].map(closeAt))
-    expect(time).to.have.length(10)
+    expect(time).to.have.length(15)
   })
 
   it('counts no venue that repeats one bar with its volume, so three of them publish no flat market', async () => {
@@ -576,12 +578,12 @@ describe('the collector of market bars', () => {
     const from = Math.floor(clock / 60) * 60
     repeatBar(live, from)
     await pollUntil(from + 600)
-    expect((await bars(from, clock)).count).to.equal(3)
+    expect((await bars(from, clock)).count).to.equal(1)
     for (const name of live) venues[name].change = (_, bar) => bar
     await pollUntil(clock + 25)
-    const { close, time } = await first(from + 180, from + 600)
+    const { close, time } = await first(from + 60, from + 600)
     expect([...close]).to.deep.equal([...time].map(closeAt))
-    expect(time).to.have.length(7)
+    expect(time).to.have.length(9)
   })
 
   it('takes two venues that repeat a bar for no majority over one that goes on', async () => {
@@ -592,7 +594,7 @@ describe('the collector of market bars', () => {
     const from = Math.floor(clock / 60) * 60
     repeatBar(['coinbase', 'bitstamp'], from)
     await pollUntil(from + 600)
-    expect((await bars(from + 180, clock)).count).to.equal(0)
+    expect((await bars(from + 60, clock)).count).to.equal(0)
   })
 
   it('fills a quiet minute at the end of a window of the back-fill', async () => {
