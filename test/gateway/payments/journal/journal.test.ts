@@ -84,6 +84,10 @@ describe('the SQLite file of the journal', () => {
     expect(bytes, 'deflated').to.be.below(500)
     while ((await journal.forgetAnswers(Date.now() + 1_000)) > 0);
     expect(await stored()).to.deep.equal({ bodies: 0, bytes: null })
+    // The process remembers to have stored these bytes, and finds that they are gone.
+    const key = await paymentIn(journal, 'reserved')
+    expect(await journal.submitted(key, 1, INTENT, { answer })).to.equal(true)
+    expect((await journal.find(key))?.answer?.body.equals(answer.body)).to.equal(true)
     await sql.close()
     await journal.close()
   })
