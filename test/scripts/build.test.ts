@@ -83,15 +83,17 @@ describe('npm run build', () => {
     expect(builtTemplate('none.pug', join(copy, 'dist/templates'))).to.equal(null)
   })
 
-  it('does not wait for a build that was killed, even if another process has its pid now, or its lock is empty', async () => {
-    for (const lock of [`${process.pid} 1`, '']) {
+  for (const [state, lock] of [
+    ['another process has its pid now', `${process.pid} 1`],
+    ['its lock is empty', ''],
+  ] as const)
+    it(`does not wait for a build that was killed, even if ${state}`, async () => {
       rmSync(join(copy, 'dist/build.json'))
       writeFileSync(join(copy, '.install.lock'), lock)
       utimesSync(join(copy, '.install.lock'), 1, 1)
       const { code, output } = await build()
       expect(code, output).to.equal(0)
-    }
-  })
+    })
 
   it('does nothing if no source of the gateway has changed', async () => {
     appendFileSync(join(copy, 'plugins/gold/index.ts'), '\n')
