@@ -19,7 +19,7 @@ describe('a buyer of several symbols', function () {
   before(async function () {
     chain = await startVenueChain(this)
     kit = await openVenueKit()
-    shop = await openVenueGateway(chain, { kit, symbols: COVERED, sources: [] })
+    shop = await openVenueGateway(chain, { kit, symbols: COVERED, sources: [], requestSeconds: 30 })
     // The history of all of them.
     const isComplete = async () => {
       const found = await listed()

@@ -53,6 +53,8 @@ export interface VenueGatewayOptions {
   readonly symbols?: readonly string[]
   /** Sources of plugins/potus to switch on; those that the catalog has on if absent. */
   readonly sources?: readonly string[]
+  /** How long a venue of bars may take, real time. The default is short, because a silent venue takes all of it. */
+  readonly requestSeconds?: number
   /** A folder that a later gateway continues in; in memory if absent. */
   readonly dataDir?: string
 }
@@ -131,7 +133,13 @@ const SOURCE_SETTINGS = (
 ).properties.sources.additionalProperties.properties
 
 /** Copies the shipped catalog with the addresses of the scripted sources, and fewer symbols and days. */
-function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], sources }: VenueGatewayOptions): string {
+function copyCatalog({
+  kit,
+  historyDays = 2,
+  symbols = ['BTC-USD', 'ETH-USD'],
+  sources,
+  requestSeconds = 4,
+}: VenueGatewayOptions): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-venues-'))
   cpSync(join(root, 'catalog'), folder, { recursive: true })
   for (const file of LEFT_OUT) rmSync(join(folder, file), { force: true })
@@ -146,8 +154,7 @@ function copyCatalog({ kit, historyDays = 2, symbols = ['BTC-USD', 'ETH-USD'], s
   }
   edit('market.json', (settings) => ({
     history_start: start,
-    // Longer than any answer takes on a busy machine.
-    request_seconds: 4,
+    request_seconds: requestSeconds,
     symbols: (settings['symbols'] as { symbol: string }[]).filter(({ symbol }) => symbols.includes(symbol)),
     venues: Object.fromEntries(
       Object.entries(settings['venues'] as Record<string, Json>).map(([name, venue]) => {
