@@ -4697,7 +4697,7 @@ export type Snapshot = {
    */
   warm_up?: boolean
   /**
-   * Online only. Share of the minutes of the hour up to `as_of` that have a bar. The model takes those of a gap of up to 30 minutes for quiet ones: below 1, `forecast_vol` and `realized_vol_1h` can be too low and `position_scalar` too high. Below 0.75 the current regime is not sold.
+   * Online only. Share of the minutes of the hour up to `as_of` that have a bar. The model takes those of a gap of up to 30 minutes for quiet ones: below 1, `forecast_vol` and `realized_vol_1h` can be too low and `position_scalar` too high.
    */
   coverage?: number
 }

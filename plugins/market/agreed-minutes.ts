@@ -28,8 +28,8 @@ export interface MinuteRules {
   /** The bit of each venue in the columns of sources. */
   readonly bitOf: (venue: VenueName) => number
   /**
-   * Of minutes as they close: venues that are still expected to answer. A minute waits for them until its deadline. Absent for
-   * minutes of the past.
+   * For minutes as they close: venues that are still expected to answer. A minute waits for them until its deadline. Leave it
+   * out for minutes of the past.
    */
   readonly awaited?: readonly VenueName[]
 }

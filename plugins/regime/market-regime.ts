@@ -72,7 +72,7 @@ interface Shown {
   /** Seconds. */
   readonly age: number
   readonly delay: number
-  /** The share of the bars of its hour that are held; null for data that are made up or recorded. */
+  /** The share of the minutes of its hour that have a bar; null for data that are made up or recorded. */
   readonly coverage: number | null
 }
 

@@ -132,8 +132,8 @@ export class RememberedSnapshots {
   }
 
   /**
-   * The share of the bars that are held of the hour up to `last.as_of`, 0 to 1, as known at `asOf`. Held minutes have none.
-   * The hour begins with the first snapshot at the earliest. A promise if it is not in memory.
+   * The share of the minutes that have a bar, 0 to 1, in the hour up to a snapshot, as known at `asOf`. Held minutes have
+   * none, and minutes before the first snapshot do not count. A promise if the hour is not in memory.
    *
    * @param interval seconds from one bar to the next
    */
@@ -322,7 +322,7 @@ function barsDue(first: number, { as_of: last }: Snapshot, interval: number): nu
   return Math.min(HOUR, last - first + interval) / interval
 }
 
-/** The share of the bars of an hour that its snapshots have. */
+/** The share of the bars due in an hour that its snapshots rest on. */
 function coverageOf(hour: readonly Pick<Snapshot, 'origin' | 'known_at'>[], asOf: number, due: number): number {
   return Math.min(1, hour.filter((row) => row.origin !== HELD && row.known_at <= asOf).length / due)
 }

@@ -27,13 +27,13 @@ const MAX_ON_LOOP = 256 * 1024
 const LEAST_GAIN = 0.9
 /** A part of an answer that is shorter costs less to store than to deflate. */
 const LEAST_DEFLATED = 4_096
-/** Pieces of an answer that are deflated by themselves, so that the next one that has them need not. */
+/** So many pieces of one answer, at most, are deflated for later answers, which takes the event loop longer. */
 const MAX_PIECES = 20
 /** The empty block that ends a stream. */
 const END = Buffer.of(0x03, 0x00)
 
 const deflateOffLoop = promisify(deflateRaw) as (bytes: Buffer, options: typeof OPTIONS) => Promise<Buffer>
-/** Deflated pieces; null for a piece that one answer had so far. Memory for a tenth of the pieces that somebody keeps. */
+/** Deflated pieces; null for a piece that only one answer has had. They take a tenth of the memory of the pieces, and go with them. */
 const deflatedPieces = new WeakMap<Buffer, Buffer | null>()
 
 /** Deflates an answer if that makes it shorter. */

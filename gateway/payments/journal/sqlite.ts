@@ -239,7 +239,10 @@ WHERE payments.key = ${field('key')} AND payments.attempt = ${field('attempt')} 
 ON CONFLICT (payment) DO UPDATE SET attempt = excluded.attempt, digest = excluded.digest
 RETURNING hex(digest) AS digest, EXISTS (SELECT 1 FROM answer_bodies b WHERE b.digest = payment_answers.digest) AS stored`
 
-/** Stores a long answer together with what NOTE_ANSWERS records, so that one statement does both. */
+/**
+ * A row inserted here stores a long answer and records whose it is, as NOTE_ANSWERS does, so that one statement does both. Only
+ * this connection has the view.
+ */
 const LONG_ANSWERS = `
 CREATE TEMP VIEW long_answers AS SELECT NULL AS key, NULL AS attempt, NULL AS digest, NULL AS body, NULL AS length;
 CREATE TEMP TRIGGER long_answers_add INSTEAD OF INSERT ON long_answers BEGIN

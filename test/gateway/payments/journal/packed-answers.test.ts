@@ -1,20 +1,21 @@
 import { randomBytes } from 'node:crypto'
+import { constants, deflateRawSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { packAnswer, unpackAnswer } from '../../../../gateway/payments/journal/packed-answers.ts'
 import { joinPieces } from '../../../../gateway/plugin/joined-pieces.ts'
 
-/** An hour of rows, as the history has them. */
-const rowsOf = (hour: number, count = 60): Buffer =>
+/** Rows like those of the history. */
+const rowsOf = (hour: number, count = 120): Buffer =>
   Buffer.from(
     Array.from({ length: count }, (_, row) =>
       JSON.stringify({ as_of: hour * 3600 + row * 60, regime: 'STABLE', confidence: ((hour + row) * 7919) % 1000 }),
     ).join(),
   )
 const COMMA = Buffer.from(',')
-const HOURS = Array.from({ length: 40 }, (_, hour) => rowsOf(hour, 80))
+const HOURS = Array.from({ length: 40 }, (_, hour) => rowsOf(hour))
 
-/** A page of whole hours, and of a part of one at each end. */
+/** A page of a part of one hour and whole ones after it. */
 const pageOf = (first: number, hours: number): Buffer =>
   joinPieces([
     Buffer.from(`{"count":${hours},"rows":[`),
@@ -24,7 +25,7 @@ const pageOf = (first: number, hours: number): Buffer =>
   ])
 
 describe('a packed answer', () => {
-  it('is a tenth as long, whether its pieces were in other answers before or not', async () => {
+  it('is less than a sixth as long, whether its pieces were in other answers before or not', async () => {
     for (let nth = 0; nth < 4; nth += 1) {
       const page = pageOf(nth, 17)
       const { body, length } = await packAnswer(page)
@@ -32,6 +33,14 @@ describe('a packed answer', () => {
       expect(body.length, `page ${nth}`).to.be.below(page.length / 6)
       expect(unpackAnswer({ body, length }).equals(page), `page ${nth}`).to.equal(true)
     }
+  })
+
+  it('has a piece that two answers had before as it was deflated by itself', async () => {
+    const [first, second, third] = [20, 21, 22].map((hour) => pageOf(hour, 8))
+    const options = { level: 1, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH }
+    const piece = deflateRawSync(HOURS[25]!, options)
+    expect((await packAnswer(first!)).body.includes(piece)).to.equal(false)
+    for (const page of [second!, third!]) expect((await packAnswer(page)).body.includes(piece)).to.equal(true)
   })
 
   it('unpacks to its bytes, whatever pieces it was joined from', () => {
