@@ -19,6 +19,7 @@ import type { Limits } from './rate-limit.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import { beginVisit, headerToken, PAYMENT_HEADERS, type Visit } from './request.ts'
 import { hasBody } from './request-body.ts'
+import { RepeatedHead } from './repeated-head.ts'
 import { parseTarget } from './request-target.ts'
 import { challengeHeaders } from './respond.ts'
 import type { Listener } from './server.ts'
@@ -61,7 +62,7 @@ const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, otherwise: Listener): Listener {
   const { editions, offerPrice, closing, logVisit, callers, limits } = parts
   const tables = new WeakMap<Edition, ReadonlyMap<string, ExactRoute>>()
-  const heads = new WeakMap<Quote, readonly string[]>()
+  const heads = new WeakMap<Quote, RepeatedHead>()
 
   function tableOf(edition: Edition): ReadonlyMap<string, ExactRoute> {
     const known = tables.get(edition)
@@ -84,10 +85,10 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     let head = heads.get(quote)
     if (!head) {
       const fixed = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
-      head = [...Object.entries(fixed).flat(), 'content-length', String(body.length)]
+      head = new RepeatedHead(status, [...Object.entries(fixed).flat(), 'content-length', String(body.length)])
       heads.set(quote, head)
     }
-    response.writeHead(status, head.concat('x-call-id', id))
+    head.write(response, id)
     response.end(body)
   }
 

@@ -11,6 +11,7 @@ import { receiptHeaders } from '../x402/settlement-response.ts'
 import type { HeaderSets } from './headers.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
+import { RepeatedHead } from './repeated-head.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const NO_STORE = 'no-store'
@@ -36,6 +37,8 @@ interface Message {
   /** One or more pieces. Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
   readonly body: readonly Buffer[] | null
   readonly etag: string | undefined
+  /** The head of a message that is sent again. */
+  readonly repeatedHead?: RepeatedHead
 }
 
 /** The messages of a shared answer: an operation has one for each form and encoding. */
@@ -54,7 +57,10 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
   if (known) return send(parts, exchange, known)
   const message = messageOf(parts, exchange, answer, isGzip)
   // A page that could not be rendered is an answer to this call alone.
-  if (messages && message.status === answer.status) messages[form] = message
+  if (messages && message.status === answer.status)
+    messages[form] = message.body
+      ? { ...message, repeatedHead: new RepeatedHead(message.status, message.head) }
+      : message
   send(parts, exchange, message)
 }
 
@@ -143,13 +149,14 @@ function headOf(headers: Readonly<Record<string, string>>): readonly string[] {
 
 /** Writes a message, or 304 if the caller has it already. */
 function send({ closing }: ResponderParts, { request, response, operation, callId }: Exchange, message: Message): void {
-  const { status, head, body, etag } = message
+  const { status, head, body, etag, repeatedHead } = message
   const own = closing.signal.aborted ? ['x-call-id', callId, 'connection', 'close'] : ['x-call-id', callId]
   if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
     response.writeHead(304, [...withoutContent(head), ...own]).end()
     return
   }
-  response.writeHead(status, head.concat(own))
+  if (repeatedHead && !closing.signal.aborted) repeatedHead.write(response, callId)
+  else response.writeHead(status, head.concat(own))
   if (body === null) return
   if (request.method === 'HEAD') response.end()
   else sendPieces(response, body)
