@@ -1,9 +1,12 @@
 /**
  * `npm run bench:catalog`: compares a catalog of 1000 upstream products with one of 10: time to start, time to rebuild
  * after one document has changed, memory, and CPU time per request. Both are built gateways in this process, and take
- * turns, so that noise affects both.
+ * turns, so that noise affects both. So do two node:http servers that send the same 10 and 1000 answers: what they differ
+ * by is the memory of the machine.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +30,7 @@ const REBUILDS = 7
 /** A document is edited long after the one before. */
 const BETWEEN_EDITS_MS = 2_100
 const ROUNDS = 9
-const REQUESTS = 2000
+const REQUESTS = 20000
 const CONNECTIONS = 8
 
 const SERVICE = { name: 'Bench', title: 'A bench', summary: 'Many.', description: 'Many products.', version: '0.1.0' }
@@ -126,19 +129,7 @@ async function open(count: number) {
     start: textOf([start]),
     rebuild: textOf(rebuilds),
     heapMb: Math.round(heap * 10) / 10,
-    /** Returns the CPU microseconds of one request without payment, for client and server together. */
-    async perRequest(): Promise<number> {
-      let remaining = REQUESTS
-      const cpuBefore = cpuMicros()
-      const caller = async (): Promise<void> => {
-        while (remaining-- > 0) {
-          const { body } = await pool.request({ path: `/v1/x/p-${(remaining * 7919) % count}/monday`, method: 'GET' })
-          await body.dump()
-        }
-      }
-      await Promise.all(Array.from({ length: CONNECTIONS }, caller))
-      return (cpuMicros() - cpuBefore) / REQUESTS
-    },
+    pool,
     async close() {
       await pool.close()
       await gateway.close()
@@ -147,15 +138,70 @@ async function open(count: number) {
   }
 }
 
+type Opened = Awaited<ReturnType<typeof open>>
+
+const pathOf = (index: number): string => `/v1/x/p-${index}/monday`
+
+/** Set by node:http itself. */
+const BY_CONNECTION = ['date', 'connection', 'keep-alive', 'transfer-encoding']
+
+/** Starts a node:http server that sends the answers of a gateway. */
+async function openPlain({ count, pool }: Opened): Promise<Called> {
+  const answers = new Map<string, { status: number; headers: IncomingHttpHeaders; body: Buffer }>()
+  for (let index = 0; index < count; index++) {
+    const { statusCode: status, headers, body } = await pool.request({ path: pathOf(index), method: 'GET' })
+    const own = Object.entries(headers).filter(([name]) => !BY_CONNECTION.includes(name))
+    const bytes = Buffer.from(await body.arrayBuffer())
+    answers.set(pathOf(index), { status, headers: Object.fromEntries(own), body: bytes })
+  }
+  const server = createServer(({ url = '' }, response) => {
+    const { status, headers, body } = answers.get(url) ?? { status: 404, headers: {}, body: Buffer.alloc(0) }
+    response.writeHead(status, headers).end(body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const plainPool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
+  return {
+    count,
+    pool: plainPool,
+    async close() {
+      await plainPool.close()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A server that is asked for `count` answers in turn. */
+interface Called {
+  readonly count: number
+  readonly pool: Pool
+  close(): Promise<void>
+}
+
+/** Returns the CPU microseconds of one request without payment, for client and server together. */
+async function perRequest({ count, pool }: Called): Promise<number> {
+  let remaining = REQUESTS
+  const cpuBefore = cpuMicros()
+  const caller = async (): Promise<void> => {
+    while (remaining-- > 0) {
+      const { body } = await pool.request({ path: pathOf((remaining * 7919) % count), method: 'GET' })
+      await body.dump()
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, caller))
+  return (cpuMicros() - cpuBefore) / REQUESTS
+}
+
 /** The cheapest round counts, because other work on the machine can only add to a cost. */
 const least = (values: readonly number[]): number => Math.min(...values)
 
 const gateways = []
 for (const count of SIZES) gateways.push(await open(count))
-const costs = gateways.map((): number[] => [])
+const servers: readonly Called[] = [...gateways, ...(await Promise.all(gateways.map(openPlain)))]
+const costs = servers.map((): number[] => [])
 for (let round = 0; round <= ROUNDS; round++)
-  for (const [at, gateway] of gateways.entries()) {
-    const cost = await gateway.perRequest()
+  for (const [at, server] of servers.entries()) {
+    const cost = await perRequest(server)
     // The first round warms up.
     if (round > 0) costs[at]?.push(cost)
   }
@@ -167,8 +213,10 @@ const rows = gateways.map(({ count, start, rebuild, heapMb: heap }, at) => ({
   'request, µs': Math.round(least(costs[at] ?? [])),
 }))
 console.table(rows)
-const [few = Number.NaN, many = Number.NaN] = costs.map(least)
+const [few = Number.NaN, many = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] = costs.map(least)
 process.stdout.write(
-  `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}.\n`,
+  `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}: ` +
+    `${(many - few).toFixed(1)} µs more. A node:http server pays ${(plainMany - plainFew).toFixed(1)} µs more for ` +
+    `${SIZES[1]} such answers (${plainFew.toFixed(0)} and ${plainMany.toFixed(0)} µs).\n`,
 )
-for (const gateway of gateways) await gateway.close()
+for (const server of servers) await server.close()
