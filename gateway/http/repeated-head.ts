@@ -1,7 +1,7 @@
 /**
  * The head of an answer that is sent again and again, such as a 402. `writeHead` checks every character of every header
- * each time, which is a fifth of what a 402 costs. So node:http writes a head once, and what it wrote is sent again, with
- * the id of the call and the date of the moment.
+ * each time, a fifth of what a 402 would cost. So node:http writes a head once. After that, what it wrote is sent again with
+ * the id of the call and the current date.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -12,7 +12,7 @@ interface Written {
   readonly afterDate: string
 }
 
-/** Where node:http keeps the head that it sends with the first bytes of the body. */
+/** node:http keeps the head here until it sends it with the first bytes of the body (ADR 83). */
 type WithHead = ServerResponse & { _header: string | null }
 
 export class RepeatedHead {
