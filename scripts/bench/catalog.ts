@@ -1,8 +1,8 @@
 /**
  * `npm run bench:catalog`: compares a catalog of 1000 upstream products with one of 10: time to start, time to rebuild
  * after one document has changed, memory, and CPU time per request. Both are built gateways in this process, and take
- * turns, so that noise affects both. So do two node:http servers that send the same 10 and 1000 answers: what they differ
- * by is the memory of the machine.
+ * turns, so that noise affects both. So do two node:http servers that send the same 10 and 1000 answers: their difference
+ * is what reading more memory costs.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
@@ -30,7 +30,7 @@ const REBUILDS = 7
 /** A document is edited long after the one before. */
 const BETWEEN_EDITS_MS = 2_100
 const ROUNDS = 9
-const REQUESTS = 20000
+const REQUESTS = 20_000
 const CONNECTIONS = 8
 
 const SERVICE = { name: 'Bench', title: 'A bench', summary: 'Many.', description: 'Many products.', version: '0.1.0' }
@@ -138,15 +138,20 @@ async function open(count: number) {
   }
 }
 
-type Opened = Awaited<ReturnType<typeof open>>
+/** A server that is asked for `count` answers in turn. */
+interface Called {
+  readonly count: number
+  readonly pool: Pool
+  close(): Promise<void>
+}
 
 const pathOf = (index: number): string => `/v1/x/p-${index}/monday`
 
-/** Set by node:http itself. */
+/** Headers that node:http sets itself. */
 const BY_CONNECTION = ['date', 'connection', 'keep-alive', 'transfer-encoding']
 
 /** Starts a node:http server that sends the answers of a gateway. */
-async function openPlain({ count, pool }: Opened): Promise<Called> {
+async function openPlain({ count, pool }: Called): Promise<Called> {
   const answers = new Map<string, { status: number; headers: IncomingHttpHeaders; body: Buffer }>()
   for (let index = 0; index < count; index++) {
     const { statusCode: status, headers, body } = await pool.request({ path: pathOf(index), method: 'GET' })
@@ -169,13 +174,6 @@ async function openPlain({ count, pool }: Opened): Promise<Called> {
       await new Promise((resolve) => server.close(resolve))
     },
   }
-}
-
-/** A server that is asked for `count` answers in turn. */
-interface Called {
-  readonly count: number
-  readonly pool: Pool
-  close(): Promise<void>
 }
 
 /** Returns the CPU microseconds of one request without payment, for client and server together. */

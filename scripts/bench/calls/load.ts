@@ -2,8 +2,8 @@
  * Sends requests over connections of their own, each the next one when the last is answered, and checks every answer.
  * Speaks HTTP/1.1 on bare sockets, so that it costs less than the server that it measures.
  *
- * The callers never sleep. A server on the same machine pays for waking up a caller that does, up to 10 µs on a virtual
- * machine, and only a server that is slower than its callers lets them sleep.
+ * The callers never sleep. A server pays for waking a sleeping caller on the same machine: 10 µs for a 402 on one virtual
+ * machine. Only a server that is slower than its callers lets them sleep, so ratios to a fast one would be too high.
  */
 import { connect, type Socket } from 'node:net'
 
