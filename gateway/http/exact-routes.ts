@@ -85,10 +85,10 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     let head = heads.get(quote)
     if (!head) {
       const fixed = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
-      head = new RepeatedHead(status, [...Object.entries(fixed).flat(), 'content-length', String(body.length)])
+      head = new RepeatedHead(status, Object.entries(fixed).flat())
       heads.set(quote, head)
     }
-    head.write(response, id)
+    head.write(response, id, body.length)
     response.end(body)
   }
 

@@ -1,14 +1,13 @@
 /**
  * The head of an answer that is sent again and again, such as a 402. `writeHead` checks every character of every header
  * each time, a fifth of what a 402 would cost. So node:http writes a head once. After that, what it wrote is sent again with
- * the id of the call and the current date.
+ * the length of the body, the id of the call and the current date.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What node:http wrote, around the id of the call and the date. */
+/** What node:http wrote, without what differs from call to call: length, id and date. */
 interface Written {
-  readonly beforeId: string
-  readonly beforeDate: string
+  readonly beforeLength: string
   readonly afterDate: string
 }
 
@@ -23,25 +22,30 @@ export class RepeatedHead {
 
   /**
    * @param status of an answer with a body
-   * @param headers names and values in turn, as `writeHead` takes them, with content-length and without x-call-id
+   * @param headers names and values in turn, as `writeHead` takes them, without content-length and x-call-id
    */
   constructor(status: number, headers: readonly string[]) {
     this.#status = status
     this.#headers = headers
   }
 
-  /** Writes the head of a response that has no header yet. The caller sends the body. */
-  write(response: ServerResponse, callId: string): void {
+  /** Writes the head of a response that has no header yet. The caller sends the body, of which `length` is the size in bytes. */
+  write(response: ServerResponse, callId: string, length: number): void {
     const isUsual = staysOpen(response)
     if (isUsual && this.#written) {
-      const { beforeId, beforeDate, afterDate } = this.#written
+      const { beforeLength, afterDate } = this.#written
       response.statusCode = this.#status
-      ;(response as WithHead)._header = beforeId + callId + beforeDate + dateHeader() + afterDate
+      ;(response as WithHead)._header = beforeLength + ownHeaders(callId, length) + dateHeader() + afterDate
       return
     }
-    response.writeHead(this.#status, this.#headers.concat('x-call-id', callId))
-    if (isUsual) this.#written = partsOf((response as WithHead)._header, callId)
+    response.writeHead(this.#status, this.#headers.concat('content-length', String(length), 'x-call-id', callId))
+    if (isUsual) this.#written = partsOf((response as WithHead)._header, ownHeaders(callId, length))
   }
+}
+
+/** The headers that differ from call to call, up to the date. */
+function ownHeaders(callId: string, length: number): string {
+  return `\r\ncontent-length: ${length}\r\nx-call-id: ${callId}\r\nDate: `
 }
 
 /** True if the head says nothing about the connection but that it stays open. */
@@ -50,11 +54,10 @@ function staysOpen({ req, shouldKeepAlive }: ServerResponse & { readonly req: In
 }
 
 /** Takes a head apart. Null if it does not look as expected: then node:http writes it each time. */
-function partsOf(head: string | null, callId: string): Written | null {
-  const [beforeId, rest, ...more] = head?.split(callId) ?? []
-  const [, beforeDate, afterDate] = /^(\r\nDate: )[^\r]+(\r\n.*\r\n\r\n)$/s.exec(rest ?? '') ?? []
-  if (beforeId === undefined || beforeDate === undefined || afterDate === undefined || more.length > 0) return null
-  return { beforeId, beforeDate, afterDate }
+function partsOf(head: string | null, own: string): Written | null {
+  const [beforeLength, rest, ...more] = head?.split(own) ?? []
+  const [, afterDate] = /^[^\r]+(\r\n.*\r\n\r\n)$/s.exec(rest ?? '') ?? []
+  return beforeLength === undefined || afterDate === undefined || more.length > 0 ? null : { beforeLength, afterDate }
 }
 
 let date = { second: 0, text: '' }

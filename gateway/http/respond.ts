@@ -32,13 +32,24 @@ export interface ResponderParts {
 /** An answer as it is sent: the same for every caller who wants it in this form. */
 interface Message {
   readonly status: number
-  /** Names and values in turn, as `writeHead` takes them. */
-  readonly head: readonly string[]
-  /** One or more pieces. Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
-  readonly body: readonly Buffer[] | null
+  readonly head: Head
+  /** Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
+  readonly body: Body | null
   readonly etag: string | undefined
-  /** The head of a message that is sent again. */
-  readonly repeatedHead?: RepeatedHead
+}
+
+/** The headers of a message, without content-length and x-call-id. */
+interface Head {
+  /** Names and values in turn, as `writeHead` takes them. */
+  readonly headers: readonly string[]
+  /** Set if further messages have this head. */
+  readonly repeated: RepeatedHead | null
+}
+
+/** One or more pieces, and how many bytes they have together. */
+interface Body {
+  readonly pieces: readonly Buffer[]
+  readonly length: number
 }
 
 /** The messages of a shared answer: an operation has one for each form and encoding. */
@@ -57,10 +68,7 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
   if (known) return send(parts, exchange, known)
   const message = messageOf(parts, exchange, answer, isGzip)
   // A page that could not be rendered is an answer to this call alone.
-  if (messages && message.status === answer.status)
-    messages[form] = message.body
-      ? { ...message, repeatedHead: new RepeatedHead(message.status, message.head) }
-      : message
+  if (messages && message.status === answer.status) messages[form] = { ...message, head: repeatedHead(message) }
   send(parts, exchange, message)
 }
 
@@ -80,7 +88,7 @@ function messagesOf(answer: Answer, operation: Operation, browser: boolean): (Me
  * The heads of uncompressed answers, by their headers and operation: one for bodies that others get compressed, one for
  * bodies that nobody does.
  */
-const keptHeads = new WeakMap<Answer['headers'], Map<Operation, (readonly string[] | undefined)[]>>()
+const keptHeads = new WeakMap<Answer['headers'], Map<Operation, (Head | undefined)[]>>()
 
 function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
   const { operation, request } = exchange
@@ -92,18 +100,23 @@ function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, is
   let ofOperation = heads.get(operation)
   if (!ofOperation) heads.set(operation, (ofOperation = []))
   const { status } = answer
-  const body = answer.pieces ?? [answer.body]
-  const length = lengthOf(body)
-  const kind = operation.price === null && isCompressibleLength(length) ? 1 : 0
+  const body = bodyOf(answer.pieces ?? [answer.body])
+  const kind = operation.price === null && isCompressibleLength(body.length) ? 1 : 0
   const head = status === 200 ? ofOperation[kind] : undefined
-  if (head) return { status, head: head.concat('content-length', String(length)), body, etag: answer.headers['etag'] }
+  if (head) return { status, head, body, etag: answer.headers['etag'] }
   const message = newMessage(parts, exchange, answer, isGzip)
-  // The length comes last.
-  if (message.status === 200) ofOperation[kind] = message.head.slice(0, -2)
+  if (message.status === 200) ofOperation[kind] = repeatedHead(message)
   return message
 }
 
-const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+/** The head of a message, for messages that follow. */
+function repeatedHead({ status, head: { headers }, body }: Message): Head {
+  return { headers, repeated: body && new RepeatedHead(status, headers) }
+}
+
+function bodyOf(pieces: readonly Buffer[]): Body {
+  return { pieces, length: pieces.reduce((sum, { length }) => sum + length, 0) }
+}
 
 function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
   const { request, operation, browser } = exchange
@@ -130,8 +143,7 @@ function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, i
   const isCompressible = operation?.price === null && isRead(request) && isWorthCompressing(type, sent.body)
   if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
   if (isCompressible && isGzip) Object.assign(headers, gzipHeaders(etag))
-  const body = isCompressible && isGzip ? [gzipped(sent.body)] : piecesOf(sent, answer)
-  headers['content-length'] = String(lengthOf(body))
+  const body = bodyOf(isCompressible && isGzip ? [gzipped(sent.body)] : piecesOf(sent, answer))
   return { status, head: headOf(headers), body, etag }
 }
 
@@ -140,26 +152,27 @@ function piecesOf(sent: Answer, answer: Answer): readonly Buffer[] {
   return sent === answer && answer.pieces && answer.receipt === undefined ? answer.pieces : [sent.body]
 }
 
-function headOf(headers: Readonly<Record<string, string>>): readonly string[] {
-  const head: string[] = []
+function headOf(headers: Readonly<Record<string, string>>): Head {
+  const inTurn: string[] = []
   // Half the time of Object.entries and flat, on every answer.
-  for (const name in headers) head.push(name, headers[name] as string)
-  return head
+  for (const name in headers) inTurn.push(name, headers[name] as string)
+  return { headers: inTurn, repeated: null }
 }
 
 /** Writes a message, or 304 if the caller has it already. */
 function send({ closing }: ResponderParts, { request, response, operation, callId }: Exchange, message: Message): void {
-  const { status, head, body, etag, repeatedHead } = message
-  const own = closing.signal.aborted ? ['x-call-id', callId, 'connection', 'close'] : ['x-call-id', callId]
+  const { status, head, body, etag } = message
+  const isClosing = closing.signal.aborted
+  const own = ['x-call-id', callId, ...(isClosing ? ['connection', 'close'] : [])]
   if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
-    response.writeHead(304, [...withoutContent(head), ...own]).end()
+    response.writeHead(304, [...withoutContent(head.headers), ...own]).end()
     return
   }
-  if (repeatedHead && !closing.signal.aborted) repeatedHead.write(response, callId)
-  else response.writeHead(status, head.concat(own))
+  if (body && head.repeated && !isClosing) head.repeated.write(response, callId, body.length)
+  else response.writeHead(status, head.headers.concat(body ? ['content-length', String(body.length)] : [], own))
   if (body === null) return
   if (request.method === 'HEAD') response.end()
-  else sendPieces(response, body)
+  else sendPieces(response, body.pieces)
 }
 
 /** Sends pieces in one write. */
@@ -169,10 +182,10 @@ function sendPieces(response: Response, pieces: readonly Buffer[]): void {
   response.end(pieces.at(-1))
 }
 
-/** A head without what describes the body. */
-function withoutContent(head: readonly string[]): readonly string[] {
-  const named = Array.from({ length: head.length / 2 }, (_, nth) => head.slice(2 * nth, 2 * nth + 2))
-  return named.filter(([name = '']) => !/^content-(?:type|encoding|length)$/.test(name)).flat()
+/** Headers without those that describe the body. */
+function withoutContent(headers: readonly string[]): readonly string[] {
+  const named = Array.from({ length: headers.length / 2 }, (_, nth) => headers.slice(2 * nth, 2 * nth + 2))
+  return named.filter(([name = '']) => !/^content-(?:type|encoding)$/.test(name)).flat()
 }
 
 /** True for the methods that only read. */

@@ -4,8 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { RepeatedHead } from '../../../gateway/http/repeated-head.ts'
 
-const BODY = '{"detail":"pay first"}'
-const HEADERS = ['content-type', 'application/json', 'payment-required', 'eyJ4', 'content-length', String(BODY.length)]
+const HEADERS = ['content-type', 'application/json', 'payment-required', 'eyJ4']
 
 describe('the head of an answer that is sent again and again', () => {
   let server: Server
@@ -28,11 +27,12 @@ describe('the head of an answer that is sent again and again', () => {
         written += 1
         return writeHead(...parts)
       }
-      if (repeats) head.write(response, id)
-      else response.writeHead(402, [...HEADERS, 'x-call-id', id])
+      const body = `{"detail":"pay ${'first '.repeat(calls)}"}`
+      if (repeats) head.write(response, id, body.length)
+      else response.writeHead(402, [...HEADERS, 'content-length', String(body.length), 'x-call-id', id])
       expect(response.headersSent).to.equal(true)
       expect(response.statusCode).to.equal(402)
-      response.end(BODY)
+      response.end(body)
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   })
@@ -54,7 +54,7 @@ describe('the head of an answer that is sent again and again', () => {
   const head = 'HEAD / HTTP/1.1\r\nhost: x\r\n\r\n'
   const mixed = [get(), get(), old, head, get(), close]
 
-  it('has the bytes that node:http writes, with the id of each call', async () => {
+  it('has the bytes that node:http writes, with the length and id of each call', async () => {
     const repeated = await answersTo(...mixed)
     calls = 0
     repeats = false
