@@ -10,11 +10,11 @@ import { DAY, HOUR, MINUTE } from '../time-range.ts'
 import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { type Filter, parseFilter, readPage } from './event-filters.ts'
 import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
-import { type FeedStatus, isLate, type SourceFigures } from './feed-health.ts'
+import type { FeedStatus, SourceFigures } from './feed-health.ts'
 import { eventRecord, type KnownEvent, knownEvents } from './event-record.ts'
 import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
 import { SourceStatuses } from './health-rows.ts'
-import { assertWatched, watchedFeed } from './watched-feed.ts'
+import { assertWatched, type Polls, pollsOf, watchedFeed } from './watched-feed.ts'
 
 const TOP_TOPICS = 5
 const MATCH_ALL: Filter = { isOpen: true, term: undefined, source: undefined, matches: () => true }
@@ -168,20 +168,15 @@ function liveReply(
 ): Reply<PotusLive> | Promise<Reply<PotusLive>> {
   const asOf = call.asOf.getTime()
   const { sources, spans, items } = figures
-  const statuses = health.statusesOf.of(sources, asOf)
-  const watched = watchedFeed({ enabled: health.enabled, figures: sources, statuses, spans }, asOf)
+  const polls = pollsAt(health, sources, asOf)
+  const watched = watchedFeed(polls, spans, asOf)
   const range = { from: watchedFrom(items, asOf), to: asOf }
-  const state = liveState(statuses, figures, asOf)
   const { count, text, next } = items
-  // The records are the most of an answer and rarely change, so they are written once. The rest is of the call's moment.
-  const before: Omit<PotusLive, 'items' | 'next_since_seq' | 'state'> = {
-    ...envelope(parts, call),
-    watched: watched.shown(range),
-    count,
-  }
-  const after: Pick<PotusLive, 'next_since_seq' | 'state'> = { next_since_seq: next ?? state.last_seq, state }
-  const opening = `${JSON.stringify(before).slice(0, -1)},"items":`
-  const ending = `,${JSON.stringify(after).slice(1)}`
+  const begun: Omit<PotusLive, 'watched' | 'count' | 'items' | 'next_since_seq' | 'state'> = envelope(parts, call)
+  const watchedText = health.watchedText.of([polls, watched.coverageOf(range)], () => watched.shown(range))
+  const stateText = liveState(health.stateText, polls, figures, asOf)
+  const opening = `${JSON.stringify(begun).slice(0, -1)},"watched":${watchedText},"count":${count},"items":`
+  const ending = `,"next_since_seq":${next ?? figures.events.lastSeq},"state":${stateText}}`
   // A page that ended early is not empty: the next call goes on where it stopped.
   const isEmpty = count === 0 && items.isLast
   const reply: Reply<PotusLive> = Reply.json([Buffer.from(opening), text, Buffer.from(ending)], { empty: isEmpty })
@@ -254,20 +249,20 @@ async function followLive(
  */
 function stateChanges(
   { figures, context }: FeedParts,
-  { enabled, statusesOf }: EnabledHealth,
+  health: EnabledHealth,
   visibleUntil: () => number,
 ): () => Promise<ServerEvent | null> {
   let last = ''
   return async () => {
     const asOf = visibleUntil()
-    const known = await figures.ofSources(enabled, asOf)
-    const statuses = statusesOf.of(known, asOf)
-    const late = enabled.flatMap(({ id }, n) => (isLate(statuses[n] as FeedStatus) ? [id] : [])).join()
+    const known = await figures.ofSources(health.enabled, asOf)
+    const polls = pollsAt(health, known, asOf)
+    const late = polls.late.map(({ id }) => id).join()
     if (late === last) return null
     last = late
     const span = { from: asOf - DAY, until: asOf }
-    const spans = context.dataMode === 'online' ? await figures.ofWatch(enabled, span) : null
-    const watched = watchedFeed({ enabled, figures: known, statuses, spans }, asOf)
+    const spans = context.dataMode === 'online' ? await figures.ofWatch(health.enabled, span) : null
+    const watched = watchedFeed(polls, spans, asOf)
     return { event: 'state', data: watched.shown({ from: span.from, to: asOf }) }
   }
 }
@@ -288,38 +283,78 @@ async function seqBeforeNewest(
 interface EnabledHealth {
   readonly enabled: readonly Source[]
   readonly statusesOf: SourceStatuses
+  /** The polls by the statuses that they were found with. */
+  readonly polls: WeakMap<readonly FeedStatus[], Polls>
+  readonly watchedText: LastText<PotusLive['watched']>
+  readonly stateText: LastText<PotusLive['state']>
 }
 
 function enabledHealth({ sources, context }: FeedParts): EnabledHealth {
   const enabled = sources.filter((source) => source.enabled)
-  return { enabled, statusesOf: new SourceStatuses(enabled, context.dataMode) }
+  return {
+    enabled,
+    statusesOf: new SourceStatuses(enabled, context.dataMode),
+    polls: new WeakMap(),
+    watchedText: new LastText(),
+    stateText: new LastText(),
+  }
 }
 
-/** The state of the feed as of a moment: open windows, how many events came, whether that is many, source health. */
+/** The polls of the sources as of a moment: the same object as long as nothing of them changes. */
+function pollsAt(
+  { enabled, statusesOf, polls }: EnabledHealth,
+  figures: readonly SourceFigures[],
+  asOf: number,
+): Polls {
+  const statuses = statusesOf.of(figures, asOf)
+  let known = polls.get(statuses)
+  if (!known) polls.set(statuses, (known = pollsOf({ enabled, figures, statuses })))
+  return known
+}
+
+/** The state of the feed as of a moment, as JSON: open windows, how many events came, whether that is many, source health. */
 function liveState(
-  statuses: readonly FeedStatus[],
+  kept: LastText<PotusLive['state']>,
+  polls: Polls,
   { events, highest, topics }: LiveFigures,
   asOf: number,
-): PotusLive['state'] {
-  const late = statuses.filter(isLate).length
+): string {
   const { hour, day, month, firstOfMonth, newest, lastSeq } = events
   // Events per day over the last 30 days, or over the days that a younger store has.
   const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))
-  return {
-    window_open: {
-      '1m': formatMilliseconds(lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)),
-      '15m': formatMilliseconds(lastClosedEnd(asOf + QUARTER.grace, QUARTER)),
-    },
+  const minute = lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)
+  const quarter = lastClosedEnd(asOf + QUARTER.grace, QUARTER)
+  const baseline = Math.round(usual * 10) / 10
+  const intensity = usual === 0 ? null : Math.round((day / usual) * 100) / 100
+  const sinceLast = newest === null ? null : Math.floor((asOf - newest) / 1000)
+  const madeOf = [minute, quarter, hour, day, baseline, intensity, highest, topics, polls, lastSeq, sinceLast]
+  return kept.of(madeOf, () => ({
+    window_open: { '1m': formatMilliseconds(minute), '15m': formatMilliseconds(quarter) },
     events_1h: hour,
     events_24h: day,
-    baseline_24h: Math.round(usual * 10) / 10,
-    intensity: usual === 0 ? null : Math.round((day / usual) * 100) / 100,
+    baseline_24h: baseline,
+    intensity,
     max_relevance_1h: highest,
     top_topics_24h: topics,
-    sources_ok: statuses.length - late,
-    sources_late: late,
+    sources_ok: polls.sources - polls.sources_late,
+    sources_late: polls.sources_late,
     last_seq: lastSeq,
-    seconds_since_last: newest === null ? null : Math.floor((asOf - newest) / 1000),
+    seconds_since_last: sinceLast,
+  }))
+}
+
+/** The JSON of the value that was written last. Most calls of a second have the same. */
+class LastText<Value> {
+  #madeOf: readonly unknown[] = []
+  #text: string | null = null
+
+  /** @param madeOf everything that the value is made of; objects are compared by identity */
+  of(madeOf: readonly unknown[], make: () => Value): string {
+    if (this.#text === null || madeOf.some((part, at) => part !== this.#madeOf[at])) {
+      this.#text = JSON.stringify(make())
+      this.#madeOf = madeOf
+    }
+    return this.#text
   }
 }
 

@@ -20,14 +20,11 @@ export interface WatchedFeed {
   shown(range: TimeRange): PotusWatched
 }
 
-/** What it takes to say what was watched until a moment. */
-export interface WatchFigures {
-  /** The sources that are on; their figures and statuses are in the same order. */
+/** The sources that are on, and how they are doing at a moment: all in the same order. */
+export interface SourcesAtMoment {
   readonly enabled: readonly Source[]
   readonly figures: readonly SourceFigures[]
   readonly statuses: readonly FeedStatus[]
-  /** When each was watched; null for made-up and recorded data. */
-  readonly spans: readonly Span[] | null
 }
 
 /** Reads what was watched in the range, and how the sources are doing at the moment. */
@@ -43,17 +40,14 @@ export async function readWatchedFeed(
   )
   const isOnline = context.dataMode === 'online'
   const spans = isOnline ? await figures.ofWatch(enabled, { from: range.from, until: asOf }) : null
-  return watchedFeed({ enabled, figures: known, statuses, spans }, asOf)
+  return watchedFeed(pollsOf({ enabled, figures: known, statuses }), spans, asOf)
 }
 
-/** Says what was watched until a moment. */
-export function watchedFeed({ enabled, figures, statuses, spans }: WatchFigures, asOf: number): WatchedFeed {
-  const coverageOf = ({ from, to }: TimeRange): number | null => {
-    const end = Math.min(to, asOf)
-    if (!spans || end <= from || enabled.length === 0) return null
-    const covered = spans.reduce((sum, span) => sum + overlap(span, from, end), 0)
-    return Math.floor((covered / (enabled.length * (end - from))) * 1e4) / 1e4
-  }
+/** What the fields of an answer say of the polls: the same as long as the figures and statuses of the sources are. */
+export type Polls = Omit<PotusWatched, 'coverage'>
+
+/** Says when sources were polled last, and which of them are late. */
+export function pollsOf({ enabled, figures, statuses }: SourcesAtMoment): Polls {
   const last = figures.map((own) => latestOf(own.last, GOOD))
   const late = enabled.flatMap(({ id }, n) => {
     const status = statuses[n] as FeedStatus
@@ -61,14 +55,29 @@ export function watchedFeed({ enabled, figures, statuses, spans }: WatchFigures,
   })
   const newest = Math.max(...last.map((at) => at ?? -Infinity))
   return {
+    sources: enabled.length,
+    sources_late: late.length,
+    newest_poll: Number.isFinite(newest) ? formatMilliseconds(newest) : null,
+    late,
+  }
+}
+
+/**
+ * Says what was watched until a moment.
+ *
+ * @param spans when each source was watched; null for made-up and recorded data
+ */
+export function watchedFeed(polls: Polls, spans: readonly Span[] | null, asOf: number): WatchedFeed {
+  const { sources, sources_late, newest_poll, late } = polls
+  const coverageOf = ({ from, to }: TimeRange): number | null => {
+    const end = Math.min(to, asOf)
+    if (!spans || end <= from || sources === 0) return null
+    const covered = spans.reduce((sum, span) => sum + overlap(span, from, end), 0)
+    return Math.floor((covered / (sources * (end - from))) * 1e4) / 1e4
+  }
+  return {
     coverageOf,
-    shown: (range) => ({
-      sources: enabled.length,
-      sources_late: late.length,
-      coverage: coverageOf(range),
-      newest_poll: Number.isFinite(newest) ? formatMilliseconds(newest) : null,
-      late,
-    }),
+    shown: (range) => ({ sources, sources_late, coverage: coverageOf(range), newest_poll, late }),
   }
 }
 
