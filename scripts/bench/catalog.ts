@@ -1,22 +1,22 @@
 /**
  * `npm run bench:catalog`: compares a catalog of 1000 upstream products with one of 10: time to start, time to rebuild
- * after one document has changed, memory, and CPU time per request. Both are built gateways in this process, and take
- * turns, so that noise affects both. So do two node:http servers that send the same 10 and 1000 answers: their difference
- * is what reading more memory costs.
+ * after one document has changed, and memory, of built gateways in this process; then the CPU of an unpaid request, of
+ * gateways in processes of their own that take turns, so that noise affects both. So do two node:http servers that send the
+ * same 10 and 1000 answers: their difference is what reading more memory costs.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pino from 'pino'
-import { Pool } from 'undici'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { readFlags } from '../command-line.ts'
-import { cpuMicros } from './cpu-time.ts'
+import { answerOf } from './calls/cases.ts'
+import { requestBytes, sendLoad } from './calls/load.ts'
+import { type Server, Servers } from './calls/servers.ts'
+import { cpuBetween, cpuMicros, readProcessCpu } from './cpu-time.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 
 readFlags('Usage: npm run bench:catalog', {})
@@ -30,7 +30,7 @@ const REBUILDS = 7
 /** A document is edited long after the one before. */
 const BETWEEN_EDITS_MS = 2_100
 const ROUNDS = 9
-const REQUESTS = 20_000
+const SECONDS = 2
 const CONNECTIONS = 8
 
 const SERVICE = { name: 'Bench', title: 'A bench', summary: 'Many.', description: 'Many products.', version: '0.1.0' }
@@ -91,17 +91,24 @@ function heapMb(): number {
   return process.memoryUsage().heapUsed / 1e6
 }
 
-/** Starts a gateway with `count` products, changes one price, and measures both. */
-async function open(count: number) {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-  const catalogDir = join(folder, 'catalog')
-  mkdirSync(join(catalogDir, 'x'), { recursive: true })
+/** Writes a catalog of `count` products. Returns the settings of a gateway that sells it. */
+function writeCatalog(folder: string, count: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
+  const catalog = join(folder, 'catalog')
+  mkdirSync(join(catalog, 'x'), { recursive: true })
   mkdirSync(join(folder, 'plugins'))
-  const write = (file: string, content: object): void => writeFileSync(join(catalogDir, file), JSON.stringify(content))
-  write('service.json', SERVICE)
-  for (let index = 0; index < count; index++) write(`x/p-${index}.json`, product(index))
-  const places = { DATA_DIR: join(folder, 'data'), CATALOG_DIR: catalogDir, PLUGIN_DIRS: join(folder, 'plugins') }
-  const config = { ...readConfig(places), port: 0 }
+  writeFileSync(join(catalog, 'service.json'), JSON.stringify(SERVICE))
+  for (let index = 0; index < count; index++) writeProduct(catalog, product(index))
+  return { CATALOG_DIR: catalog, PLUGIN_DIRS: join(folder, 'plugins') }
+}
+
+function writeProduct(catalog: string, written: ReturnType<typeof product>): void {
+  writeFileSync(join(catalog, 'x', `${written.product}.json`), JSON.stringify(written))
+}
+
+/** Starts a gateway with `count` products in this process, changes one price, and measures both. */
+async function measureBuild(folder: string, count: number) {
+  const places = writeCatalog(folder, count)
+  const config = { ...readConfig({ DATA_DIR: join(folder, 'data'), ...places }), port: 0 }
   const network = NETWORKS['base-sepolia']
   const settlement = {
     network,
@@ -117,104 +124,84 @@ async function open(count: number) {
   const rebuilds: Took[] = []
   for (let edit = 1; edit <= REBUILDS; edit++) {
     await sleep(BETWEEN_EDITS_MS)
-    write('x/p-3.json', product(3, `0.0${edit}`))
+    writeProduct(places.CATALOG_DIR, product(3, `0.0${edit}`))
     const [issues, took] = await timed(() => gateway.reload())
     if (issues.length > 0) throw new Error(JSON.stringify(issues[0]))
     rebuilds.push(took)
   }
-  const url = await gateway.listen()
-  const pool = new Pool(url, { connections: CONNECTIONS })
+  await gateway.close()
   return {
-    count,
-    start: textOf([start]),
-    rebuild: textOf(rebuilds),
-    heapMb: Math.round(heap * 10) / 10,
-    pool,
-    async close() {
-      await pool.close()
-      await gateway.close()
-      rmSync(folder, { recursive: true, force: true })
-    },
+    products: count,
+    'start, ms (CPU)': textOf([start]),
+    'rebuild, ms (CPU)': textOf(rebuilds),
+    'heap, MB': Math.round(heap * 10) / 10,
   }
-}
-
-/** A server that is asked for `count` answers in turn. */
-interface Called {
-  readonly count: number
-  readonly pool: Pool
-  close(): Promise<void>
 }
 
 const pathOf = (index: number): string => `/v1/x/p-${index}/monday`
 
-/** Headers that node:http sets itself. */
-const BY_CONNECTION = ['date', 'connection', 'keep-alive', 'transfer-encoding']
-
-/** Starts a node:http server that sends the answers of a gateway. */
-async function openPlain({ count, pool }: Called): Promise<Called> {
-  const answers = new Map<string, { status: number; headers: IncomingHttpHeaders; body: Buffer }>()
-  for (let index = 0; index < count; index++) {
-    const { statusCode: status, headers, body } = await pool.request({ path: pathOf(index), method: 'GET' })
-    const own = Object.entries(headers).filter(([name]) => !BY_CONNECTION.includes(name))
-    const bytes = Buffer.from(await body.arrayBuffer())
-    answers.set(pathOf(index), { status, headers: Object.fromEntries(own), body: bytes })
-  }
-  const server = createServer(({ url = '' }, response) => {
-    const { status, headers, body } = answers.get(url) ?? { status: 404, headers: {}, body: Buffer.alloc(0) }
-    response.writeHead(status, headers).end(body)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const plainPool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
-  return {
-    count,
-    pool: plainPool,
-    async close() {
-      await plainPool.close()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+/** A server that is asked for `count` answers in turn, and what a request cost in each round. */
+interface Called {
+  readonly server: Server
+  readonly count: number
+  readonly micros: number[]
 }
 
-/** Returns the CPU microseconds of one request without payment, for client and server together. */
-async function perRequest({ count, pool }: Called): Promise<number> {
-  let remaining = REQUESTS
-  const cpuBefore = cpuMicros()
-  const caller = async (): Promise<void> => {
-    while (remaining-- > 0) {
-      const { body } = await pool.request({ path: pathOf((remaining * 7919) % count), method: 'GET' })
-      await body.dump()
-    }
-  }
-  await Promise.all(Array.from({ length: CONNECTIONS }, caller))
-  return (cpuMicros() - cpuBefore) / REQUESTS
+/** Starts a node:http server that sends the answers of a gateway. */
+async function startPlain(servers: Servers, folder: string, gateway: Server, count: number): Promise<Called> {
+  const answers = []
+  for (let index = 0; index < count; index++) answers.push(await answerOf(gateway, { path: pathOf(index) }))
+  const file = join(folder, `answers-${count}.json`)
+  writeFileSync(file, JSON.stringify(answers))
+  return { server: await servers.startBaseline('plain', { answers: file }), count, micros: [] }
+}
+
+/** Returns the CPU microseconds of one request without payment. */
+async function perRequest({ server, count }: Called): Promise<number> {
+  const requests = Array.from({ length: count }, (_, index) => requestBytes(server.port, 'GET', pathOf(index)))
+  let nth = 0
+  const next = (): Buffer => requests[(nth++ * 7919) % count] as Buffer
+  const before = readProcessCpu(server.pid)
+  const expected = { status: 402 }
+  const answered = await sendLoad({ port: server.port, connections: CONNECTIONS, seconds: SECONDS, expected, next })
+  return cpuBetween(before, readProcessCpu(server.pid)) / answered
 }
 
 /** The cheapest round counts, because other work on the machine can only add to a cost. */
-const least = (values: readonly number[]): number => Math.min(...values)
+const least = ({ micros }: Called): number => Math.min(...micros)
 
-const gateways = []
-for (const count of SIZES) gateways.push(await open(count))
-const servers: readonly Called[] = [...gateways, ...(await Promise.all(gateways.map(openPlain)))]
-const costs = servers.map((): number[] => [])
-for (let round = 0; round <= ROUNDS; round++)
-  for (const [at, server] of servers.entries()) {
-    const cost = await perRequest(server)
-    // The first round warms up.
-    if (round > 0) costs[at]?.push(cost)
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+const newFolder = (name: string): string => {
+  const made = join(folder, name)
+  mkdirSync(made)
+  return made
+}
+const servers = new Servers(folder)
+try {
+  const rows = []
+  for (const count of SIZES) rows.push(await measureBuild(newFolder(`built-${count}`), count))
+  console.table(rows)
+  const gateways: Called[] = []
+  for (const count of SIZES) {
+    const settings = writeCatalog(newFolder(`sold-${count}`), count)
+    const server = await servers.startGateway(`gateway-${count}`, 0, { settings })
+    gateways.push({ server, count, micros: [] })
   }
-const rows = gateways.map(({ count, start, rebuild, heapMb: heap }, at) => ({
-  products: count,
-  'start, ms (CPU)': start,
-  'rebuild, ms (CPU)': rebuild,
-  'heap, MB': heap,
-  'request, µs': Math.round(least(costs[at] ?? [])),
-}))
-console.table(rows)
-const [few = Number.NaN, many = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] = costs.map(least)
-process.stdout.write(
-  `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}: ` +
-    `${(many - few).toFixed(1)} µs more. A node:http server pays ${(plainMany - plainFew).toFixed(1)} µs more for ` +
-    `${SIZES[1]} such answers (${plainFew.toFixed(0)} and ${plainMany.toFixed(0)} µs).\n`,
-)
-for (const server of servers) await server.close()
+  const called = [...gateways]
+  for (const { server, count } of gateways) called.push(await startPlain(servers, folder, server, count))
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const one of called) {
+      const cost = await perRequest(one)
+      // The first round warms up.
+      if (round > 0) one.micros.push(cost)
+    }
+  const [few = Number.NaN, many = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] = called.map(least)
+  process.stdout.write(
+    `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}: ` +
+      `${few.toFixed(1)} and ${many.toFixed(1)} µs. A node:http server that sends the same answers pays ` +
+      `${plainFew.toFixed(1)} and ${plainMany.toFixed(1)} µs.\n`,
+  )
+} finally {
+  await servers.stop()
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -288,7 +288,7 @@ async function buyToken({ url }: Server): Promise<string> {
   return token
 }
 
-interface PreparedAnswer {
+export interface PreparedAnswer {
   readonly path: string
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -300,7 +300,7 @@ interface PreparedAnswer {
 const BY_CONNECTION = /^(date|connection|keep-alive|transfer-encoding|content-length)$/i
 
 /** Takes an answer of the gateway with its headers, to be sent by the plain server. */
-function answerOf({ port }: Server, { path, headers = {} }: Sent): Promise<PreparedAnswer> {
+export function answerOf({ port }: Pick<Server, 'port'>, { path, headers = {} }: Sent): Promise<PreparedAnswer> {
   return new Promise((resolve, reject) => {
     const options = { port, path, headers: { accept: 'application/json', ...headers } }
     const outgoing = request(options, (response) => {

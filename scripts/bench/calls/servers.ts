@@ -20,6 +20,12 @@ export interface Server {
   readonly url: string
 }
 
+interface GatewayOptions {
+  readonly workers?: number
+  readonly counts?: string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 const GATEWAY = 'scripts/bench/calls/gateway-process.mjs'
 
 export type BaselineKind = 'plain' | 'express' | 'x402' | 'facilitator'
@@ -43,12 +49,13 @@ export class Servers {
 
   /**
    * Starts a gateway and waits until it has nothing to do. Its journal has `rows` payments before the first call. Each
-   * of its `workers` adds the number of its requests to the file `counts` at its end.
+   * of its `workers` adds the number of its requests to the file `counts` at its end. `settings` are further environment
+   * variables.
    */
   async startGateway(
     name: string,
     rows: number,
-    { workers = 1, counts = '' }: { readonly workers?: number; readonly counts?: string } = {},
+    { workers = 1, counts = '', settings = {} }: GatewayOptions = {},
   ): Promise<Server> {
     const port = await freePort()
     const dataDir = join(this.#folder, name)
@@ -65,6 +72,7 @@ export class Servers {
       // Required, and never called.
       FACILITATOR_URL: 'http://127.0.0.1:9',
       RPC_URL: 'http://127.0.0.1:9',
+      ...settings,
     })
     await waitUntilIdle(server)
     return server
