@@ -306,7 +306,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
   })
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
-  const offerPrice = metrics.watchOffers(createOfferPrice({ payments, baseUrl: config.baseUrl }))
+  const offerPrice = metrics.watchOffers(createOfferPrice({ payments }))
   const folder = join(config.dataDir, 'bodies')
   const bodies = {
     paid: new BodyStorage({ folder, diskBytesPerSecond: PAID_DISK_BYTES_PER_SECOND }),

@@ -264,14 +264,18 @@ const STREAM_IN_TOOL = {
   type: 'stream',
 } as const
 
-/** Answers a call without payment or token, at the bare address of a priced route: the 402 with its price. */
-export type OfferPrice = (edition: Edition, operation: Operation, search: string) => Answer
+/**
+ * Answers a call of a priced route without payment or token: the 402 with its price.
+ *
+ * @param url the public URL without its query
+ * @param input the same with its query; absent if the call has neither a query nor path parameters
+ */
+export type OfferPrice = (edition: Edition, operation: Operation, url: string, input?: string) => Answer
 
-/** Builds `offerPrice`. Its answers equal those of `serve`; of the request, only the query is looked at. */
-export function createOfferPrice({ payments, baseUrl }: { payments: Payments; baseUrl: string }): OfferPrice {
-  return ({ catalog, bound }, operation, search) => {
-    const url = baseUrl + operation.path
-    const notice = bound.get(operation.id)?.fresh?.notice(search === '' ? undefined : url + search)
+/** Builds `offerPrice`. Its answers equal those of `serve`; of the request, only the URL is looked at. */
+export function createOfferPrice({ payments }: { payments: Payments }): OfferPrice {
+  return ({ catalog, bound }, operation, url, input) => {
+    const notice = bound.get(operation.id)?.fresh?.notice(input)
     const quote = payments.quote(catalog, operation, url, PAYMENT_REQUIRED, notice)
     return quoteAnswer(PAYMENT_REQUIRED, quote)
   }

@@ -18,7 +18,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { sendEvents, StreamPlaces } from './event-stream.ts'
-import { answerExactRoutes, type Handlers } from './exact-routes.ts'
+import { createExactRoutes, type ExactRoutes, type Handlers } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createRequestLog } from './request-log.ts'
 import type { Limits } from './rate-limit.ts'
@@ -91,9 +91,9 @@ export function createHttpServer(parts: HttpParts): ClosingServer {
     repeat: (visit, bound, answer) => respond(app, exchangeOf(app, visit, bound), answer),
     fail: (visit, error) => answerFailure(app, visit, error),
   }
-  const listener = answerExactRoutes(app, handlers, framework)
-  const server = createServer(framework, listener, closing)
-  addHandlers(framework, app)
+  const exact = createExactRoutes({ ...app, baseUrl: parts.config.baseUrl }, handlers, framework)
+  const server = createServer(framework, exact.listener, closing)
+  addHandlers(framework, app, exact)
   server.once('close', () => app.proxy.close())
   return server
 }
@@ -106,7 +106,7 @@ function createExpress(): Express {
 }
 
 /** Adds the handlers in the order in which a request meets them. */
-function addHandlers(framework: Express, app: App): void {
+function addHandlers(framework: Express, app: App, exact: ExactRoutes): void {
   const { operator, config } = app
   framework.use((request, response, next) => admitVisit(app, request, response, next))
   framework.all('/mcp', (request, response) => handleMcp(app, request, response))
@@ -122,7 +122,7 @@ function addHandlers(framework: Express, app: App): void {
   // Assets are small, and a range of a compressed one would be cut from the wrong bytes.
   const assets = { index: false, redirect: false, maxAge: '1h', acceptRanges: false } as const
   framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
-  framework.use((request, response, next) => routerOf(app, visitOf(response).edition)(request, response, next))
+  framework.use((request, response, next) => routerOf(app, exact, visitOf(response).edition)(request, response, next))
   framework.use((error: unknown, _request: Request, response: Response, _next: unknown) =>
     answerFailure(app, visitOf(response), error),
   )
@@ -177,7 +177,7 @@ function beginAsset(app: App, request: Request, response: Response, next: () => 
 }
 
 /** The routes of an edition, built on its first request. */
-function routerOf(app: App, edition: Edition): RequestHandler {
+function routerOf(app: App, exact: ExactRoutes, edition: Edition): RequestHandler {
   const known = app.routers.get(edition)
   if (known) return known
   const router = createRoutes(
@@ -186,6 +186,7 @@ function routerOf(app: App, edition: Edition): RequestHandler {
       const visit = visitOf(response)
       visit.route = bound.operation.route
       admit(app, bound.operation.price === null ? 'free' : 'sales', visit)
+      exact.add(visit, bound)
       await handleOperation(app, visit, bound)
     },
     (request, response, methods) => answerUnrouted(app, request, response, methods),

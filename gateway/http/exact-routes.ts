@@ -1,12 +1,14 @@
 /**
  * Answers requests at the exact address of an operation before Express sees them. Nearly every request is one: its raw
- * method and path are, byte for byte, those of an operation without path parameters. Every other request, every other
- * spelling of a path included, goes to the router, which calls the same handler.
+ * method and path are, byte for byte, those of an operation without path parameters, or of a request that the router led to
+ * an operation with them. Every other request, every other spelling of a path included, goes to the router, which calls the
+ * same handler.
  *
  * Two kinds of answers are made beforehand: the 402 of an unpaid call, whose head and body are built once per quote, and
  * the constant answers of free operations, such as documents.
  */
 import type { Request } from 'express'
+import { LRUCache } from 'lru-cache'
 import { isConstantAnswer } from '../calls/answers.ts'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
@@ -20,7 +22,7 @@ import type { CallerAddresses } from './caller-address.ts'
 import { beginVisit, headerToken, PAYMENT_HEADERS, type Visit } from './request.ts'
 import { hasBody } from './request-body.ts'
 import { RepeatedHead } from './repeated-head.ts'
-import { parseTarget } from './request-target.ts'
+import { parseTarget, publicUrl } from './request-target.ts'
 import { challengeHeaders } from './respond.ts'
 import type { Listener } from './server.ts'
 
@@ -31,6 +33,7 @@ export interface ExactRouteParts {
   /** Answers unpaid calls of priced routes. If absent, `handle` answers them too. */
   readonly offerPrice?: OfferPrice
   readonly headers: HeaderSets
+  readonly baseUrl: string
   readonly callers: CallerAddresses
   readonly limits: Limits
   /** Aborts when the server begins to close. From then on the router answers, and closes connections. */
@@ -48,9 +51,20 @@ export interface Handlers {
   fail(visit: Visit, error: unknown): void
 }
 
+export interface ExactRoutes {
+  /** Answers at exact addresses and passes all other requests to the router. */
+  readonly listener: Listener
+  /** Takes the address of a request that the router led to an operation with path parameters. */
+  add(visit: Visit, bound: BoundOperation): void
+}
+
 interface ExactRoute {
   readonly answer: (visit: Visit) => Awaitable<void>
   readonly bound: BoundOperation
+  /** The values of the path's parameters; null without parameters. */
+  readonly params: Request['params'] | null
+  /** The public URL of the address. */
+  readonly url: string
   readonly isPriced: boolean
   /** The constant answer to calls without input, once a call has shown that it is constant. */
   constant: Answer | null
@@ -58,29 +72,60 @@ interface ExactRoute {
 
 const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
-/** Returns a listener that answers at the exact addresses of operations and passes all other requests to `otherwise`. */
-export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, otherwise: Listener): Listener {
-  const { editions, offerPrice, closing, logVisit, callers, limits } = parts
-  const tables = new WeakMap<Edition, ReadonlyMap<string, ExactRoute>>()
+/** Addresses with path parameters that are known. Anybody can ask for any address, so not more, and no long ones. */
+const MAX_ADDED = 2_000
+const MAX_ADDED_CHARACTERS = 300
+
+/** The routes of an edition by method and path. */
+interface Table {
+  readonly fixed: ReadonlyMap<string, ExactRoute>
+  /** Those with path parameters. */
+  readonly added: LRUCache<string, ExactRoute>
+}
+
+/** Creates the routes. Requests at all other addresses go to the router. */
+export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, router: Listener): ExactRoutes {
+  const { editions, offerPrice, closing, logVisit, callers, limits, baseUrl } = parts
+  const tables = new WeakMap<Edition, Table>()
   const heads = new WeakMap<Quote, RepeatedHead>()
 
-  function tableOf(edition: Edition): ReadonlyMap<string, ExactRoute> {
+  function tableOf(edition: Edition): Table {
     const known = tables.get(edition)
     if (known) return known
-    const table = new Map<string, ExactRoute>()
+    const fixed = new Map<string, ExactRoute>()
     for (const bound of edition.bound.values()) {
-      const { method, path, price, retired } = bound.operation
-      if (!hasExactAddress(bound)) continue
-      const isPriced = price !== null && !retired
-      const route: ExactRoute = { answer: (visit) => answer(visit, route), bound, isPriced, constant: null }
-      table.set(`${method} ${path}`, route)
+      const { method, path } = bound.operation
+      if (hasExactAddress(bound)) fixed.set(`${method} ${path}`, routeTo(bound, path, null))
     }
+    const table = { fixed, added: new LRUCache<string, ExactRoute>({ max: MAX_ADDED }) }
     tables.set(edition, table)
     return table
   }
 
-  function sendOffer(offer: OfferPrice, { edition, id, response, target }: Visit, operation: Operation): void {
-    const { status, headers, body, quote } = offer(edition, operation, target.search)
+  function routeTo(bound: BoundOperation, path: string, params: ExactRoute['params']): ExactRoute {
+    const { price, retired } = bound.operation
+    const url = publicUrl(baseUrl, { path, search: '' })
+    const isPriced = price !== null && !retired
+    const route: ExactRoute = {
+      answer: (visit) => answer(visit, route),
+      bound,
+      params,
+      url,
+      isPriced,
+      constant: null,
+    }
+    return route
+  }
+
+  function sendOffer(offer: OfferPrice, { edition, id, response, target }: Visit, route: ExactRoute): void {
+    const { operation } = route.bound
+    const hasInput = target.search !== '' || route.params !== null
+    const { status, headers, body, quote } = offer(
+      edition,
+      operation,
+      route.url,
+      hasInput ? route.url + target.search : undefined,
+    )
     if (!quote) throw new Error(`the 402 of ${operation.id} has no quote`)
     let head = heads.get(quote)
     if (!head) {
@@ -93,10 +138,11 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
   }
 
   function answer(visit: Visit, route: ExactRoute): Awaitable<void> {
-    const { bound, isPriced, constant } = route
+    const { bound, params, isPriced, constant } = route
     const { request } = visit
-    if (isPriced && offerPrice && isBare(request)) return sendOffer(offerPrice, visit, bound.operation)
-    const hasInput = visit.target.search !== '' || hasBody(request)
+    if (isPriced && offerPrice && isBare(request)) return sendOffer(offerPrice, visit, route)
+    if (params) request.params = params
+    const hasInput = params !== null || visit.target.search !== '' || hasBody(request)
     if (constant && !hasInput && isAvailable(bound)) return handlers.repeat(visit, bound, constant)
     const made = handlers.handle(visit, bound)
     const keep = (answer: Answer): void => {
@@ -105,15 +151,16 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     return isPromise(made) ? made.then(keep) : keep(made)
   }
 
-  return (request, response) => {
+  const listener: Listener = (request, response) => {
     const { url, method } = request
     const edition = editions.current
     const mark = url.indexOf('?')
     const path = mark === -1 ? url : url.slice(0, mark)
     const address = `${method} ${path}`
-    const route = tableOf(edition).get(address)
+    const { fixed, added } = tableOf(edition)
+    const route = fixed.get(address) ?? added.get(address)
     const answerVisit = route?.answer ?? handlers.endpoints.get(address)
-    if (!answerVisit || closing.signal.aborted) return otherwise(request, response)
+    if (!answerVisit || closing.signal.aborted) return router(request, response)
     const target = { path, search: mark === -1 ? '' : url.slice(mark) }
     const from = callers.of(request)
     const visit = beginVisit(request, response, {
@@ -131,6 +178,17 @@ export function answerExactRoutes(parts: ExactRouteParts, handlers: Handlers, ot
     } catch (error) {
       handlers.fail(visit, error)
     }
+  }
+
+  return {
+    listener,
+    add({ edition, request, target: { path } }, bound) {
+      const { method, originalUrl, params } = request
+      const isExact = originalUrl.startsWith(path) && ['?', undefined].includes(originalUrl[path.length])
+      if (!isExact || method !== bound.operation.method || path.length > MAX_ADDED_CHARACTERS) return
+      if (Object.keys(params).length === 0) return
+      tableOf(edition).added.set(`${method} ${path}`, routeTo(bound, path, params))
+    },
   }
 }
 

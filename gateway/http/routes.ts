@@ -68,6 +68,7 @@ function methodsOf(nodes: readonly PathNode[]): readonly string[] {
 
 /** The values of a path's parameters. Decoding cannot fail: parseTarget rejected broken percent escapes. */
 function paramsOf(path: string, segments: readonly string[]): Record<string, string> {
+  if (!path.includes('{')) return {}
   const names = path.split('/').slice(1)
   return Object.fromEntries(
     names.flatMap((name, at) =>

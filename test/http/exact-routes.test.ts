@@ -47,8 +47,18 @@ describe('a request at the exact address of an operation', function () {
       .filter(({ method, path, internal }) => method === 'GET' && path !== '' && !internal && !path.includes('{'))
       .map(({ path }) => path)
     expect(paths).to.include.members(['/pricing.json', '/openapi.json', '/v1/x', '/pricing', '/', '/robots.txt'])
+    // The first call of each goes to the router, the second does not.
+    const withParameters = [
+      '/v1/potus/event/latest',
+      '/v1/potus/event/{selector}',
+      '/v1/potus/event/fr%3A2026-11-27?fields=all',
+      '/docs/getRegimeCurrent',
+      '/docs/nothing',
+      '/report/unknown',
+      '/v1/payments/base-sepolia/0x0000000000000000000000000000000000000001/0x00',
+    ]
     let compared = 0
-    for (const path of paths)
+    for (const path of [...paths, ...withParameters])
       for (const form of Object.keys(FORMS)) {
         // In absolute form the target goes to the router.
         const routed = await answerTo(`http://elsewhere.example${path}`, form)

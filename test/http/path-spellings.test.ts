@@ -18,6 +18,8 @@ describe('another spelling of a priced path', () => {
         { body: { type: 'object' }, bodyMedia: ['application/json'] },
         () => SECRET,
       ),
+      route('getDay', 'GET /v1/days/{day}', PRICED, () => SECRET),
+      route('getNamed', 'GET /v1/named/{name}', {}, ({ raw }) => ({ name: raw.params['name'] })),
     ])
   })
   after(() => gateway.close())
@@ -49,6 +51,37 @@ describe('another spelling of a priced path', () => {
       expect(status, target).to.equal(402)
       expect(head.toLowerCase(), target).to.contain('payment-required: ')
     }
+  })
+
+  it('is refused also where the path has a parameter, and its address was asked for before', async () => {
+    const answerTo = async (method: string, target: string) => {
+      const { status, body } = await rawRequest(gateway.port, requestLine(method, target))
+      expect(body, target).to.not.contain(SECRET)
+      return status
+    }
+    for (const address of ['/v1/days/monday', '/v1/days/mon%20day', '/v1/days/{day}'])
+      for (const target of [address, address, `${address}?x=1`]) expect(await answerTo('GET', target)).to.equal(402)
+    for (const target of TARGETS) {
+      const spelling = target.replace('data', 'days').replace('current', 'monday')
+      // In absolute form the target goes to the router.
+      expect(await answerTo('GET', spelling), spelling).to.equal(
+        await answerTo('GET', `http://elsewhere.example${spelling}`),
+      )
+    }
+    expect(await answerTo('HEAD', '/v1/days/monday')).to.equal(402)
+    expect(await answerTo('POST', '/v1/days/monday')).to.equal(405)
+    expect(await answerTo('GET', '/v1/days/tuesday')).to.equal(402)
+  })
+
+  it('has its own parameters each time', async () => {
+    for (const name of ['a b', 'a', 'a%20b', 'constructor', '__proto__'])
+      for (let time = 0; time < 3; time += 1) {
+        const target = `/v1/named/${encodeURIComponent(name)}`
+        const { status, body } = await rawRequest(gateway.port, requestLine('GET', target))
+        expect(status).to.equal(200)
+        expect(JSON.parse(body)).to.deep.equal({ name })
+      }
+    gateway.calls.length = 0
   })
 
   it('cannot bypass payment with another method or a method override', async () => {
