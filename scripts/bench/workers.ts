@@ -1,7 +1,8 @@
 /**
- * `npm run bench:workers`: what a call costs in one process and in two workers on one port, as
- * CPU of all processes, the primary included. Rounds take turns, so that other work on the machine affects both; compare
- * the ratios. Needs Linux.
+ * `npm run bench:workers`: what a call costs in one process and in two workers on one port, as CPU of all processes, the
+ * primary included. The workers get as many callers each as the one process has, and then as many in all: fewer callers
+ * of a process share a sync of the journal. Rounds take turns, so that other work on the machine affects all; compare the
+ * ratios. Needs Linux.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +14,7 @@ import { readRequirement } from '../pay/payment.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
 import { familyOf } from '../process-family.ts'
+import { textTable } from '../text-table.ts'
 import { type Server, Servers } from './calls/servers.ts'
 import { cpuBetween, readProcessCpu } from './cpu-time.ts'
 
@@ -25,7 +27,10 @@ const { values } = readFlags(USAGE, {
 })
 const ROUNDS = readNumber('--rounds', values.rounds, 1)
 const SECONDS = readNumber('--seconds', values.seconds, 0.1)
-const CONNECTIONS = 32
+/** Callers of one process. */
+const CALLERS = 32
+/** Code is compiled while it runs, in each worker. */
+const WARM_UP_SECONDS = 4
 const WALLETS = 200
 const SOLD = '/v1/regime/current'
 /** What a server does after its answers belongs to their cost. */
@@ -72,16 +77,25 @@ async function openCases(server: Server): Promise<readonly Case[]> {
   ]
 }
 
+interface Setup {
+  readonly server: Server
+  readonly connections: number
+  /** Microseconds of CPU that a request cost, by case and round. */
+  readonly micros: Map<Case, number[]>
+}
+
 /** Sends load for some seconds. Returns the microseconds of CPU that a request cost. */
-async function measure(one: Case, server: Server, seconds: number): Promise<number> {
-  const next = one.prepare(server, Math.ceil(seconds * 1_500))
+async function measure(one: Case, { server, connections }: Setup, seconds: number): Promise<number> {
+  const next = one.prepare(server, Math.ceil(seconds * 2_500))
   const before = familyOf(server.pid).map((pid) => ({ pid, cpu: readProcessCpu(pid) }))
   const requests = await sendLoad({
     port: server.port,
-    connections: CONNECTIONS,
+    connections,
     expected: one.expected,
     seconds,
     next,
+    // The callers would take one core, and the workers share the other.
+    sleeps: true,
   })
   await sleep(AFTERWARDS_MS)
   return before.reduce((sum, { pid, cpu }) => sum + cpuBetween(cpu, readProcessCpu(pid)), 0) / requests
@@ -94,25 +108,35 @@ try {
   const one = await servers.startGateway('one process', 0)
   const two = await servers.startGateway('two workers', 0, { workers: 2, counts })
   const cases = await openCases(one)
-  for (const each of cases) for (const server of [one, two]) await measure(each, server, 1.5)
-  const results = cases.map((each) => ({ each, ones: [] as number[], twos: [] as number[] }))
+  const setUp = (server: Server, connections: number): Setup => ({ server, connections, micros: new Map() })
+  const single = setUp(one, CALLERS)
+  const [asManyEach, asManyInAll] = [setUp(two, 2 * CALLERS), setUp(two, CALLERS)]
+  for (const each of cases) for (const warmed of [single, asManyEach]) await measure(each, warmed, WARM_UP_SECONDS)
   for (let round = 0; round < ROUNDS; round++)
-    for (const { each, ones, twos } of results) {
-      ones.push(await measure(each, one, SECONDS))
-      twos.push(await measure(each, two, SECONDS))
-    }
-  const column = (text: string | number): string => String(text).padStart(14)
-  console.log(
-    'µs of CPU per request'.padEnd(26) +
-      ['one process', 'two workers', 'ratio', 'lowest', 'highest'].map(column).join(''),
-  )
-  for (const { each, ones, twos } of results) {
-    const ratios = twos.map((micros, round) => micros / (ones[round] as number))
-    const figures = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2))
-    console.log(
-      each.name.padEnd(26) + [median(ones).toFixed(0), median(twos).toFixed(0), ...figures].map(column).join(''),
-    )
+    for (const each of cases)
+      for (const setup of [single, asManyEach, asManyInAll])
+        setup.micros.set(each, [...(setup.micros.get(each) ?? []), await measure(each, setup, SECONDS)])
+  const microsOf = ({ micros }: Setup, each: Case): readonly number[] => micros.get(each) ?? []
+  const ratios = (each: Case, setup: Setup): string => {
+    const ones = microsOf(single, each)
+    const all = microsOf(setup, each).map((micros, round) => micros / (ones[round] as number))
+    const [middle, lowest, highest] = [median(all), Math.min(...all), Math.max(...all)].map((one) => one.toFixed(2))
+    return `${middle} (${lowest} to ${highest})`
   }
+  const rows = cases.map((each) => [
+    each.name,
+    ...[single, asManyEach, asManyInAll].map((setup) => median(microsOf(setup, each)).toFixed(0)),
+    ratios(each, asManyEach),
+    ratios(each, asManyInAll),
+  ])
+  const callers = [`${CALLERS} callers`, `${CALLERS} each`, `${CALLERS} in all`]
+  process.stdout.write(
+    `${textTable([
+      ['µs of CPU per request', 'one process', 'two workers', 'two workers', 'ratio', 'ratio'],
+      ['', ...callers, ...callers.slice(1)],
+      ...rows,
+    ])}\n`,
+  )
 } finally {
   await servers.stop()
   const requests = readFileSync(counts, 'utf8').trim().split('\n').map(Number)
