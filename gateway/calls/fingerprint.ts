@@ -42,7 +42,7 @@ export async function fingerprintOf(
   return digest.end(']]')
 }
 
-const SLICE_BYTES = 2_000_000
+const SLICE_BYTES = 500_000
 const largeFiles = new WeakMap<Buffer, string>()
 
 /** Digests the large files of a form in slices. */

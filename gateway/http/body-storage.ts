@@ -77,10 +77,10 @@ const MIN_BYTES_PER_SECOND = 4_096
 const SWEEPS_PER_GRACE = 5
 const RETRY_AFTER_SECONDS = 10
 /** Larger pieces of memory are copied in turns, so that other calls go on. */
-const TURN_BYTES = 2_000_000
+const TURN_BYTES = 500_000
 const FILE_PIECE_BYTES = 262_144
 /** How much of large bodies is taken in one turn of the event loop. */
-const TAKEN_BYTES = 1_000_000
+const TAKEN_BYTES = 250_000
 /** A body of this many pieces joins the tiny ones that follow, to pieces of up to TAIL_BYTES. */
 const MANY_PIECES = 16
 const TINY_BYTES = 4_096

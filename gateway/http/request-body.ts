@@ -174,7 +174,7 @@ type Part = string | Upload
 
 const MAX_PARTS = 100
 /** Other calls get their turn after so many bytes. */
-const TURN_BYTES = 1_000_000
+const TURN_BYTES = 250_000
 const MAX_NAME_BYTES = 200
 /** How many turns of the event loop a step of the parser takes at most. */
 const MAX_TURNS = 100

@@ -32,7 +32,11 @@ const emptiesOf = (value: unknown): number =>
 
 describe('the measure of a JSON text', () => {
   it('counts every value, whatever the strings hold and wherever the text is split', () => {
-    const tricky = fc.oneof(fc.constantFrom('"', '\\', '\\"', '[,]', '{":"}', '\\\\'), fc.string())
+    const tricky = fc.oneof(
+      fc.constantFrom('"', '\\', '\\"', '[,]', '{":"}', '\\\\', '\\'.repeat(33), `${'x'.repeat(31)}"`),
+      fc.string(),
+      fc.string({ minLength: 28, maxLength: 80 }),
+    )
     const { json } = fc.letrec((tie) => ({
       json: fc.oneof(
         { maxDepth: 4 },
@@ -43,7 +47,7 @@ describe('the measure of a JSON text', () => {
       ),
     }))
     fc.assert(
-      fc.property(json, fc.integer({ min: 1, max: 9 }), fc.boolean(), (value, size, isSpaced) => {
+      fc.property(json, fc.integer({ min: 1, max: 60 }), fc.boolean(), (value, size, isSpaced) => {
         const text = JSON.stringify(value, null, isSpaced ? 2 : 0)
         // An empty list counts as one with an item.
         expect(measure(text, WIDE, size).values).to.equal(sizeOf(value) + emptiesOf(value))
