@@ -173,7 +173,9 @@ function liveReply(
   const range = { from: watchedFrom(items, asOf), to: asOf }
   const { count, text, next } = items
   const begun: Omit<PotusLive, 'watched' | 'count' | 'items' | 'next_since_seq' | 'state'> = envelope(parts, call)
-  const watchedText = health.watchedText.of([polls, watched.coverageOf(range)], () => watched.shown(range))
+  const watchedText = health.watchedText.of([polls, watched.coverageOf(range)], (): PotusLive['watched'] =>
+    watched.shown(range),
+  )
   const stateText = liveState(health.stateText, polls, figures, asOf)
   const opening = `${JSON.stringify(begun).slice(0, -1)},"watched":${watchedText},"count":${count},"items":`
   const ending = `,"next_since_seq":${next ?? figures.events.lastSeq},"state":${stateText}}`
@@ -285,8 +287,8 @@ interface EnabledHealth {
   readonly statusesOf: SourceStatuses
   /** The polls by the statuses that they were found with. */
   readonly polls: WeakMap<readonly FeedStatus[], Polls>
-  readonly watchedText: LastText<PotusLive['watched']>
-  readonly stateText: LastText<PotusLive['state']>
+  readonly watchedText: LastText
+  readonly stateText: LastText
 }
 
 function enabledHealth({ sources, context }: FeedParts): EnabledHealth {
@@ -313,12 +315,7 @@ function pollsAt(
 }
 
 /** The state of the feed as of a moment, as JSON: open windows, how many events came, whether that is many, source health. */
-function liveState(
-  kept: LastText<PotusLive['state']>,
-  polls: Polls,
-  { events, highest, topics }: LiveFigures,
-  asOf: number,
-): string {
+function liveState(kept: LastText, polls: Polls, { events, highest, topics }: LiveFigures, asOf: number): string {
   const { hour, day, month, firstOfMonth, newest, lastSeq } = events
   // Events per day over the last 30 days, or over the days that a younger store has.
   const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))
@@ -328,7 +325,7 @@ function liveState(
   const intensity = usual === 0 ? null : Math.round((day / usual) * 100) / 100
   const sinceLast = newest === null ? null : Math.floor((asOf - newest) / 1000)
   const madeOf = [minute, quarter, hour, day, baseline, intensity, highest, topics, polls, lastSeq, sinceLast]
-  return kept.of(madeOf, () => ({
+  return kept.of(madeOf, (): PotusLive['state'] => ({
     window_open: { '1m': formatMilliseconds(minute), '15m': formatMilliseconds(quarter) },
     events_1h: hour,
     events_24h: day,
@@ -344,12 +341,12 @@ function liveState(
 }
 
 /** The JSON of the value that was written last. Most calls of a second have the same. */
-class LastText<Value> {
+class LastText {
   #madeOf: readonly unknown[] = []
   #text: string | null = null
 
   /** @param madeOf everything that the value is made of; objects are compared by identity */
-  of(madeOf: readonly unknown[], make: () => Value): string {
+  of(madeOf: readonly unknown[], make: () => object): string {
     if (this.#text === null || madeOf.some((part, at) => part !== this.#madeOf[at])) {
       this.#text = JSON.stringify(make())
       this.#madeOf = madeOf
