@@ -110,9 +110,9 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         count(bound.operation, request, answer)
         return answer
       }),
-    watchOffers: (offerPrice) => (edition, operation, url, input) => {
-      countOffer(operation)
-      return offerPrice(edition, operation, url, input)
+    watchOffers: (offerPrice) => (edition, bound, url, input) => {
+      countOffer(bound.operation)
+      return offerPrice(edition, bound, url, input)
     },
     timed: (settler) => timedSettler(settler, settled),
     onCallEnded: (listener) => void callListeners.push(listener),

@@ -22,6 +22,7 @@ import type { Payments } from '../payments/payments.ts'
 import type { OfflineCheck, PresentedPayment, UnreadPayment } from '../payments/presented-payment.ts'
 import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { Quote } from '../x402/challenge.ts'
 import { admit, type Admission, type AdmitParts, readmit, readToken, type TokenCheck } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest, IncomingCall } from './request-and-answer.ts'
@@ -265,20 +266,22 @@ const STREAM_IN_TOOL = {
 } as const
 
 /**
- * Answers a call of a priced route without payment or token: the 402 with its price.
+ * The quote of a priced route for a call without payment or token: the same object as long as it says the same.
  *
  * @param url the public URL without its query
  * @param input the same with its query; absent if the call has neither a query nor path parameters
  */
-export type OfferPrice = (edition: Edition, operation: Operation, url: string, input?: string) => Answer
+export type OfferPrice = (edition: Edition, bound: BoundOperation, url: string, input?: string) => Quote
 
-/** Builds `offerPrice`. Its answers equal those of `serve`; of the request, only the URL is looked at. */
+/** Builds `offerPrice`. Its quotes are those of `serve`; of the request, only the URL is looked at. */
 export function createOfferPrice({ payments }: { payments: Payments }): OfferPrice {
-  return ({ catalog, bound }, operation, url, input) => {
-    const notice = bound.get(operation.id)?.fresh?.notice(input)
-    const quote = payments.quote(catalog, operation, url, PAYMENT_REQUIRED, notice)
-    return quoteAnswer(PAYMENT_REQUIRED, quote)
-  }
+  return ({ catalog }, { operation, fresh }, url, input) =>
+    payments.quote(catalog, operation, url, PAYMENT_REQUIRED, fresh?.notice(input))
+}
+
+/** The 402 with a quote of `offerPrice`. */
+export function offerAnswer(quote: Quote): Answer {
+  return quoteAnswer(PAYMENT_REQUIRED, quote)
 }
 
 /** Created once: capturing a stack trace per call would cost more than the rest of a 402. */

@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache'
 import { isConstantAnswer } from '../calls/answers.ts'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
-import type { OfferPrice } from '../calls/serve.ts'
+import { offerAnswer, type OfferPrice } from '../calls/serve.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
@@ -72,6 +72,12 @@ interface ExactRoute {
 
 const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
+/** The 402 of a quote. */
+interface Offer {
+  readonly head: RepeatedHead
+  readonly body: Buffer
+}
+
 /** Addresses with path parameters that are known. Anybody can ask for any address, so not more, and no long ones. */
 const MAX_ADDED = 2_000
 const MAX_ADDED_CHARACTERS = 300
@@ -87,7 +93,7 @@ interface Table {
 export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, router: Listener): ExactRoutes {
   const { editions, offerPrice, closing, logVisit, callers, limits, baseUrl } = parts
   const tables = new WeakMap<Edition, Table>()
-  const heads = new WeakMap<Quote, RepeatedHead>()
+  const offers = new WeakMap<Quote, Offer>()
 
   function tableOf(edition: Edition): Table {
     const known = tables.get(edition)
@@ -117,24 +123,20 @@ export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, ro
     return route
   }
 
-  function sendOffer(offer: OfferPrice, { edition, id, response, target }: Visit, route: ExactRoute): void {
-    const { operation } = route.bound
-    const hasInput = target.search !== '' || route.params !== null
-    const { status, headers, body, quote } = offer(
-      edition,
-      operation,
-      route.url,
-      hasInput ? route.url + target.search : undefined,
-    )
-    if (!quote) throw new Error(`the 402 of ${operation.id} has no quote`)
-    let head = heads.get(quote)
-    if (!head) {
-      const fixed = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
-      head = new RepeatedHead(status, Object.entries(fixed).flat())
-      heads.set(quote, head)
-    }
-    head.write(response, id, body.length)
-    response.end(body)
+  function sendOffer(offerPrice: OfferPrice, { edition, id, response, target }: Visit, route: ExactRoute): void {
+    const { bound, params, url } = route
+    const hasInput = target.search !== '' || params !== null
+    const quote = offerPrice(edition, bound, url, hasInput ? url + target.search : undefined)
+    let offer = offers.get(quote)
+    if (!offer) offers.set(quote, (offer = newOffer(bound, quote)))
+    offer.head.write(response, id, offer.body.length)
+    response.end(offer.body)
+  }
+
+  function newOffer({ operation }: BoundOperation, quote: Quote): Offer {
+    const { status, headers, body } = offerAnswer(quote)
+    const all = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
+    return { head: new RepeatedHead(status, Object.entries(all).flat()), body }
   }
 
   function answer(visit: Visit, route: ExactRoute): Awaitable<void> {
