@@ -76,7 +76,9 @@ interface Figures {
 async function measure(measured: Measured, seconds: number): Promise<void> {
   const { server, expected, prepare, name } = measured.case
   const next = prepare(Math.ceil(measured.rate * (LEAD_IN_SECONDS + seconds) * 1.3) + 2 * CONNECTIONS)
-  const load = { port: server.port, connections: CONNECTIONS, expected, next }
+  // Journal and signature checks need threads of their own, and callers that never sleep would take a core from them.
+  const sleeps = measured.case.isPaid
+  const load = { port: server.port, connections: CONNECTIONS, expected, next, sleeps }
   const send = (duration: number): Promise<number> =>
     sendLoad({ ...load, seconds: duration }).catch((error: Error) => {
       throw new Error(`${name}: ${error.message}`)

@@ -44,6 +44,12 @@ export interface Metrics {
   readonly contentType: string
 }
 
+/** How calls of an operation ended, and how many of them the counter does not have yet. */
+interface UsualOutcome {
+  readonly outcome: CallOutcome
+  uncounted: number
+}
+
 export interface MetricsParts {
   readonly journal: Pick<Journal, 'counts' | 'debts'>
   readonly edition: () => Edition
@@ -69,6 +75,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
+    if (found.kind === 'by_token') return countUsual('by_token', operation)
     countOutcome({ ...found, reason: boundedReason(found.reason), operation: id, product })
   }
 
@@ -78,24 +85,26 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     for (const listener of callListeners) listener(outcome)
   }
 
-  /** Most calls are offers. They are added to their counter when somebody reads it: that costs more than the count. */
-  const offers = new Map<Operation, { readonly outcome: CallOutcome; uncounted: number }>()
+  /** Most calls end in these ways. They are added to their counter when somebody reads it: that costs more than the count. */
+  const usual = { offered: new Map<Operation, UsualOutcome>(), by_token: new Map<Operation, UsualOutcome>() }
 
-  function countOffer(operation: Operation): void {
-    let offer = offers.get(operation)
-    if (!offer) {
-      const outcome = { kind: 'offered', reason: '', operation: operation.id, product: operation.product } as const
-      offers.set(operation, (offer = { outcome, uncounted: 0 }))
+  function countUsual(kind: keyof typeof usual, operation: Operation): void {
+    let counted = usual[kind].get(operation)
+    if (!counted) {
+      const outcome = { kind, reason: '', operation: operation.id, product: operation.product }
+      usual[kind].set(operation, (counted = { outcome, uncounted: 0 }))
     }
-    offer.uncounted += 1
-    for (const listener of callListeners) listener(offer.outcome)
+    counted.uncounted += 1
+    for (const listener of callListeners) listener(counted.outcome)
   }
 
-  function addOffers(): void {
-    for (const { outcome, uncounted } of offers.values())
-      calls.inc({ operation: outcome.operation, kind: outcome.kind, reason: outcome.reason }, uncounted)
-    // Operations of former editions are never offered again.
-    offers.clear()
+  function addUsual(): void {
+    for (const counted of Object.values(usual)) {
+      for (const { outcome, uncounted } of counted.values())
+        calls.inc({ operation: outcome.operation, kind: outcome.kind, reason: outcome.reason }, uncounted)
+      // Operations of former editions are never called again.
+      counted.clear()
+    }
   }
 
   function settled(outcome: string, seconds: number): void {
@@ -111,7 +120,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         return answer
       }),
     watchOffers: (offerPrice) => (edition, bound, url, input) => {
-      countOffer(bound.operation)
+      countUsual('offered', bound.operation)
       return offerPrice(edition, bound, url, input)
     },
     timed: (settler) => timedSettler(settler, settled),
@@ -127,7 +136,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
     text() {
-      addOffers()
+      addUsual()
       return registry.metrics()
     },
     contentType: registry.contentType,

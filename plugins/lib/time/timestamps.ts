@@ -134,8 +134,15 @@ export function formatSeconds(seconds: number): string {
  * @example formatMilliseconds(1769904000120) // "2026-02-01T00:00:00.120Z"
  */
 export function formatMilliseconds(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().replace('.000Z', 'Z')
+  const whole = Math.trunc(milliseconds)
+  const second = Math.floor(whole / 1000)
+  if (second !== lastSecond.second) lastSecond = { second, text: new Date(second * 1000).toISOString().slice(0, -5) }
+  const rest = whole - second * 1000
+  return rest === 0 ? `${lastSecond.text}Z` : `${lastSecond.text}.${String(rest).padStart(3, '0')}Z`
 }
+
+/** The second that was written last: an answer has several times of the same one, and so do many answers. */
+let lastSecond = { second: NaN, text: '' }
 
 function refuse(input: string | number, field: string): never {
   const msg = 'is not a timestamp; write RFC 3339 such as 2026-02-01T00:00:00Z, or seconds or milliseconds since 1970'

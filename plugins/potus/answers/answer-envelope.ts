@@ -40,6 +40,12 @@ export function envelope(
   }
 }
 
+/** The same fields as JSON, without the bracket that ends the answer: most callers of a feed get little else that is new. */
+export function envelopeText(...parts: Parameters<typeof envelope>): string {
+  const { schema, data_mode, as_of, max_freshness_seconds } = envelope(...parts)
+  return `{"schema":"${schema}","data_mode":"${data_mode}","as_of":"${as_of}","max_freshness_seconds":${max_freshness_seconds}`
+}
+
 /** Minimum age of what a caller may see, in seconds: the plan's for a token, otherwise the operation's. */
 export function delaySeconds({ operation, catalog, access }: Pick<Call, 'operation' | 'catalog' | 'access'>): number {
   const planName = access.kind === 'token' ? access.plan : null

@@ -7,7 +7,7 @@ import type { Source } from '../sources/source.ts'
 import type { EventAtMoment } from '../store/event-reader.ts'
 import type { Span } from '../store/held-values.ts'
 import { DAY, HOUR, MINUTE } from '../time-range.ts'
-import { delaySeconds, envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
+import { delaySeconds, envelopeText, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { type Filter, parseFilter, readPage } from './event-filters.ts'
 import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
 import type { FeedStatus, SourceFigures } from './feed-health.ts'
@@ -172,12 +172,11 @@ function liveReply(
   const watched = watchedFeed(polls, spans, asOf)
   const range = { from: watchedFrom(items, asOf), to: asOf }
   const { count, text, next } = items
-  const begun: Omit<PotusLive, 'watched' | 'count' | 'items' | 'next_since_seq' | 'state'> = envelope(parts, call)
   const watchedText = health.watchedText.of([polls, watched.coverageOf(range)], (): PotusLive['watched'] =>
     watched.shown(range),
   )
   const stateText = liveState(health.stateText, polls, figures, asOf)
-  const opening = `${JSON.stringify(begun).slice(0, -1)},"watched":${watchedText},"count":${count},"items":`
+  const opening = `${envelopeText(parts, call)},"watched":${watchedText},"count":${count},"items":`
   const ending = `,"next_since_seq":${next ?? figures.events.lastSeq},"state":${stateText}}`
   // A page that ended early is not empty: the next call goes on where it stopped.
   const isEmpty = count === 0 && items.isLast

@@ -16,7 +16,7 @@ import { KINDS, SOURCES_VERSION } from '../sources/source.ts'
 import type { HistoryRow } from '../store/histories.ts'
 import { DAY, formatOrNull, MINUTE, type TimeRange, timeRange } from '../time-range.ts'
 import { assertHeld } from './archive-holdings.ts'
-import { envelope, type FeedParts, type QueryCall } from './answer-envelope.ts'
+import { envelope, envelopeText, type FeedParts, type QueryCall } from './answer-envelope.ts'
 import { countEntities } from './entity-counts.ts'
 import { filterHash, readCursor, writeCursor } from './event-cursor.ts'
 import { barsAround, eventDetails, findSelected } from './event-details.ts'
@@ -271,9 +271,8 @@ function sourceHealth(
 }
 
 function healthReply(parts: FeedParts, call: QueryCall<PotusFeedsQuery>, { count, text }: RowsText): Reply<PotusFeeds> {
-  const head: PotusFeeds = { ...envelope(parts, call), count, feeds: [] }
-  // The rows are JSON already and belong between the last two brackets of the head.
-  return Reply.json([Buffer.from(JSON.stringify(head).slice(0, -2)), text, END_OF_ROWS], { empty: count === 0 })
+  const opening = `${envelopeText(parts, call)},"count":${count},"feeds":[`
+  return Reply.json([Buffer.from(opening), text, END_OF_ROWS], { empty: count === 0 })
 }
 
 const END_OF_ROWS = Buffer.from(']}')

@@ -39,6 +39,7 @@ export interface Case {
   readonly name: string
   readonly server: Server
   readonly expected: Expected
+  readonly isPaid: boolean
   /** The names of the cases that it is compared with. */
   readonly plain: string
   readonly peer: string | null
@@ -171,6 +172,7 @@ export async function openCases(servers: Servers, folder: string, only: readonly
         name,
         server,
         expected,
+        isPaid: definition.isPaid === true,
         plain: hasTwin ? twinOf(definition.server === 'plain' ? name.slice(twinOf('').length) : name) : PLAIN,
         peer: peer ?? null,
         prepare: preparation(server, withToken(definition, token), buyer),

@@ -162,6 +162,25 @@ describe('the parser of timestamps', () => {
     expect(formatMilliseconds(FEBRUARY * 1000 + 120)).to.equal('2026-02-01T00:00:00.120Z')
   })
 
+  it('writes a time as Date does, whatever was written before', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            fc.integer({ min: -5_000, max: 5_000 }),
+            fc.date({ noInvalidDate: true }).map(Number),
+            fc.double({ min: -1e6, max: 1e6, noNaN: true }),
+          ),
+        ),
+        (times) => {
+          for (const time of times)
+            expect(formatMilliseconds(time)).to.equal(new Date(time).toISOString().replace('.000Z', 'Z'))
+        },
+      ),
+    )
+    expect(() => formatMilliseconds(NaN)).to.throw(RangeError)
+  })
+
   it('names the query field of a refused value', () => {
     for (const read of [requireEpochSeconds, requireEpochMilliseconds])
       expect(() => read('yesterday', 'end'))
