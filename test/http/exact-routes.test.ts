@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'chai'
+import express from 'express'
 import { callerOf } from '../../gateway/editions/timeout.ts'
 import { isConstant } from '../../gateway/plugin/immutable.ts'
 import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { rawRequest, requestLine } from './raw.ts'
+import { openTransportGateway, PRICED, route } from './transport-gateway.ts'
 
 /** The forms in which callers ask for an answer. */
 const FORMS: Readonly<Record<string, readonly string[]>> = {
@@ -125,6 +127,38 @@ describe('a request at the exact address of an operation', function () {
     ) as { etag?: string }
     expect(etag).to.contain(shop.gateway.current.catalog.version)
     expect((await answerTo('/pricing', 'page')).body).to.contain('Shop of the second edition')
+  })
+})
+
+describe('a request at an address with path parameters', () => {
+  it('goes to the router the first time, in another spelling and with another method, and not again', async () => {
+    let routed = 0
+    const { handle } = express.application as unknown as { handle: (...parts: unknown[]) => void }
+    Object.assign(express.application, {
+      handle(this: unknown, ...parts: unknown[]) {
+        routed += 1
+        return handle.apply(this, parts)
+      },
+    })
+    const gateway = await openTransportGateway([route('getDay', 'GET /v1/days/{day}', PRICED)])
+    try {
+      const asks = async (method: string, target: string): Promise<number> => {
+        const before = routed
+        await rawRequest(gateway.port, requestLine(method, target))
+        return routed - before
+      }
+      expect(await asks('GET', '/v1/days/monday')).to.equal(1)
+      expect(await asks('GET', '/v1/days/monday')).to.equal(0)
+      expect(await asks('GET', '/v1/days/monday?x=1')).to.equal(0)
+      for (const target of ['/v1/days/tuesday', '/v1/days/%6donday', 'http://shop.example/v1/days/monday'])
+        expect(await asks('GET', target), target).to.equal(1)
+      expect(await asks('HEAD', '/v1/days/monday')).to.equal(1)
+      const long = `/v1/days/${'x'.repeat(300)}`
+      for (let time = 0; time < 2; time += 1) expect(await asks('GET', long)).to.equal(1)
+    } finally {
+      Object.assign(express.application, { handle })
+      await gateway.close()
+    }
   })
 })
 

@@ -40,7 +40,7 @@ export function envelope(
   }
 }
 
-/** The same fields as JSON, without the bracket that ends the answer: most callers of a feed get little else that is new. */
+/** The same fields as JSON, up to the comma before the next one. */
 export function envelopeText(...parts: Parameters<typeof envelope>): string {
   const { schema, data_mode, as_of, max_freshness_seconds } = envelope(...parts)
   return `{"schema":"${schema}","data_mode":"${data_mode}","as_of":"${as_of}","max_freshness_seconds":${max_freshness_seconds}`
