@@ -20,7 +20,7 @@ import { type CostLimits, createCostComparison } from './accounting/settlement-a
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
 import { createLargeBodyReader } from './calls/large-bodies.ts'
-import { createOfferPrice, createServe, type Serve } from './calls/serve.ts'
+import { createQuotesAt, createServe, type Serve } from './calls/serve.ts'
 import type { Awaitable } from './awaitable.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -306,7 +306,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
   })
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
-  const offerPrice = metrics.watchOffers(createOfferPrice({ payments }))
+  const quotesAt = metrics.watchQuotes(createQuotesAt({ payments }))
   const folder = join(config.dataDir, 'bodies')
   const bodies = {
     paid: new BodyStorage({ folder, diskBytesPerSecond: PAID_DISK_BYTES_PER_SECOND }),
@@ -330,7 +330,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     bodies,
     editions,
     serve,
-    offerPrice,
+    quotesAt,
     readLarge: createLargeBodyReader(bodyReaders),
     config,
     callers,
@@ -725,8 +725,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   const { journal, db, lease, prices, revocations } = stores
   const { baseUrl, operatorToken, ownWallets: own } = config
   const settlerHealth = () => settlement.settler.health()
-  const funnel = await openFunnel(db, log, now)
-  metrics.onCallEnded(funnel.count)
+  const funnel = await openFunnel(db, log, now, metrics)
   const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, log, now })
   const reconciliation = await openReconciliation(parts, alert)
   const accounts = (): readonly GasAccount[] => settlement.settler.gasAccounts?.() ?? []

@@ -1,6 +1,6 @@
 /** How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. */
 import type { Knex } from 'knex'
-import type { CallOutcome } from './metrics.ts'
+import type { CallOutcome, Metrics } from './metrics.ts'
 import { dayOf } from './revenue.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { migrate, type Step } from '../stores/migrations.ts'
@@ -19,7 +19,6 @@ export interface FunnelRow {
 type Counted = Omit<FunnelRow, 'count'> & { count: number }
 
 export interface Funnel {
-  count(outcome: CallOutcome): void
   /** Returns the counts since a day, including those still in memory. */
   read(sinceDay: number): Promise<readonly FunnelRow[]>
   start(): void
@@ -50,8 +49,13 @@ const STEPS: readonly Step[] = [
  */
 const causesWrite = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
 
-/** Opens the table of counts and migrates it. */
-export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promise<Funnel> {
+/** Opens the table of counts and migrates it. From then on all calls are counted. */
+export async function openFunnel(
+  db: Knex,
+  log: Logger,
+  now: () => Date,
+  calls: Pick<Metrics, 'onCallsEnded' | 'tellUsual'>,
+): Promise<Funnel> {
   await migrate(db, 'funnel', STEPS)
   let buffered = new Map<string, Counted>()
   let timer: NodeJS.Timeout | undefined
@@ -59,6 +63,7 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
 
   /** One write at a time, so that the last one ends last. */
   function write(): Promise<void> {
+    calls.tellUsual()
     writing = writing.then(writeBuffered)
     return writing
   }
@@ -88,14 +93,16 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
     else buffered.set(key, { day, kind, operation, reason, count })
   }
 
+  calls.onCallsEnded((outcome, count) => add(outcome, dayOf(now()), count))
+
   return {
-    count: (outcome) => add(outcome, dayOf(now()), 1),
     async read(sinceDay) {
       await write()
       return db<FunnelRow>(TABLE).where('day', '>=', sinceDay).orderBy(['day', 'kind', 'operation', 'reason'])
     },
     start() {
       timer = setInterval(() => {
+        calls.tellUsual()
         if ([...buffered.values()].some(causesWrite)) void write()
       }, WRITE_MS).unref()
     },

@@ -4,7 +4,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { andThen } from '../awaitable.ts'
-import type { OfferPrice, Serve } from '../calls/serve.ts'
+import type { QuotesAt, Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
@@ -23,12 +23,17 @@ export interface CallOutcome {
 export interface Metrics {
   /** Wraps `serve` so that every call to a priced operation is counted by how it ended. */
   watch(serve: Serve): Serve
-  /** Wraps `offerPrice` in the same way. */
-  watchOffers(offerPrice: OfferPrice): OfferPrice
+  /** Wraps `quotesAt` in the same way. */
+  watchQuotes(quotesAt: QuotesAt): QuotesAt
   /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
-  /** Calls back when a call to a priced operation has ended. */
-  onCallEnded(listener: (outcome: CallOutcome) => void): void
+  /**
+   * Calls back when a call to a priced operation has ended. Of the calls that end as most do, with an offer or by a token, it
+   * hears when `tellUsual` is called.
+   */
+  onCallsEnded(listener: (outcome: CallOutcome, calls: number) => void): void
+  /** Tells of the usual calls that have ended since the last time. */
+  tellUsual(): void
   /** Calls back with the outcome of every settlement. */
   onSettled(listener: (outcome: string) => void): void
   /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
@@ -44,10 +49,10 @@ export interface Metrics {
   readonly contentType: string
 }
 
-/** How calls of an operation ended, and how many of them the counter does not have yet. */
+/** How calls of an operation ended, and how many of them nobody was told of yet. */
 interface UsualOutcome {
   readonly outcome: CallOutcome
-  uncounted: number
+  untold: number
 }
 
 export interface MetricsParts {
@@ -64,7 +69,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   const registry = new Registry()
   const { calls, failures, settlements, buckets, alarms } = createCounters([registry])
   registerStateGauges(registry, journal, edition)
-  const callListeners: ((outcome: CallOutcome) => void)[] = []
+  const callListeners: ((outcome: CallOutcome, calls: number) => void)[] = []
   const settlementListeners: ((outcome: string) => void)[] = []
   const latencies: number[] = []
   const boundedReason = createReasonLimit()
@@ -75,36 +80,37 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
-    if (found.kind === 'by_token') return countUsual('by_token', operation)
-    countOutcome({ ...found, reason: boundedReason(found.reason), operation: id, product })
+    if (found.kind === 'by_token') usualOf('by_token', operation).untold += 1
+    else tell({ ...found, reason: boundedReason(found.reason), operation: id, product }, 1)
   }
 
-  function countOutcome(outcome: CallOutcome): void {
+  function tell(outcome: CallOutcome, ended: number): void {
     const { kind, operation, reason } = outcome
-    calls.inc({ operation, kind, reason })
-    for (const listener of callListeners) listener(outcome)
+    calls.inc({ operation, kind, reason }, ended)
+    for (const listener of callListeners) listener(outcome, ended)
   }
 
-  /** Most calls end in these ways. They are added to their counter when somebody reads it: that costs more than the count. */
+  /** Most calls end in these ways. They are told of together, because that costs more than the call's own count. */
   const usual = { offered: new Map<Operation, UsualOutcome>(), by_token: new Map<Operation, UsualOutcome>() }
 
-  function countUsual(kind: keyof typeof usual, operation: Operation): void {
-    let counted = usual[kind].get(operation)
-    if (!counted) {
-      const outcome = { kind, reason: '', operation: operation.id, product: operation.product }
-      usual[kind].set(operation, (counted = { outcome, uncounted: 0 }))
-    }
-    counted.uncounted += 1
-    for (const listener of callListeners) listener(counted.outcome)
+  function usualOf(kind: keyof typeof usual, operation: Operation): UsualOutcome {
+    const known = usual[kind].get(operation)
+    if (known) return known
+    const { id, product } = operation
+    const made = { outcome: { kind, reason: '', operation: id, product }, untold: 0 }
+    usual[kind].set(operation, made)
+    return made
   }
 
-  function addUsual(): void {
-    for (const counted of Object.values(usual)) {
-      for (const { outcome, uncounted } of counted.values())
-        calls.inc({ operation: outcome.operation, kind: outcome.kind, reason: outcome.reason }, uncounted)
-      // Operations of former editions are never called again.
-      counted.clear()
-    }
+  function tellUsual(): void {
+    const { bound } = edition()
+    for (const outcomes of Object.values(usual))
+      for (const [operation, counted] of outcomes) {
+        if (counted.untold > 0) tell(counted.outcome, counted.untold)
+        counted.untold = 0
+        // Operations of former editions are hardly called again.
+        if (bound.get(operation.id)?.operation !== operation) outcomes.delete(operation)
+      }
   }
 
   function settled(outcome: string, seconds: number): void {
@@ -119,12 +125,17 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         count(bound.operation, request, answer)
         return answer
       }),
-    watchOffers: (offerPrice) => (edition, bound, url, input) => {
-      countUsual('offered', bound.operation)
-      return offerPrice(edition, bound, url, input)
+    watchQuotes: (quotesAt) => (edition, bound, url) => {
+      const quotes = quotesAt(edition, bound, url)
+      const counted = usualOf('offered', bound.operation)
+      return (input) => {
+        counted.untold += 1
+        return quotes(input)
+      }
     },
     timed: (settler) => timedSettler(settler, settled),
-    onCallEnded: (listener) => void callListeners.push(listener),
+    onCallsEnded: (listener) => void callListeners.push(listener),
+    tellUsual,
     onSettled: (listener) => void settlementListeners.push(listener),
     latencies: () => latencies,
     reconciled(rows) {
@@ -136,7 +147,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
     text() {
-      addUsual()
+      tellUsual()
       return registry.metrics()
     },
     contentType: registry.contentType,

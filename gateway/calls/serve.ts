@@ -266,20 +266,29 @@ const STREAM_IN_TOOL = {
 } as const
 
 /**
- * The quote of a priced route for a call without payment or token: the same object as long as it says the same.
+ * The quotes of a priced route for calls of one address without payment or token. A quote is the same object as long as it
+ * says the same.
  *
- * @param url the public URL without its query
- * @param input the same with its query; absent if the call has neither a query nor path parameters
+ * @param input the public URL with its query; absent if the call has neither a query nor path parameters
  */
-export type OfferPrice = (edition: Edition, bound: BoundOperation, url: string, input?: string) => Quote
+export type Quotes = (input?: string) => Quote
 
-/** Builds `offerPrice`. Its quotes are those of `serve`; of the request, only the URL is looked at. */
-export function createOfferPrice({ payments }: { payments: Payments }): OfferPrice {
-  return ({ catalog }, { operation, fresh }, url, input) =>
-    payments.quote(catalog, operation, url, PAYMENT_REQUIRED, fresh?.notice(input))
+/**
+ * Returns the quotes of an address.
+ *
+ * @param url its public URL without a query
+ */
+export type QuotesAt = (edition: Edition, bound: BoundOperation, url: string) => Quotes
+
+/** Builds `quotesAt`. Its quotes are those of `serve`; of the request, only the URL is looked at. */
+export function createQuotesAt({ payments }: { payments: Payments }): QuotesAt {
+  return ({ catalog }, { operation, fresh }, url) => {
+    const quotes = payments.quotesAt(catalog, operation, url)
+    return fresh ? (input) => quotes(fresh.notice(input)) : () => quotes()
+  }
 }
 
-/** The 402 with a quote of `offerPrice`. */
+/** The 402 with a quote of `quotesAt`. */
 export function offerAnswer(quote: Quote): Answer {
   return quoteAnswer(PAYMENT_REQUIRED, quote)
 }

@@ -8,7 +8,7 @@ import { andThen, type Awaitable } from '../awaitable.ts'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
-import type { OfferPrice, Serve } from '../calls/serve.ts'
+import type { QuotesAt, Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
@@ -34,7 +34,7 @@ export interface HttpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
   /** Answers unpaid calls before the router. If absent, `serve` answers them too. */
-  readonly offerPrice?: OfferPrice
+  readonly quotesAt?: QuotesAt
   readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
   /** Finds the callers of requests. */
   readonly callers: CallerAddresses

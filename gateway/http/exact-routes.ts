@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache'
 import { isConstantAnswer } from '../calls/answers.ts'
 import { type Awaitable, isPromise } from '../awaitable.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
-import { offerAnswer, type OfferPrice } from '../calls/serve.ts'
+import { offerAnswer, type Quotes, type QuotesAt } from '../calls/serve.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
@@ -31,7 +31,7 @@ export interface ExactRouteParts {
   /** Logs a visit when it is over. */
   readonly logVisit: (visit: Visit) => void
   /** Answers unpaid calls of priced routes. If absent, `handle` answers them too. */
-  readonly offerPrice?: OfferPrice
+  readonly quotesAt?: QuotesAt
   readonly headers: HeaderSets
   readonly baseUrl: string
   readonly callers: CallerAddresses
@@ -59,13 +59,18 @@ export interface ExactRoutes {
 }
 
 interface ExactRoute {
-  readonly answer: (visit: Visit) => Awaitable<void>
   readonly bound: BoundOperation
+  /** The name of its operation's route. */
+  readonly name: string
   /** The values of the path's parameters; null without parameters. */
   readonly params: Request['params'] | null
   /** The public URL of the address. */
   readonly url: string
+  readonly limit: keyof Limits
   readonly isPriced: boolean
+  /** What an unpaid call is answered with, and the last such answer. */
+  quotes: Quotes | null
+  offer: Offer | null
   /** The constant answer to calls without input, once a call has shown that it is constant. */
   constant: Answer | null
 }
@@ -74,6 +79,7 @@ const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
 /** The 402 of a quote. */
 interface Offer {
+  readonly quote: Quote
   readonly head: RepeatedHead
   readonly body: Buffer
 }
@@ -91,7 +97,7 @@ interface Table {
 
 /** Creates the routes. Requests at all other addresses go to the router. */
 export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, router: Listener): ExactRoutes {
-  const { editions, offerPrice, closing, logVisit, callers, limits, baseUrl } = parts
+  const { editions, quotesAt, closing, logVisit, callers, limits, baseUrl } = parts
   const tables = new WeakMap<Edition, Table>()
   const offers = new WeakMap<Quote, Offer>()
 
@@ -109,40 +115,44 @@ export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, ro
   }
 
   function routeTo(bound: BoundOperation, path: string, params: ExactRoute['params']): ExactRoute {
-    const { price, retired } = bound.operation
-    const url = publicUrl(baseUrl, { path, search: '' })
-    const isPriced = price !== null && !retired
-    const route: ExactRoute = {
-      answer: (visit) => answer(visit, route),
+    const { route: name, price, retired } = bound.operation
+    return {
       bound,
+      name,
       params,
-      url,
-      isPriced,
+      url: publicUrl(baseUrl, { path, search: '' }),
+      limit: price === null ? 'free' : 'sales',
+      isPriced: price !== null && !retired,
+      quotes: null,
+      offer: null,
       constant: null,
     }
-    return route
   }
 
-  function sendOffer(offerPrice: OfferPrice, { edition, id, response, target }: Visit, route: ExactRoute): void {
+  function sendOffer(quotesAt: QuotesAt, { edition, id, response, target }: Visit, route: ExactRoute): void {
     const { bound, params, url } = route
     const hasInput = target.search !== '' || params !== null
-    const quote = offerPrice(edition, bound, url, hasInput ? url + target.search : undefined)
-    let offer = offers.get(quote)
-    if (!offer) offers.set(quote, (offer = newOffer(bound, quote)))
+    const quotes = (route.quotes ??= quotesAt(edition, bound, url))
+    const quote = quotes(hasInput ? url + target.search : undefined)
+    const offer = route.offer?.quote === quote ? route.offer : (route.offer = offerOf(bound, quote))
     offer.head.write(response, id, offer.body.length)
     response.end(offer.body)
   }
 
-  function newOffer({ operation }: BoundOperation, quote: Quote): Offer {
+  function offerOf({ operation }: BoundOperation, quote: Quote): Offer {
+    const known = offers.get(quote)
+    if (known) return known
     const { status, headers, body } = offerAnswer(quote)
     const all = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
-    return { head: new RepeatedHead(status, Object.entries(all).flat()), body }
+    const offer = { quote, head: new RepeatedHead(status, Object.entries(all).flat()), body }
+    offers.set(quote, offer)
+    return offer
   }
 
   function answer(visit: Visit, route: ExactRoute): Awaitable<void> {
     const { bound, params, isPriced, constant } = route
     const { request } = visit
-    if (isPriced && offerPrice && isBare(request)) return sendOffer(offerPrice, visit, route)
+    if (isPriced && quotesAt && isBare(request)) return sendOffer(quotesAt, visit, route)
     if (params) request.params = params
     const hasInput = params !== null || visit.target.search !== '' || hasBody(request)
     if (constant && !hasInput && isAvailable(bound)) return handlers.repeat(visit, bound, constant)
@@ -161,21 +171,16 @@ export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, ro
     const address = `${method} ${path}`
     const { fixed, added } = tableOf(edition)
     const route = fixed.get(address) ?? added.get(address)
-    const answerVisit = route?.answer ?? handlers.endpoints.get(address)
-    if (!answerVisit || closing.signal.aborted) return router(request, response)
+    const endpoint = route ? undefined : handlers.endpoints.get(address)
+    if (!(route ?? endpoint) || closing.signal.aborted) return router(request, response)
     const target = { path, search: mark === -1 ? '' : url.slice(mark) }
     const from = callers.of(request)
-    const visit = beginVisit(request, response, {
-      edition,
-      target,
-      from,
-      route: route?.bound.operation.route ?? address,
-    })
+    const visit = beginVisit(request, response, { edition, target, from, route: route?.name ?? address })
     logVisit(visit)
     try {
       // Endpoints apply the limits themselves.
-      if (route) limits[route.bound.operation.price === null ? 'free' : 'sales'](from, headerToken(request.headers))
-      const answered = answerVisit(visit)
+      if (route) limits[route.limit](from, headerToken(request.headers))
+      const answered = route ? answer(visit, route) : endpoint?.(visit)
       if (isPromise(answered)) answered.catch((error: unknown) => handlers.fail(visit, error))
     } catch (error) {
       handlers.fail(visit, error)

@@ -21,7 +21,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { createChallenge, type FreshnessNotice, type Quote } from '../x402/challenge.ts'
+import { type Challenges, createChallenges, type FreshnessNotice, type Quote } from '../x402/challenge.ts'
 import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { createPaymentsInProgress } from './payments-in-progress.ts'
@@ -73,6 +73,8 @@ export interface PaymentsParts extends Recipients {
 export interface Payments {
   /** Builds the 402 of an operation. `error` is the reason it is sent, `notice` says how fresh the data are. */
   quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice): Quote
+  /** Returns what builds the 402s for calls of one address without a payment. Keep it for an address that is often called. */
+  quotesAt(catalog: Catalog, operation: Operation, url: string): (notice?: FreshnessNotice) => Quote
   /** Reads the payment of a request; null if there is none. Throws `payment_invalid`, or 422 for a malformed header. */
   present(request: PaymentRequest): UnreadPayment | null
   /**
@@ -125,19 +127,22 @@ export function createPayments(parts: PaymentsParts): Payments {
     largeBodies: createLargeBodyLimit(parts.peers),
   }
   const networks = recipients.map(({ network }) => network)
-  const challenges = signIn ? { signInChallenge: createSignInChallenge(parts, networks) } : {}
-  const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
+  const signing = signIn ? { signInChallenge: createSignInChallenge(parts, networks) } : {}
+  const challengesByCatalog = new WeakMap<Catalog, Challenges>()
   const isReady = (network: Network): boolean => settler.health(network).ready
 
-  function quoteIn(catalog: Catalog): ReturnType<typeof createChallenge> {
-    let quoteOf = quotes.get(catalog)
-    if (!quoteOf)
-      quotes.set(catalog, (quoteOf = createChallenge({ ...parts, ...challenges, catalog, formats: methods, isReady })))
-    return quoteOf
+  function challengesOf(catalog: Catalog): Challenges {
+    let made = challengesByCatalog.get(catalog)
+    if (!made) {
+      made = createChallenges({ ...parts, ...signing, catalog, formats: methods, isReady })
+      challengesByCatalog.set(catalog, made)
+    }
+    return made
   }
 
   return {
-    quote: (catalog, operation, url, error, notice) => quoteIn(catalog)(operation, url, error, notice),
+    quote: (catalog, operation, url, error, notice) => challengesOf(catalog).write(operation, url, error, notice),
+    quotesAt: (catalog, operation, url) => challengesOf(catalog).at(operation, url),
     present: (request) => presentedPayment(request, methods),
     checkEarly(operation, { payment, bodyBytes }, version) {
       const checked = checkEarly(context, operation, payment, bodyBytes, version)
@@ -148,7 +153,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     },
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
     admit(operation, presented, catalog, url) {
-      const listing = (): Listing => listingOf(quoteIn(catalog)(operation, url, DESCRIBED))
+      const listing = (): Listing => listingOf(challengesOf(catalog).write(operation, url, DESCRIBED))
       return withJournal(() => admit(context, operation, presented, { version: catalog.version, listing }))
     },
     delivered: (key) => journal.delivered(key),

@@ -52,11 +52,16 @@ export interface ChallengeParts extends Recipients {
   readonly signInChallenge?: SignInChallenge
 }
 
-/**
- * Writes the 402 for a call of an operation at an address. `error` says why it is refused. The 402 names the address
- * without its query: the price does not depend on it. `notice` says how fresh the data are, if that is promised.
- */
-export type WriteChallenge = (operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
+/** The 402s of one catalog. They name addresses without their query: the price does not depend on it. */
+export interface Challenges {
+  /**
+   * Writes the 402 for a call of an operation at an address. `error` says why it is refused, `notice` how fresh the data
+   * are, if that is promised.
+   */
+  write(operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice): Quote
+  /** Returns what writes the 402s for calls of one address without a payment. Keep it for an address that is often called. */
+  at(operation: Operation, url: string): (notice?: FreshnessNotice) => Quote
+}
 
 /** Intermediaries drop longer headers: 2,048 characters of base64. */
 const MAX_BYTES = 1_536
@@ -99,7 +104,8 @@ const PLAIN = new ServiceError('payment_required')
 const KEPT_ADDRESSES = 2_000
 const MAX_ADDRESS_CHARACTERS = 300
 
-interface Prebuilt {
+/** An operation as it is offered while certain networks can settle. */
+interface Offered {
   readonly write: (url: string, error: ServiceError, notice?: FreshnessNotice) => Quote
   readonly bareUrl: string
   /** The 402s for calls of the bare address without a payment. */
@@ -108,74 +114,116 @@ interface Prebuilt {
 
 /** The 402s for calls of one address without a payment. */
 interface Plain {
-  readonly write: Prebuilt['write']
+  readonly write: Offered['write']
   readonly url: string
   /**
    * By what they say about the data, with the period in which their offers were signed. Inputs differ in it, so calls may
    * alternate. Equal notices are the same object, and there are few.
    */
-  readonly quotes: Map<FreshnessNotice | undefined, { readonly quote: Quote; readonly periodStart: number }>
+  readonly quotes: Map<FreshnessNotice | undefined, DatedQuote>
+  /** The one that was asked for last. */
+  last: DatedQuote | null
 }
 
+interface DatedQuote {
+  readonly quote: Quote
+  readonly notice: FreshnessNotice | undefined
+  readonly periodStart: number
+}
+
+const newPlain = (write: Offered['write'], url: string): Plain => ({ write, url, quotes: new Map(), last: null })
+
 /**
- * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once for each state of
- * the data, and renewed when its signed offers run out. So are those of the last addresses with path parameters that were
- * asked for. Another error is written per call.
+ * Creates the 402s of one catalog. The 402 of an operation at its bare address is built once for each state of the data,
+ * and renewed when its signed offers run out. So are those of the last addresses with path parameters that were asked for.
+ * Another error is written per call.
  */
-export function createChallenge(parts: ChallengeParts): WriteChallenge {
+export function createChallenges(parts: ChallengeParts): Challenges {
   const { catalog, formats, isReady, baseUrl, offers, signInChallenge } = parts
   const recipients = recipientsOf(parts)
-  /** By the names of the networks that are offered, then by operation; '' stands for all networks. */
-  const prebuilt = new Map<string, Map<OperationId, Prebuilt>>()
+  const offeredNow = new Map<OperationId, () => Offered>()
   /** By operation and address. */
   const kept = new LRUCache<string, Plain>({ max: KEPT_ADDRESSES })
 
-  function quoteOf({ write, url, quotes }: Plain, notice: FreshnessNotice | undefined): Quote {
+  function quoteOf(plain: Plain, notice: FreshnessNotice | undefined): Quote {
     const periodStart = offers?.periodStart() ?? 0
-    const known = quotes.get(notice)
-    if (known?.periodStart === periodStart) return known.quote
-    const quote = write(url, PLAIN, notice)
-    quotes.set(notice, { quote, periodStart })
-    return quote
+    const isCurrent = (known: DatedQuote | null | undefined): known is DatedQuote =>
+      known?.notice === notice && known?.periodStart === periodStart
+    if (isCurrent(plain.last)) return plain.last.quote
+    let dated = plain.quotes.get(notice)
+    if (!isCurrent(dated)) {
+      dated = { quote: plain.write(plain.url, PLAIN, notice), notice, periodStart }
+      plain.quotes.set(notice, dated)
+    }
+    plain.last = dated
+    return dated.quote
   }
 
-  function prebuiltOf(operation: Operation): Prebuilt {
-    // A free route has a 402 only to ask who calls.
-    const offered = operation.price === null ? [] : readyRecipients(offeredOn(operation, recipients), isReady)
-    const names = offered.length === recipients.length ? '' : offered.map(({ network }) => network.name).join()
-    let byOperation = prebuilt.get(names)
-    if (!byOperation) prebuilt.set(names, (byOperation = new Map()))
-    const known = byOperation.get(operation.id)
+  /** Returns how an operation is offered now. It is prepared once for each set of networks that can settle. */
+  function offeredBy(operation: Operation): () => Offered {
+    const known = offeredNow.get(operation.id)
     if (known) return known
+    // A free route has a 402 only to ask who calls.
+    const possible = operation.price === null ? [] : offeredOn(operation, recipients)
+    const byNetworks = new Map<string, Offered>()
+    const prepared = (): Offered => {
+      const ready = readyRecipients(possible, isReady)
+      const names = ready.map(({ network }) => network.name).join()
+      let offered = byNetworks.get(names)
+      if (!offered) byNetworks.set(names, (offered = prepare(operation, ready)))
+      return offered
+    }
+    let only: Offered | null = null
+    const current = possible.length > 1 && isReady ? prepared : (): Offered => (only ??= prepared())
+    offeredNow.set(operation.id, current)
+    return current
+  }
+
+  function prepare(operation: Operation, ready: readonly Recipient[]): Offered {
     const bareUrl = baseUrl + operation.path
-    const requirements = offered.map(({ network, payTo }) =>
+    const requirements = ready.map(({ network, payTo }) =>
       createRequirements(operation, formatOf(formats, network), payTo),
     )
     const docs = `${baseUrl}/docs`
     const signing = { ...(offers ? { offers } : {}), ...(signInChallenge ? { signInChallenge } : {}) }
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
-    const made = { write, bareUrl, plain: { write, url: bareUrl, quotes: new Map() } }
-    byOperation.set(operation.id, made)
+    return { write, bareUrl, plain: newPlain(write, bareUrl) }
+  }
+
+  /** The 402s of an address, if they are kept. */
+  function plainOf({ id }: Operation, { write, bareUrl, plain }: Offered, address: string): Plain | null {
+    if (address === bareUrl) return plain
+    if (address.length > MAX_ADDRESS_CHARACTERS) return null
+    const key = `${id} ${address}`
+    const known = kept.get(key)
+    if (known?.write === write) return known
+    const made = newPlain(write, address)
+    kept.set(key, made)
     return made
   }
 
-  /** The 402 of an address with path parameters. */
-  function keptOf({ id }: Operation, { write }: Prebuilt, url: string, notice: FreshnessNotice | undefined): Quote {
-    const key = `${id} ${url}`
-    const known = kept.get(key)
-    if (known?.write === write) return quoteOf(known, notice)
-    const plain = { write, url, quotes: new Map() }
-    kept.set(key, plain)
-    return quoteOf(plain, notice)
-  }
-
-  return (operation, url, error, notice) => {
-    const known = prebuiltOf(operation)
-    const address = withoutQuery(url)
-    const isPlain = error.code === PLAIN.code && error.message === PLAIN.message
-    if (isPlain && address === known.bareUrl) return quoteOf(known.plain, notice)
-    if (isPlain && address.length <= MAX_ADDRESS_CHARACTERS) return keptOf(operation, known, address, notice)
-    return known.write(address, error, notice)
+  return {
+    write(operation, url, error, notice) {
+      const offered = offeredBy(operation)()
+      const address = withoutQuery(url)
+      const isPlain = error.code === PLAIN.code && error.message === PLAIN.message
+      const plain = isPlain ? plainOf(operation, offered, address) : null
+      return plain ? quoteOf(plain, notice) : offered.write(address, error, notice)
+    },
+    at(operation, url) {
+      const current = offeredBy(operation)
+      const address = withoutQuery(url)
+      let offered = current()
+      let plain = address === offered.bareUrl ? offered.plain : newPlain(offered.write, address)
+      return (notice) => {
+        const now = current()
+        if (now !== offered) {
+          offered = now
+          plain = address === now.bareUrl ? now.plain : newPlain(now.write, address)
+        }
+        return quoteOf(plain, notice)
+      }
+    },
   }
 }
 

@@ -14,7 +14,7 @@ import { sitemap } from '../../gateway/documents/sitemap.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/operation-validators.ts'
 import { ServiceError } from '../../gateway/errors.ts'
-import { createChallenge } from '../../gateway/x402/challenge.ts'
+import { createChallenges } from '../../gateway/x402/challenge.ts'
 import { type Description, lint, invalidExamples, operationsOf, pricesIn } from './openapi.ts'
 
 const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(dollars) * 1e6))
@@ -53,13 +53,17 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
       )
       const lines = llms(catalog, deployment).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
       expect(Object.fromEntries([...lines].map((line) => [line[1], atomic(line[2] as string)]))).to.deep.equal(prices())
-      const quoteOf = createChallenge({
+      const challenges = createChallenges({
         catalog,
         ...deployment,
         formats: recipientsOf(deployment).map(({ network }) => createExactEvm(network)),
       })
       for (const operation of paid) {
-        const { v2 } = quoteOf(operation, deployment.baseUrl + operation.path, new ServiceError('payment_required'))
+        const { v2 } = challenges.write(
+          operation,
+          deployment.baseUrl + operation.path,
+          new ServiceError('payment_required'),
+        )
         const [requirement] = v2['accepts'] as [{ amount: string }]
         expect(BigInt(requirement.amount), operation.route).to.equal(operation.price)
       }

@@ -9,7 +9,7 @@ import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
-import { createChallenge, type Quote } from '../../../gateway/x402/challenge.ts'
+import { type Challenges, createChallenges, type Quote } from '../../../gateway/x402/challenge.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -22,15 +22,15 @@ for (const [name, folder] of [
 ] as const)
   describe(`every 402 of ${name}`, () => {
     let priced: Operation[]
-    let make: ReturnType<typeof createChallenge>
-    const quote = (operation: Operation): Quote => make(operation, baseUrl + operation.path, required)
+    let challenges: Challenges
+    const quote = (operation: Operation): Quote => challenges.write(operation, baseUrl + operation.path, required)
 
     before(async () => {
       const { documents } = await readDocuments(resolve(root, folder))
       const { schemas } = await readSchemas(resolve(root, 'schemas'))
       const { catalog } = createCatalog(documents, schemas)
       priced = [...catalog.operations.values()].filter(({ price, internal }) => price !== null && !internal)
-      make = createChallenge({
+      challenges = createChallenges({
         catalog,
         network: NETWORKS.base,
         formats: [createExactEvm(NETWORKS.base)],

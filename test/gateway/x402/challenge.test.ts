@@ -4,8 +4,8 @@ import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import { createChallenge, type Quote, type WriteChallenge } from '../../../gateway/x402/challenge.ts'
+import { NETWORKS, type Hex, type Network } from '../../../gateway/config/networks.ts'
+import { type Challenges, createChallenges, type Quote } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
@@ -14,14 +14,14 @@ const network = NETWORKS.base
 const payTo: Hex = '0x00000000000000000000000000000000000000A1'
 const required = new ServiceError('payment_required')
 
-function challengeOf(operation: Operation): WriteChallenge {
+function challengesOf(operation: Operation, more: object = {}): Challenges {
   const catalog = catalogOf(operation)
-  return createChallenge({ catalog, network, payTo, baseUrl, formats: [createExactEvm(network)] })
+  return createChallenges({ catalog, network, payTo, baseUrl, formats: [createExactEvm(network)], ...more })
 }
 
 function quoteOf(change: Partial<Operation> = {}, url?: string, error = required): Quote {
   const operation = { ...OPERATION, ...change }
-  return challengeOf(operation)(operation, url ?? baseUrl + operation.path, error)
+  return challengesOf(operation).write(operation, url ?? baseUrl + operation.path, error)
 }
 
 /** Which details of the operation a 402 includes. */
@@ -94,11 +94,11 @@ describe('the 402 of an operation', () => {
   })
 
   it('is built once for the bare address, and names any other address that was called', () => {
-    const make = challengeOf(OPERATION)
+    const { write } = challengesOf(OPERATION)
     const bare = baseUrl + OPERATION.path
-    expect(make(OPERATION, bare, required)).to.equal(make(OPERATION, bare, new ServiceError('payment_required')))
+    expect(write(OPERATION, bare, required)).to.equal(write(OPERATION, bare, new ServiceError('payment_required')))
     const url = `${baseUrl}/v1/things/nut/parts/9?limit=5&side=buy`
-    const quote = make(OPERATION, url, required)
+    const quote = write(OPERATION, url, required)
     const address = `${baseUrl}/v1/things/nut/parts/9`
     expect(decode(quote).resource.url).to.equal(address)
     expect(bodyOf(quote).accepts[0]).to.include({ resource: address })
@@ -106,37 +106,75 @@ describe('the 402 of an operation', () => {
   })
 
   it('is built once for each state of the data, though calls alternate between them', () => {
-    const make = challengeOf(OPERATION)
+    const { write } = challengesOf(OPERATION)
     const fresh = { status: 'fresh', missing: [] } as const
     const stale = { status: 'stale', missing: ['newest'] } as const
     for (const url of [baseUrl + OPERATION.path, `${baseUrl}/v1/things/nut/parts/9`]) {
-      const built = [fresh, stale].map((notice) => make(OPERATION, url, required, notice))
+      const built = [fresh, stale].map((notice) => write(OPERATION, url, required, notice))
       expect(built.map((quote) => bodyOf(quote))).to.have.nested.property('[1].freshness.status', 'stale')
       for (const [at, notice] of [fresh, stale].entries())
-        expect(make(OPERATION, url, required, notice)).to.equal(built[at])
+        expect(write(OPERATION, url, required, notice)).to.equal(built[at])
     }
   })
 
   it('is kept for an address with path parameters, until what it says changes', () => {
-    const make = challengeOf(OPERATION)
+    const { write } = challengesOf(OPERATION)
     const url = `${baseUrl}/v1/things/nut/parts/9`
-    const quote = make(OPERATION, url, required)
-    expect(make(OPERATION, `${url}?side=buy`, required)).to.equal(quote)
-    const other = make(OPERATION, `${baseUrl}/v1/things/nut/parts/8`, required)
+    const quote = write(OPERATION, url, required)
+    expect(write(OPERATION, `${url}?side=buy`, required)).to.equal(quote)
+    const other = write(OPERATION, `${baseUrl}/v1/things/nut/parts/8`, required)
     expect(decode(other).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/8`)
-    const stale = make(OPERATION, url, required, { status: 'stale', missing: ['newest'] })
+    const stale = write(OPERATION, url, required, { status: 'stale', missing: ['newest'] })
     expect(bodyOf(stale)).to.have.nested.property('freshness.status', 'stale')
-    expect(bodyOf(make(OPERATION, url, required))).not.to.have.property('freshness')
-    const refused = make(OPERATION, url, new ServiceError('payment_invalid', 'The payer holds too little.'))
+    expect(bodyOf(write(OPERATION, url, required))).not.to.have.property('freshness')
+    const refused = write(OPERATION, url, new ServiceError('payment_invalid', 'The payer holds too little.'))
     expect(bodyOf(refused)).to.include({ code: 'payment_invalid' })
-    expect(bodyOf(make(OPERATION, url, required))).to.include({ code: 'payment_required' })
+    expect(bodyOf(write(OPERATION, url, required))).to.include({ code: 'payment_required' })
+  })
+
+  it('is the same for calls of one address, also with a query and while the data are stale', () => {
+    const { write, at } = challengesOf(OPERATION)
+    const stale = { status: 'stale', missing: ['newest'] } as const
+    const bare = baseUrl + OPERATION.path
+    expect(at(OPERATION, bare)()).to.equal(write(OPERATION, bare, required))
+    const url = `${baseUrl}/v1/things/nut/parts/9`
+    const ofAddress = at(OPERATION, `${url}?side=buy`)
+    for (const notice of [undefined, stale, undefined]) {
+      const quote = ofAddress(notice)
+      expect(quote).to.deep.equal(write(OPERATION, url, required, notice))
+      expect(ofAddress(notice)).to.equal(quote)
+    }
+  })
+
+  it('leaves out a network while nothing can be settled on it, also at an address that is called again', () => {
+    const ready = new Set<string>(['base', 'base-sepolia'])
+    const sepolia = NETWORKS['base-sepolia']
+    const networks = [network, sepolia]
+    const { write, at } = challengesOf(OPERATION, {
+      others: [{ network: sepolia, payTo }],
+      formats: networks.map(createExactEvm),
+      isReady: ({ name }: Network) => ready.has(name),
+    })
+    for (const url of [baseUrl + OPERATION.path, `${baseUrl}/v1/things/nut/parts/9`]) {
+      const ofAddress = at(OPERATION, url)
+      const offered = (): string[][] =>
+        [ofAddress(), write(OPERATION, url, required)].map((quote) => decode(quote).accepts.map((each) => each.network))
+      const [both, one] = [networks.map(({ caip2 }) => caip2), [sepolia.caip2]]
+      expect(offered()).to.deep.equal([both, both])
+      ready.delete('base')
+      expect(offered()).to.deep.equal([one, one])
+      ready.clear()
+      expect(offered()).to.deep.equal([both, both])
+      ready.add('base').add('base-sepolia')
+      expect(offered()).to.deep.equal([both, both])
+    }
   })
 
   it('is written for each call of a long address, so that nobody fills the memory with them', () => {
-    const make = challengeOf(OPERATION)
+    const { write } = challengesOf(OPERATION)
     const url = `${baseUrl}/v1/things/${'n'.repeat(400)}/parts/9`
-    const quote = make(OPERATION, url, required)
-    const again = make(OPERATION, url, required)
+    const quote = write(OPERATION, url, required)
+    const again = write(OPERATION, url, required)
     expect(again).to.deep.equal(quote)
     expect(again).not.to.equal(quote)
   })

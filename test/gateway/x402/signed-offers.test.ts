@@ -4,7 +4,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { createOffers } from '../../../gateway/x402/signed-offers.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { createChallenge } from '../../../gateway/x402/challenge.ts'
+import { createChallenges } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { decode } from '../../support/quote.ts'
 
@@ -75,7 +75,7 @@ describe('signed offers', () => {
     const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })
     const others = [{ network: NETWORKS['base-sepolia'], payTo } as const]
     const quotes = (more: object) =>
-      createChallenge({
+      createChallenges({
         catalog: catalogOf(OPERATION),
         network: NETWORKS.base,
         formats: Object.values(NETWORKS).map(createExactEvm),
@@ -86,21 +86,25 @@ describe('signed offers', () => {
       })
     const required = new ServiceError('payment_required')
     const bare = `https://shop.example${OPERATION.path}`
-    const make = quotes({})
-    const first = make(OPERATION, bare, required)
+    const { write, at } = quotes({})
+    const first = write(OPERATION, bare, required)
     const offersIn = (quote: typeof first) =>
       (decode(quote).extensions as unknown as Record<string, { info: { offers: { signature: string }[] } }>)[
         'offer-receipt'
       ]?.info.offers ?? []
     expect(offersIn(first)).to.have.length(1)
     const address = 'https://shop.example/v1/things/nut/parts/9'
-    const ofAddress = make(OPERATION, address, required)
-    expect(make(OPERATION, bare, required)).to.equal(first)
-    expect(make(OPERATION, address, required)).to.equal(ofAddress)
+    const ofAddress = write(OPERATION, address, required)
+    const again = at(OPERATION, address)
+    const before = again()
+    expect(again()).to.equal(before)
+    expect(write(OPERATION, bare, required)).to.equal(first)
+    expect(write(OPERATION, address, required)).to.equal(ofAddress)
     seconds += 300
-    expect(offersIn(make(OPERATION, bare, required))).to.not.deep.equal(offersIn(first))
-    expect(offersIn(make(OPERATION, address, required))).to.not.deep.equal(offersIn(ofAddress))
-    const both = quotes({ others })(OPERATION, bare, required)
+    expect(offersIn(write(OPERATION, bare, required))).to.not.deep.equal(offersIn(first))
+    expect(offersIn(write(OPERATION, address, required))).to.not.deep.equal(offersIn(ofAddress))
+    expect(offersIn(again())).to.not.deep.equal(offersIn(before))
+    const both = quotes({ others }).write(OPERATION, bare, required)
     expect(decode(both).accepts).to.have.length(2)
     expect(offersIn(both)).to.have.length(1)
     for (const quote of [first, both]) expect(quote.header.length).to.be.at.most(3_200)
