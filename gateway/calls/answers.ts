@@ -3,6 +3,7 @@ import { isConstant, isShared } from '../plugin/immutable.ts'
 import { StreamedReply } from '../editions/upstream.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/challenge.ts'
+import { AnswerBody } from '../plugin/answer-body.ts'
 import { JsonReply, Reply } from '../plugin/plugin.ts'
 import type { Answer } from './request-and-answer.ts'
 
@@ -45,19 +46,21 @@ export function answerOf(value: unknown, onlyViewed = false): Answer {
 
 function serialize(value: unknown, onlyViewed: boolean): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
-  if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
+  if (reply.source)
+    return { status: reply.status, headers: reply.headers, body: AnswerBody.empty, events: reply.source }
   if (reply instanceof StreamedReply)
-    return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), stream: reply.response }
-  if (reply instanceof JsonReply && !onlyViewed) return writtenAnswer(reply)
+    return { status: reply.status, headers: reply.headers, body: AnswerBody.empty, stream: reply.response }
+  if (reply instanceof JsonReply && !onlyViewed)
+    return { status: reply.status, headers: jsonHeaders(reply.headers), body: reply.json, value: reply }
   const headers = lowerCase(reply.headers)
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))
-    return { status: reply.status, headers, body: Buffer.isBuffer(body) ? body : Buffer.from(body), value: body }
-  if (body === undefined || onlyViewed) return { status: reply.status, headers, body: Buffer.alloc(0), value: body }
+    return { status: reply.status, headers, body: AnswerBody.of(body), value: body }
+  if (body === undefined || onlyViewed) return { status: reply.status, headers, body: AnswerBody.empty, value: body }
   return {
     status: reply.status,
     headers: { 'content-type': JSON_TYPE, ...headers },
-    body: Buffer.from(JSON.stringify(body)),
+    body: AnswerBody.of(JSON.stringify(body)),
     value: body,
   }
 }
@@ -87,40 +90,18 @@ export function areKeptHeaders(headers: Headers): boolean {
   return areKept.has(headers)
 }
 
-/** The answer of a JsonReply. Its pieces are joined when somebody reads the body. */
-function writtenAnswer(reply: JsonReply): Answer {
-  const answer = {
-    status: reply.status,
-    headers: jsonHeaders(reply.headers),
-    ...(reply.pieces.length > 1 ? { pieces: reply.pieces } : {}),
-    value: reply,
-  }
-  return Object.defineProperty(answer, 'body', BODY) as typeof answer & Pick<Answer, 'body'>
-}
-
-/**
- * The property `body` of all answers of written JSON. A getter in a literal would be a new function for each answer, which
- * V8 keeps until the next full garbage collection.
- */
-const BODY = {
-  enumerable: true,
-  get(this: { readonly value: JsonReply }) {
-    return this.value.bytes
-  },
-}
-
 /** The handler's value behind an answer. Prepared JSON is parsed only now. */
 export function valueOf({ value }: Pick<Answer, 'value'>): unknown {
   return value instanceof JsonReply ? value.body : value
 }
 
 /** Serialized quotes: the quote of an operation at its bare address is one object, serialized once. */
-const quoteBodies = new WeakMap<Quote, Buffer>()
+const quoteBodies = new WeakMap<Quote, AnswerBody>()
 
 /** The 402. The body is the v1 object; the transport adds the header with the v2 object. */
 export function quoteAnswer(error: ServiceError, quote: Quote): Answer {
   let body = quoteBodies.get(quote)
-  if (!body) quoteBodies.set(quote, (body = Buffer.from(JSON.stringify(quote.v1))))
+  if (!body) quoteBodies.set(quote, (body = AnswerBody.of(JSON.stringify(quote.v1))))
   return { status: error.status, headers: { 'content-type': JSON_TYPE, ...error.headers }, body, error, quote }
 }
 
@@ -141,7 +122,7 @@ export function errorAnswer(thrown: unknown, callId: string): Answer {
       ...(waits ? { 'retry-after': String(RETRY_SECONDS) } : {}),
       ...error.headers,
     },
-    body: Buffer.from(JSON.stringify({ ...errorBody(error), call_id: callId })),
+    body: AnswerBody.of(JSON.stringify({ ...errorBody(error), call_id: callId })),
     error,
   }
 }

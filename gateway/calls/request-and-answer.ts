@@ -8,6 +8,7 @@ import type { PaymentRecord } from '../payments/journal/journal.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
+import type { AnswerBody } from '../plugin/answer-body.ts'
 import type { ServerEvent, StreamRequest } from '../plugin/plugin.ts'
 
 /** Payments and access token as the caller sent them: undecoded, from whichever header, argument or _meta they came. */
@@ -63,9 +64,7 @@ export interface Answer {
   readonly status: number
   /** Lower-case names; includes content-type when there is a body. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-  /** The body in pieces, if it was made of several: who only sends it need not join them. */
-  readonly pieces?: readonly Buffer[]
+  readonly body: AnswerBody
   /** The handler's value when this call ran it, or its JsonReply: views and MCP render it. `valueOf` parses it. */
   readonly value?: unknown
   /** Set on refusals and failures. */

@@ -309,7 +309,7 @@ function assertValid({ operation, instance, validators, checkAnswers, checked }:
 /** The value to check against the schema. JSON that a handler wrote is parsed by the check, once. */
 function valueToCheck({ response }: Operation, answer: unknown): unknown {
   if (!(answer instanceof Reply)) return answer
-  return answer instanceof JsonReply && response?.['type'] !== 'string' ? answer.bytes : answer.body
+  return answer instanceof JsonReply && response?.['type'] !== 'string' ? answer.json.bytes : answer.body
 }
 
 /**

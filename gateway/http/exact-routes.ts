@@ -144,7 +144,7 @@ export function createExactRoutes(parts: ExactRouteParts, handlers: Handlers, ro
     if (known) return known
     const { status, headers, body } = offerAnswer(quote)
     const all = { ...parts.headers.data, ...headers, ...challengeHeaders(operation, quote) }
-    const offer = { quote, head: new RepeatedHead(status, Object.entries(all).flat()), body }
+    const offer = { quote, head: new RepeatedHead(status, Object.entries(all).flat()), body: body.bytes }
     offers.set(quote, offer)
     return offer
   }

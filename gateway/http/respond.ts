@@ -4,6 +4,7 @@ import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { areKeptHeaders, errorAnswer, isConstantAnswer, isSharedAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
+import { AnswerBody } from '../plugin/answer-body.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
@@ -34,7 +35,7 @@ interface Message {
   readonly status: number
   readonly head: Head
   /** Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
-  readonly body: Body | null
+  readonly body: AnswerBody | null
   readonly etag: string | undefined
 }
 
@@ -44,12 +45,6 @@ interface Head {
   readonly headers: readonly string[]
   /** Set if further messages have this head. */
   readonly repeated: RepeatedHead | null
-}
-
-/** One or more pieces, and how many bytes they have together. */
-interface Body {
-  readonly pieces: readonly Buffer[]
-  readonly length: number
 }
 
 /** The messages of a shared answer: an operation has one for each form and encoding. */
@@ -99,8 +94,7 @@ function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, is
   if (!heads) keptHeads.set(answer.headers, (heads = new Map()))
   let ofOperation = heads.get(operation)
   if (!ofOperation) heads.set(operation, (ofOperation = []))
-  const { status } = answer
-  const body = bodyOf(answer.pieces ?? [answer.body])
+  const { status, body } = answer
   const kind = operation.price === null && isCompressibleLength(body.length) ? 1 : 0
   const head = status === 200 ? ofOperation[kind] : undefined
   if (head) return { status, head, body, etag: answer.headers['etag'] }
@@ -114,15 +108,11 @@ function repeatedHead({ status, head: { headers }, body }: Message): Head {
   return { headers, repeated: body && new RepeatedHead(status, headers) }
 }
 
-function bodyOf(pieces: readonly Buffer[]): Body {
-  return { pieces, length: pieces.reduce((sum, { length }) => sum + length, 0) }
-}
-
 function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
   const { request, operation, browser } = exchange
   const sent: Answer =
     operation?.form && browser
-      ? { ...answer, status: 303, headers: { location: formTarget(operation.form, answer) }, body: Buffer.alloc(0) }
+      ? { ...answer, status: 303, headers: { location: formTarget(operation.form, answer) }, body: AnswerBody.empty }
       : renderPage(parts, exchange, answer)
   const type = answer.stream ? undefined : sent.headers['content-type']
   const headers: Record<string, string> = {
@@ -143,13 +133,8 @@ function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, i
   const isCompressible = operation?.price === null && isRead(request) && isWorthCompressing(type, sent.body)
   if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
   if (isCompressible && isGzip) Object.assign(headers, gzipHeaders(etag))
-  const body = bodyOf(isCompressible && isGzip ? [gzipped(sent.body)] : piecesOf(sent, answer))
+  const body = isCompressible && isGzip ? gzipped(sent.body) : sent.body
   return { status, head: headOf(headers), body, etag }
-}
-
-/** What is sent: in pieces only if it is still the body that a handler made of them. */
-function piecesOf(sent: Answer, answer: Answer): readonly Buffer[] {
-  return sent === answer && answer.pieces && answer.receipt === undefined ? answer.pieces : [sent.body]
 }
 
 function headOf(headers: Readonly<Record<string, string>>): Head {
@@ -228,7 +213,7 @@ function renderPage(parts: ResponderParts, exchange: Exchange, answer: Answer): 
   try {
     // The ETag identifies the data, not the page.
     const { etag: _, ...headers } = answer.headers
-    const body = Buffer.from(render(page.view, page.locals))
+    const body = AnswerBody.of(render(page.view, page.locals))
     return { ...answer, headers: { ...headers, 'content-type': HTML }, body }
   } catch (error) {
     log.error({ call: exchange.callId, view: page.view, err: error }, 'a page could not be rendered')
@@ -261,19 +246,19 @@ const MIN_GZIP_BYTES = 1_400
 const MAX_GZIP_BYTES = 2_000_000
 const COMPRESSIBLE = /^(?:text\/|application\/(?:json|xml|linkset\+json|javascript)\b|image\/svg\+xml)/
 
-/** Compressed bodies by plain body: a document is the same buffer for every caller, so it is compressed once. */
-const compressedBodies = new WeakMap<Buffer, Buffer>()
+/** Compressed bodies by plain body: that of a document is the same for every caller, so it is compressed once. */
+const compressedBodies = new WeakMap<AnswerBody, AnswerBody>()
 
 /** Only free answers are compressed: the receipt of a paid answer has the digest of its bytes. */
-function isWorthCompressing(type: string | undefined, { length }: Buffer): boolean {
+function isWorthCompressing(type: string | undefined, { length }: AnswerBody): boolean {
   return typeof type === 'string' && COMPRESSIBLE.test(type) && isCompressibleLength(length)
 }
 
 const isCompressibleLength = (length: number): boolean => length >= MIN_GZIP_BYTES && length <= MAX_GZIP_BYTES
 
-/** Returns the body compressed with gzip. The same buffer is compressed only once. */
-export function gzipped(body: Buffer): Buffer {
-  const compressed = compressedBodies.get(body) ?? gzipSync(body)
+/** Returns the body compressed with gzip. The same one is compressed only once. */
+export function gzipped(body: AnswerBody): AnswerBody {
+  const compressed = compressedBodies.get(body) ?? AnswerBody.of(gzipSync(body.bytes))
   compressedBodies.set(body, compressed)
   return compressed
 }

@@ -79,7 +79,7 @@ function withArgumentNames(error: ServiceError, tool: Tool): ServiceError {
 }
 
 function contentOf({ headers, body, value }: Answer): Pick<ResultParts, 'text' | 'structured'> {
-  const json = body.toString('utf8')
+  const json = body.toString()
   const text = JSON.stringify(json)
   if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { text }
   // The gateway itself has just serialized an object, or the handler has written one.

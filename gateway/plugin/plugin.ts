@@ -6,7 +6,7 @@
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
 import { constant, frozen, isShared, share } from './immutable.ts'
-import { joinPieces } from './joined-pieces.ts'
+import { AnswerBody } from './answer-body.ts'
 
 export {
   isPostgres,
@@ -499,18 +499,12 @@ export class Reply<Body = unknown> {
 
 /** A reply of JSON that a handler has written itself. `body` is its value, parsed when it is first read. */
 export class JsonReply<Body = unknown> extends Reply<Body> {
-  /** The JSON in pieces, in order. */
-  readonly pieces: readonly Buffer[]
-  #bytes: Buffer | null = null
+  readonly json: AnswerBody
   #parsed: { readonly value: Body } | null = null
 
   constructor(json: Buffer | readonly Buffer[], init: ReplyInit = {}) {
     super(undefined as Body, init)
-    this.pieces = Buffer.isBuffer(json) ? [json] : json
-  }
-
-  get bytes(): Buffer {
-    return (this.#bytes ??= joinPieces(this.pieces))
+    this.json = new AnswerBody(Buffer.isBuffer(json) ? [json] : json)
   }
 
   override get body(): Body {
@@ -518,7 +512,7 @@ export class JsonReply<Body = unknown> extends Reply<Body> {
   }
 
   #parse(): Body {
-    const value = JSON.parse(this.bytes.toString('utf8')) as Body
+    const value = JSON.parse(this.json.toString()) as Body
     return isShared(this) ? frozen(value) : value
   }
 }

@@ -18,9 +18,11 @@ export interface Block {
   /** When each row became known. */
   readonly knownAt: Float64Array
   readonly lastKnownAt: number
-  /** The rows as JSON, separated by commas, and where each of them ends. */
+  /** The rows as JSON, each after a comma, and where each of them ends. */
   readonly text: Buffer
   readonly ends: Uint32Array
+  /** The same text without its first comma. */
+  readonly first: Buffer
 }
 
 /** Rows of the history. */
@@ -81,7 +83,7 @@ export function blockOf(rows: readonly SoldSnapshot[], label: HistoryLabel): Blo
   const times = new Float64Array(rows.length)
   const knownAt = new Float64Array(rows.length)
   const ends = new Uint32Array(rows.length)
-  let [lastKnownAt, end] = [-Infinity, -1]
+  let [lastKnownAt, end] = [-Infinity, 0]
   for (const [i, { as_of, known_at }] of rows.entries()) {
     times[i] = as_of
     knownAt[i] = known_at
@@ -89,20 +91,23 @@ export function blockOf(rows: readonly SoldSnapshot[], label: HistoryLabel): Blo
     end += 1 + Buffer.byteLength(texts[i]!)
     ends[i] = end
   }
-  return { times, knownAt, lastKnownAt, text: Buffer.from(texts.join(',')), ends }
+  const text = Buffer.from(texts.map((row) => `,${row}`).join(''))
+  return { times, knownAt, lastKnownAt, text, ends, first: text.subarray(1) }
 }
 
 /** A block with further rows, which are later than those it has. */
 export function extendBlock(block: Block, rows: readonly SoldSnapshot[], label: HistoryLabel): Block {
   if (block.ends.length === 0) return blockOf(rows, label)
   const more = blockOf(rows, label)
-  const start = block.text.length + 1
+  const start = block.text.length
+  const text = Buffer.concat([block.text, more.text])
   return {
     times: Float64Array.of(...block.times, ...more.times),
     knownAt: Float64Array.of(...block.knownAt, ...more.knownAt),
     lastKnownAt: Math.max(block.lastKnownAt, more.lastKnownAt),
-    text: Buffer.concat([block.text, COMMA, more.text]),
+    text,
     ends: Uint32Array.of(...block.ends, ...more.ends.map((end) => start + end)),
+    first: text.subarray(1),
   }
 }
 
@@ -111,7 +116,6 @@ export function sizeOf({ text, ends }: Block): number {
   return text.length + ends.length * BYTES_PER_ROW + BYTES_PER_BLOCK
 }
 
-const COMMA = Buffer.from(',')
 /** Two times and an end. */
 const BYTES_PER_ROW = 8 + 8 + 4
 /** The object, its arrays and its place among the others, roughly. */
@@ -133,11 +137,10 @@ export class RowCollector {
     return this.#next === null ? this.#range.limit + 1 - this.#count : 0
   }
 
-  add({ times, knownAt, lastKnownAt, text, ends }: Block): void {
+  add({ times, knownAt, lastKnownAt, text, ends, first: withoutComma }: Block): void {
     const { from, to, asOf } = this.#range
     const first = lowerBound(times, times.length, from)
     const end = lowerBound(times, times.length, Math.min(to, asOf + 1))
-    const startOf = (row: number): number => (row === 0 ? 0 : ends[row - 1]! + 1)
     for (let row = first; row < end && this.#next === null;) {
       if (knownAt[row]! > asOf) {
         row += 1
@@ -149,15 +152,17 @@ export class RowCollector {
       }
       // Rows of a hole in the data became known later. All others can be taken at once.
       const taken = lastKnownAt <= asOf ? Math.min(end - row, this.#range.limit - this.#count) : 1
-      const isWhole = taken === times.length
+      const isFirst = this.#pieces.length === 0
+      const start = (row === 0 ? 0 : ends[row - 1]!) + (isFirst ? 1 : 0)
       // The same buffer each time: the gateway keeps what it has made of it.
-      this.#pieces.push(COMMA, isWhole ? text : text.subarray(startOf(row), ends[row + taken - 1]))
+      const whole = isFirst ? withoutComma : text
+      this.#pieces.push(taken === times.length ? whole : text.subarray(start, ends[row + taken - 1]))
       this.#count += taken
       row += taken
     }
   }
 
   rows(): HistoryRows {
-    return { text: this.#pieces.slice(1), count: this.#count, next: this.#next }
+    return { text: this.#pieces, count: this.#count, next: this.#next }
   }
 }

@@ -1,5 +1,6 @@
 /** What every journal promises. The suite runs on each database. */
 import { expect } from 'chai'
+import { AnswerBody } from '../../gateway/plugin/answer-body.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import { answerOf, INTENT, PATHS, paymentIn, reservationOf, type Step, STEPS, TRANSACTION } from './journal-payments.ts'
@@ -122,7 +123,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
 
     it('returns a stored answer byte for byte, with its headers', async () => {
       const key = await paymentIn(journal, 'reserved')
-      const body = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 31) % 256))
+      const body = AnswerBody.of(Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 31) % 256)))
       const answer = { status: 201, headers: { 'content-type': 'text/csv', 'x-odd': '\ud800 "ü\\' }, body }
       await journal.answered(key, 1, answer)
       expect((await journal.find(key))?.answer).to.deep.equal(answer)
@@ -162,7 +163,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
 
     it('stores an answer without a body', async () => {
       const key = await paymentIn(journal, 'reserved')
-      const empty = { status: 204, headers: {}, body: Buffer.alloc(0) }
+      const empty = { status: 204, headers: {}, body: AnswerBody.of('') }
       const other = await paymentIn(journal, 'reserved')
       await Promise.all([journal.answered(key, 1, empty), journal.answered(other, 1, answerOf('full'))])
       expect((await journal.find(key))?.answer).to.deep.equal(empty)

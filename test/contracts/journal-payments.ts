@@ -1,4 +1,5 @@
 /** Made-up payments for tests of the journal. */
+import { AnswerBody } from '../../gateway/plugin/answer-body.ts'
 import { randomBytes } from 'node:crypto'
 import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
@@ -20,7 +21,7 @@ export const INTENT: ChainIntent = {
 }
 
 export function answerOf(text: string): StoredAnswer {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: AnswerBody.of(text) }
 }
 
 /** A new payment of 5000 units. */

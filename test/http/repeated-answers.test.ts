@@ -89,6 +89,6 @@ describe('an answer that is prepared once', () => {
     const written = Reply.shared(Reply.json<{ rows: unknown[] }>(rowsOf('text'))) as JsonReply<{ rows: unknown[] }>
     expect(() => written.body.rows.push('more')).to.throw(TypeError)
     expect(written.body).to.deep.equal({ rows: ['text'] })
-    expect(written.bytes.toString()).to.equal('{"rows":["text"]}')
+    expect(written.json.toString()).to.equal('{"rows":["text"]}')
   })
 })

@@ -2,6 +2,7 @@
  * A small gateway for tests of the transports: real HTTP, MCP, views and answers over an edition written by hand. Its
  * `serve` answers 402 without a credential, records each call and runs the handler. Payments are tested elsewhere.
  */
+import { AnswerBody } from '../../gateway/plugin/answer-body.ts'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -196,7 +197,7 @@ export async function openTransportGateway(
       const refusal = errorAnswer(error, request.id)
       if (refusal.status !== 402) return refusal
       const quote = quoteOf(operation, request.url, refusal.error as ServiceError)
-      return { ...refusal, quote, body: Buffer.from(JSON.stringify(quote.v1)) }
+      return { ...refusal, quote, body: AnswerBody.of(JSON.stringify(quote.v1)) }
     }
   }
 

@@ -1,4 +1,5 @@
 /** Shared by the tests of settlers: funded buyers, their payments, and journal records of sent payments. */
+import { AnswerBody } from '../../gateway/plugin/answer-body.ts'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import { decodePayment, type DecodedPayment, type Intent } from '../../gateway/methods/payment-method.ts'
@@ -72,7 +73,7 @@ export function submittedRecord(
     callId: 'c',
     identifier: null,
     place: null,
-    answer: { status: 200, headers: {}, body: Buffer.from('{}') },
+    answer: { status: 200, headers: {}, body: AnswerBody.of('{}') },
     intent,
     transaction: null,
     reason: null,

@@ -61,6 +61,6 @@ async function purchasedAt(
 /** The length of the window in the stored answer, while it is kept: the plan may have changed since. */
 function storedDuration({ answer }: PaymentRecord): number | null {
   if (!answer) return null
-  const { duration_seconds: seconds } = JSON.parse(answer.body.toString('utf8')) as { duration_seconds?: unknown }
+  const { duration_seconds: seconds } = JSON.parse(answer.body.toString()) as { duration_seconds?: unknown }
   return typeof seconds === 'number' ? seconds : null
 }

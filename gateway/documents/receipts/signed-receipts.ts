@@ -6,7 +6,6 @@
 import { andThen, type Awaitable, isPromise } from '../../awaitable.ts'
 import type { Answer, CallRequest } from '../../calls/request-and-answer.ts'
 import type { Serve } from '../../calls/serve.ts'
-import { answerDigest } from '../../payments/answer-digest.ts'
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
@@ -85,7 +84,7 @@ function withReceipt({ tokens, log }: SigningParts, { id, url }: CallRequest, an
 function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream, events }: Answer): ReceiptStatement {
   const { network, payer, settledAt, updatedAt, transaction, asset, payTo, amount, identity, fingerprint, answer } =
     record
-  const bytes = answer?.body ?? body
+  const { digest } = answer?.body ?? body
   return {
     version: 1,
     network,
@@ -99,6 +98,6 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream,
     amount: String(amount),
     nonce: identity,
     requestDigest: `sha256:${fingerprint}`,
-    ...(stream || events ? {} : { responseDigest: `sha256:${answerDigest(bytes).toString('hex')}` }),
+    ...(stream || events ? {} : { responseDigest: `sha256:${digest.toString('hex')}` }),
   }
 }

@@ -4,13 +4,14 @@
  */
 import type { Hex } from '../../config/networks.ts'
 import type { Commitment, Intent, Payment, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
+import type { AnswerBody } from '../../plugin/answer-body.ts'
 import type { PaymentState } from './payment-states.ts'
 
 /** An answer, stored beside its payment so that a retry gets the same bytes. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
+  readonly body: AnswerBody
 }
 
 /** One payment: what was presented, and everything that has happened to it. */

@@ -14,6 +14,7 @@ import {
   type Reservation,
   type StoredAnswer,
 } from './journal.ts'
+import { AnswerBody } from '../../plugin/answer-body.ts'
 import { repaidDetail } from './ledger-sql.ts'
 import { FREE_GAS, PayerLimited } from './payer-limits.ts'
 import { type Move, MOVES, type PaymentState } from './payment-states.ts'
@@ -69,7 +70,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     attempt: number,
     to: Move,
     fields: Fields,
-    { body, at = now() }: { readonly body?: Buffer; readonly at?: number | undefined } = {},
+    { body, at = now() }: { readonly body?: AnswerBody; readonly at?: number | undefined } = {},
   ): Promise<boolean> => (await commits.write(moveChange(key, attempt, to, fields, { at, owner }, body))).done
   const touch = (): Promise<void> => state.watch(() => store.touch(owner, now(), now() - FORGET_OWNER_MS))
   await touch().catch(async (error: unknown) => {
@@ -139,7 +140,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         size: 100,
         canWait: true,
         fields: { key, at: now() },
-        body: NO_BODY,
+        body: AnswerBody.empty,
       })),
     claim: (key, attempt) => store.claim(key, attempt, owner, now()),
     repaid: (key, note) => store.repaid(key, storable(repaidDetail(note)), now()),
@@ -254,8 +255,6 @@ interface Stamp {
 /** Columns of a change. */
 type Fields = Readonly<Record<string, string | number>>
 
-const NO_BODY = Buffer.alloc(0)
-
 function reserveChange(reservation: Reservation, stamp: Stamp): Change {
   const { key, callId } = reservation
   const fields = {
@@ -282,7 +281,7 @@ function reserveChange(reservation: Reservation, stamp: Stamp): Change {
     ...stamp,
     detail: storable(callId),
   }
-  return { kind: 'reserve', key, size: 1_000, fields, body: NO_BODY }
+  return { kind: 'reserve', key, size: 1_000, fields, body: AnswerBody.empty }
 }
 
 function moveChange(
@@ -291,7 +290,7 @@ function moveChange(
   move: Move,
   columns: Fields,
   stamp: Stamp,
-  body: Buffer = NO_BODY,
+  body: AnswerBody = AnswerBody.empty,
 ): Change {
   const { from, to } = MOVES[move]
   const fields = { key, attempt, state: to, allowed: from.join(' '), ...stamp, ...columns }

@@ -6,7 +6,7 @@
  */
 import { promisify } from 'node:util'
 import { constants, deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
-import { piecesOf } from '../../plugin/joined-pieces.ts'
+import { AnswerBody } from '../../plugin/answer-body.ts'
 
 export interface PackedAnswer {
   readonly body: Buffer
@@ -37,15 +37,16 @@ const deflateOffLoop = promisify(deflateRaw) as (bytes: Buffer, options: typeof 
 const deflatedPieces = new WeakMap<Buffer, Buffer | null>()
 
 /** Deflates an answer if that makes it shorter. */
-export async function packAnswer(bytes: Buffer): Promise<PackedAnswer> {
+export async function packAnswer(answer: AnswerBody): Promise<PackedAnswer> {
   const blocks: Buffer[] = []
   let deflatedNow = 0
-  let [start, end] = [0, 0]
+  let run: Buffer[] = []
   const endRun = async (): Promise<void> => {
-    if (end > start) blocks.push(...(await blocksOf(bytes.subarray(start, end), bytes.length)))
+    if (run.length > 0) blocks.push(...(await blocksOf(new AnswerBody(run).bytes, answer.length)))
+    run = []
   }
-  for (const piece of piecesOf(bytes)) {
-    const isLong = piece.length >= LEAST_DEFLATED && piece.length < bytes.length
+  for (const piece of answer.pieces) {
+    const isLong = piece.length >= LEAST_DEFLATED && piece.length < answer.length
     let deflated = isLong ? deflatedPieces.get(piece) : undefined
     if (isLong && deflated === undefined) deflatedPieces.set(piece, null)
     if (deflated === null && deflatedNow < MAX_PIECES) {
@@ -55,13 +56,12 @@ export async function packAnswer(bytes: Buffer): Promise<PackedAnswer> {
     if (deflated) {
       await endRun()
       blocks.push(deflated)
-      start = end + piece.length
-    }
-    end += piece.length
+    } else run.push(piece)
   }
   await endRun()
   const body = Buffer.concat([...blocks, END])
-  return body.length < bytes.length * LEAST_GAIN ? { body, length: bytes.length } : { body: bytes, length: null }
+  const isShorter = body.length < answer.length * LEAST_GAIN
+  return isShorter ? { body, length: answer.length } : { body: answer.bytes, length: null }
 }
 
 /** A stretch of an answer of `length` bytes as blocks of a stream: stored if it is a small part, deflated otherwise. */

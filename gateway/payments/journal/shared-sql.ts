@@ -5,6 +5,7 @@
 import type { Hex } from '../../config/networks.ts'
 import type { Intent } from '../../methods/payment-method.ts'
 import type { HeldAmount, OpenPayment } from './journal.ts'
+import { AnswerBody } from '../../plugin/answer-body.ts'
 import { unpackAnswer } from './packed-answers.ts'
 import type { PaymentState } from './payment-states.ts'
 
@@ -105,7 +106,7 @@ export function toRecord(row: Row, given: Row = {}): OpenPayment {
       ? {
           status,
           headers: JSON.parse(textAt('answer_headers')),
-          body: unpackAnswer({ body, length: numberAt('answer_length') }),
+          body: AnswerBody.of(unpackAnswer({ body, length: numberAt('answer_length') })),
         }
       : null,
     intent: intent === null ? null : (JSON.parse(textOf(intent, 'intent')) as Intent),

@@ -9,8 +9,8 @@ import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import sqlite3 from 'sqlite3'
 import { DataError } from '../../stores/data-error.ts'
-import { answerDigest } from '../answer-digest.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
+import { AnswerBody } from '../../plugin/answer-body.ts'
 import { packAnswer } from './packed-answers.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
 import { createQueries, findQueries } from './queries.ts'
@@ -335,7 +335,7 @@ export async function openSqlite(file: string): Promise<Store> {
   /** Stores long answers. It runs before MOVE, which moves no payment whose long answer is not stored. */
   async function storeLong(changes: readonly Change[]): Promise<void> {
     const answered = changes.map(({ key, body, fields: { attempt = 0 } }) => ({
-      row: { key, attempt, digest: answerDigest(body).toString('hex') },
+      row: { key, attempt, digest: body.digest.toString('hex') },
       body,
     }))
     const isKnown = ({ row }: { readonly row: { readonly digest: string } }): boolean => known.has(row.digest)
@@ -348,8 +348,8 @@ export async function openSqlite(file: string): Promise<Store> {
     const places = new Map<string, object>()
     const parts: Buffer[] = []
     let start = 1
-    for (const [digest, bytes] of bodies) {
-      const { body, length } = await packAnswer(bytes)
+    for (const [digest, answer] of bodies) {
+      const { body, length } = await packAnswer(answer)
       places.set(digest, { body_start: start, body_length: body.length, length })
       parts.push(body)
       start += body.length
@@ -420,7 +420,7 @@ function isLong({ body }: Change): boolean {
 
 /** The change without its body, which is stored apart. */
 function apart(change: Change): Change {
-  return { ...change, fields: { ...change.fields, apart: 1 }, body: Buffer.alloc(0) }
+  return { ...change, fields: { ...change.fields, apart: 1 }, body: AnswerBody.empty }
 }
 
 /**

@@ -3,6 +3,7 @@
  * A change travels to the database as one JSON object per row; the statement that writes it also checks state and
  * attempt, so its result is authoritative.
  */
+import { AnswerBody } from '../../plugin/answer-body.ts'
 import type { HeldAmount, Journal, OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 import type { Command } from './group-commit.ts'
@@ -13,7 +14,7 @@ import { type Row, toAhead, toRecord } from './shared-sql.ts'
 export interface Change extends Command {
   readonly kind: 'reserve' | 'move' | 'deliver'
   readonly fields: Readonly<Record<string, string | number>>
-  readonly body: Buffer
+  readonly body: AnswerBody
 }
 
 /** Whether the row allowed the change. For a reservation also the row as it is now: ours, or the one in the way. */
@@ -94,9 +95,7 @@ export function encode(group: readonly Pick<Change, 'fields' | 'body'>[]): {
     start += body.length
     return row
   })
-  const [first, ...others] = group
-  const bodies = first && others.length === 0 ? first.body : Buffer.concat(group.map(({ body }) => body))
-  return { fields: JSON.stringify(rows), bodies }
+  return { fields: JSON.stringify(rows), bodies: new AnswerBody(group.flatMap(({ body }) => body.pieces)).bytes }
 }
 
 /** Results of moves. `rows` holds the keys of those that the statement moved. */

@@ -1,4 +1,5 @@
 /** Bodies of requests: JSON, forms, multipart and MCP messages, and the input of every operation. */
+import { AnswerBody } from '../../../gateway/plugin/answer-body.ts'
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -108,7 +109,7 @@ const mcp = createMcp({
     const input = await call.read()
     acceptedBy(() => validatorsOf(operation.id).input(input as never))
     await fingerprintOf({ id: operation.id, isPlan: false }, input)
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from('{}') }
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: AnswerBody.of('{}') }
   },
 })
 

@@ -46,7 +46,7 @@ describe('the status of the service', () => {
   const health = createHealth(parts)
 
   function read(): Record<string, unknown> {
-    const text = (health(catalog) as JsonReply).bytes.toString()
+    const text = (health(catalog) as JsonReply).json.toString()
     const value = JSON.parse(text) as Record<string, unknown>
     // It is written in two parts, but as one value would be.
     expect(text).to.equal(JSON.stringify(value))

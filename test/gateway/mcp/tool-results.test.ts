@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { AnswerBody } from '../../../gateway/plugin/answer-body.ts'
 import type { Answer } from '../../../gateway/calls/request-and-answer.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { toolResult } from '../../../gateway/mcp/tool-results.ts'
@@ -15,7 +16,7 @@ const RECEIPT = {
 
 /** The result of a tool whose answer has this type and text, and is paid. */
 function resultOf(type: string, text: string): Record<string, unknown> {
-  const answer: Answer = { status: 200, headers: { 'content-type': type }, body: Buffer.from(text), receipt: RECEIPT }
+  const answer: Answer = { status: 200, headers: { 'content-type': type }, body: AnswerBody.of(text), receipt: RECEIPT }
   return JSON.parse(toolResult(answer, {} as Tool, 'call-1')) as Record<string, unknown>
 }
 

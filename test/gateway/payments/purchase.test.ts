@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { AnswerBody } from '../../../gateway/plugin/answer-body.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
@@ -59,7 +60,7 @@ describe('a purchase that ends without a sale', () => {
 
   for (const status of [199, 204, 205, 300, 404])
     it(`charges nothing for an answer ${status}, although it has a body`, async () => {
-      const answer = { status, headers: {}, body: Buffer.from('{"n":1}') }
+      const answer = { status, headers: {}, body: AnswerBody.of('{"n":1}') }
       expect(await (await purchase()).settle(answer)).to.equal(answer)
       expect(await stateOf()).to.equal('released')
     })

@@ -180,7 +180,7 @@ export async function openTestFeed({
     },
     async askText(id: string, options?: AskOptions): Promise<string> {
       const answer = await call(id, options)
-      return answer instanceof JsonReply ? answer.bytes.toString('utf8') : JSON.stringify(valueOf(answer))
+      return answer instanceof JsonReply ? answer.json.toString() : JSON.stringify(valueOf(answer))
     },
     close: async () => {
       if (!db) await store.destroy()

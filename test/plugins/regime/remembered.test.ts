@@ -99,7 +99,7 @@ const FIRST_PASS = encoded(range(FIRST, START + BASE_HOURS * HOUR, MINUTE).filte
 async function sent(answer: Promise<unknown>): Promise<string> {
   try {
     const value = await answer
-    if (value instanceof JsonReply) return value.bytes.toString('utf8')
+    if (value instanceof JsonReply) return value.json.toString()
     return JSON.stringify(value instanceof Reply ? value.body : value)
   } catch (error) {
     if (error instanceof ServiceError) return `${error.code}: ${error.message} ${JSON.stringify(error.fields)}`

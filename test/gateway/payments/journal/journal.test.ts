@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { AnswerBody } from '../../../../gateway/plugin/answer-body.ts'
 import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import { balancesContract } from '../../../contracts/journal-balances.ts'
@@ -87,7 +88,7 @@ describe('the SQLite file of the journal', () => {
     // The process remembers to have stored these bytes, and finds that they are gone.
     const key = await paymentIn(journal, 'reserved')
     expect(await journal.submitted(key, 1, INTENT, { answer })).to.equal(true)
-    expect((await journal.find(key))?.answer?.body.equals(answer.body)).to.equal(true)
+    expect((await journal.find(key))?.answer?.body.bytes.equals(answer.body.bytes)).to.equal(true)
     await sql.close()
     await journal.close()
   })
@@ -103,8 +104,8 @@ describe('the SQLite file of the journal', () => {
     expect(bodies[1]!.length, 'long enough to be deflated off the event loop').to.be.above(256 * 1024)
     for (const body of bodies) {
       const key = await paymentIn(journal, 'reserved')
-      await journal.submitted(key, 1, INTENT, { answer: { ...answerOf(''), body } })
-      expect((await journal.find(key))?.answer?.body.equals(body)).to.equal(true)
+      await journal.submitted(key, 1, INTENT, { answer: { ...answerOf(''), body: AnswerBody.of(body) } })
+      expect((await journal.find(key))?.answer?.body.bytes.equals(body)).to.equal(true)
     }
     const sql = await connect(file, 'read')
     const lengths = await sql.run('SELECT length(body) AS stored, length FROM answer_bodies ORDER BY rowid')

@@ -3,7 +3,7 @@ import { constants, deflateRawSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { packAnswer, unpackAnswer } from '../../../../gateway/payments/journal/packed-answers.ts'
-import { joinPieces } from '../../../../gateway/plugin/joined-pieces.ts'
+import { AnswerBody } from '../../../../gateway/plugin/answer-body.ts'
 
 /** Rows like those of the history. */
 const rowsOf = (hour: number, count = 120): Buffer =>
@@ -16,8 +16,8 @@ const COMMA = Buffer.from(',')
 const HOURS = Array.from({ length: 40 }, (_, hour) => rowsOf(hour))
 
 /** A page of a part of one hour and whole ones after it. */
-const pageOf = (first: number, hours: number): Buffer =>
-  joinPieces([
+const pageOf = (first: number, hours: number): AnswerBody =>
+  new AnswerBody([
     Buffer.from(`{"count":${hours},"rows":[`),
     HOURS[first]!.subarray(300),
     ...HOURS.slice(first + 1, first + 1 + hours).flatMap((hour) => [COMMA, hour]),
@@ -31,7 +31,7 @@ describe('a packed answer', () => {
       const { body, length } = await packAnswer(page)
       expect(length).to.equal(page.length)
       expect(body.length, `page ${nth}`).to.be.below(page.length / 6)
-      expect(unpackAnswer({ body, length }).equals(page), `page ${nth}`).to.equal(true)
+      expect(unpackAnswer({ body, length }).equals(page.bytes), `page ${nth}`).to.equal(true)
     }
   })
 
@@ -43,7 +43,7 @@ describe('a packed answer', () => {
     for (const page of [second!, third!]) expect((await packAnswer(page)).body.includes(piece)).to.equal(true)
   })
 
-  it('unpacks to its bytes, whatever pieces it was joined from', () => {
+  it('unpacks to its bytes, whatever pieces it had', () => {
     const pool = [
       ...HOURS,
       COMMA,
@@ -54,10 +54,10 @@ describe('a packed answer', () => {
     ]
     return fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: pool.length - 1 }), { maxLength: 30 }), async (drawn) => {
-        const bytes = joinPieces(drawn.map((nth) => pool[nth]!))
-        const packed = await packAnswer(bytes)
-        expect(unpackAnswer(packed).equals(bytes)).to.equal(true)
-        expect(packed.body.length).to.be.at.most(bytes.length)
+        const answer = new AnswerBody(drawn.map((nth) => pool[nth]!))
+        const packed = await packAnswer(answer)
+        expect(unpackAnswer(packed).equals(answer.bytes)).to.equal(true)
+        expect(packed.body.length).to.be.at.most(answer.length)
       }),
       { numRuns: 200 },
     )
@@ -65,6 +65,6 @@ describe('a packed answer', () => {
 
   it('stays as it is if it cannot be made shorter', async () => {
     const bytes = randomBytes(50_000)
-    expect(await packAnswer(bytes)).to.deep.equal({ body: bytes, length: null })
+    expect(await packAnswer(AnswerBody.of(bytes))).to.deep.equal({ body: bytes, length: null })
   })
 })
