@@ -158,7 +158,15 @@ function toolsOf(
   product: string,
   { id, asOf, now }: { readonly id: OperationId; readonly asOf: Date; readonly now: Date },
 ): FreshnessTools {
-  const asking = { id: `freshness:${id}`, asOf, signal: timeoutSignal(FRESHNESS_MS) }
+  let signal: AbortSignal | null = null
+  const asking = {
+    id: `freshness:${id}`,
+    asOf,
+    // Most reports ask nobody, and a timer costs more than they do.
+    get signal() {
+      return (signal ??= timeoutSignal(FRESHNESS_MS))
+    },
+  }
   const delaySeconds = Math.max(0, (now.getTime() - asOf.getTime()) / 1000)
   return {
     ask: createAsk(edition, product, asking, delaySeconds),

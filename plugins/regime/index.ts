@@ -141,15 +141,17 @@ class Regimes {
     if (isCovered) await regime.classify(ask, signal)
   }
 
-  async freshness(
+  freshness(
     { operation, query }: Input & { readonly operation: OperationId },
     asOf: Date,
     tools: FreshnessTools,
-  ): Promise<Freshness | null> {
+  ): Freshness | null | Promise<Freshness | null> {
     const { symbol } = query as RegimeQuery
-    const regime = symbol === undefined ? this.main : await this.#of(symbol, tools.ask)
-    if (operation === 'getRegimeCurrent') return regime.freshness(tools, asOf)
-    return operation === 'getRegimeHistory' ? regime.historyFreshness(query as RegimeHistoryQuery, tools, asOf) : null
+    const reported = (regime: MarketRegime): Freshness | null | Promise<Freshness> => {
+      if (operation === 'getRegimeCurrent') return regime.freshness(tools, asOf)
+      return operation === 'getRegimeHistory' ? regime.historyFreshness(query as RegimeHistoryQuery, tools, asOf) : null
+    }
+    return symbol === undefined ? reported(this.main) : this.#of(symbol, tools.ask).then(reported)
   }
 
   /** The markets beside the default one, as far as there are bars of them. */

@@ -199,11 +199,26 @@ export class MarketRegime {
    * How far a window goes beyond the newest snapshot, as the age of the data. Snapshots of the past do not age. Throws Unavailable
    * while those of the window are being computed.
    */
-  async historyFreshness({ end }: RegimeHistoryQuery, { ask }: FreshnessTools, asOf: Date): Promise<Freshness> {
+  historyFreshness(query: RegimeHistoryQuery, { ask }: FreshnessTools, asOf: Date): Freshness | Promise<Freshness> {
     if (this.#dataMode !== 'online') return { newest: asOf, sources: null, coverage: 1 }
+    const found = this.#snapshots?.remembered.recallLatest(seconds(asOf))
+    return found === undefined
+      ? this.#readHistoryFreshness(query, ask, asOf)
+      : this.#historyFreshnessOf(found, query, ask, asOf)
+  }
+
+  async #readHistoryFreshness(query: RegimeHistoryQuery, ask: Ask, asOf: Date): Promise<Freshness> {
     const { remembered } = await this.#open(ask)
+    return this.#historyFreshnessOf(await remembered.latest(seconds(asOf)), query, ask, asOf)
+  }
+
+  #historyFreshnessOf(
+    found: Snapshot | HeldSnapshot | null,
+    { end }: RegimeHistoryQuery,
+    ask: Ask,
+    asOf: Date,
+  ): Freshness | Promise<Freshness> {
     const at = seconds(asOf)
-    const found = await remembered.latest(at)
     const until = end === undefined ? at : Math.min(at, requireEpochSeconds(end, 'end'))
     if (found === null || (this.#isFilling() && until > found.as_of + STALE_SECONDS)) return this.#refuse(ask)
     const ageSeconds = Math.max(0, until - found.as_of)
