@@ -1,5 +1,5 @@
 /** Where payments go: the networks payments are taken on, and the wallet that is paid on each. */
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { keccak256 } from '../keccak-256.ts'
 import type { Hex, Network } from './networks.ts'
 
 /** The wallet that is paid on one network. */
@@ -29,7 +29,7 @@ export function isMistyped(address: string): boolean {
   const hex = address.slice(2)
   const lower = hex.toLowerCase()
   if (hex === lower || hex === hex.toUpperCase()) return false
-  const hash = Buffer.from(keccak_256(Buffer.from(lower))).toString('hex')
+  const hash = Buffer.from(keccak256(Buffer.from(lower))).toString('hex')
   const isCapital = (at: number): boolean => Number.parseInt(hash[at] as string, 16) >= 8
   return lower.split('').some((letter, at) => (isCapital(at) ? letter.toUpperCase() : letter) !== hex[at])
 }

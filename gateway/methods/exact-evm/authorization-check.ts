@@ -3,9 +3,9 @@
  * checks come first and the one signature recovery last. Recovery is native (libsecp256k1) where the package has a
  * build.
  */
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
 import { findNetwork, type Network } from '../../config/networks.ts'
+import { keccak256 } from '../../keccak-256.ts'
 import { dollars } from '../../x402/dollars.ts'
 import type { PaymentRequirements, Refusal } from '../../x402/payment-requirements.ts'
 import type { DecodedPayment, OfflineRefusal, PaymentMethod } from '../payment-method.ts'
@@ -48,7 +48,7 @@ export function createKeyCheck(network: Network): (transfer: Transfer) => boolea
  * buffers: the digest is valid until the next call.
  */
 export function createDigest({ domain, chainId, asset }: Network): (authorization: Authorization) => Uint8Array {
-  const separator = keccak_256(
+  const separator = keccak256(
     Buffer.concat([
       keccak(DOMAIN_TYPE),
       keccak(domain.name),
@@ -67,13 +67,13 @@ export function createDigest({ domain, chainId, asset }: Network): (authorizatio
     struct.write(validAfter.toString(16).padStart(64, '0'), 128, 'hex')
     struct.write(validBefore.toString(16).padStart(64, '0'), 160, 'hex')
     struct.write(nonce.slice(2), 192, 'hex')
-    message.set(keccak_256(struct), 34)
-    return keccak_256(message)
+    message.set(keccak256(struct), 34)
+    return keccak256(message)
   }
 }
 
 function keccak(text: string): Buffer {
-  return Buffer.from(keccak_256(Buffer.from(text)))
+  return Buffer.from(keccak256(Buffer.from(text)))
 }
 
 function word(hex: string): Buffer {
@@ -162,7 +162,7 @@ function checkSignature(
   if (signature.compare(HALF_ORDER, 0, 32, 32, 64) > 0) return unsigned('The signature has a high s; use the low one.')
   try {
     const key = secp256k1.ecdsaRecover(signature.subarray(0, 64), v - 27, digestOf(transfer), false)
-    const signer = Buffer.from(keccak_256(key.subarray(1)).subarray(12)).toString('hex')
+    const signer = Buffer.from(keccak256(key.subarray(1)).subarray(12)).toString('hex')
     if (same(`0x${signer}`, transfer.from)) return null
   } catch {
     return unsigned('The signature is not a point on the curve.')

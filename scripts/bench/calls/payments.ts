@@ -1,8 +1,8 @@
 /** Payments for `npm run bench`: many wallets, each payment used once, signed natively before they are sent. */
 import { randomBytes } from 'node:crypto'
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
 import type { Hex } from '../../../gateway/config/networks.ts'
+import { keccak256 } from '../../../gateway/keccak-256.ts'
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { envelopeOfV2, type Requirement } from '../../pay/payment.ts'
 
@@ -24,7 +24,7 @@ export function newWallets(count: number): readonly Wallet[] {
   return Array.from({ length: count }, () => {
     const secret = randomBytes(32)
     const key = secp256k1.publicKeyCreate(secret, false).subarray(1)
-    return { secret, address: `0x${Buffer.from(keccak_256(key)).subarray(12).toString('hex')}` as const }
+    return { secret, address: `0x${Buffer.from(keccak256(key)).subarray(12).toString('hex')}` as const }
   })
 }
 
