@@ -27,53 +27,56 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   )
 }
 
-/**
- * Lines go to the batch as buffers. pino's destination measures a batch of text whenever a line is added, which copies all
- * of it: with batches of 8 kB that was a third of the garbage of a small call.
- */
+/** Lines are kept as text until they are written. Whoever makes a buffer of each pays for every line what now a batch costs. */
 function standardOutput(): DestinationStream & { flushSync(): void } {
-  const options = {
-    sync: false,
-    minLength: BATCH_BYTES,
-    maxWrite: 2 * BATCH_BYTES,
-    contentMode: 'buffer',
-  } as const
-  const batches = pino.destination({ dest: 1, ...options })
+  const output = pino.destination({ dest: 1, sync: false, maxWrite: 2 * BATCH_BYTES, contentMode: 'buffer' })
   // Once nobody reads, for example because the terminal is gone, lines are dropped: they must not pile up or end anything.
   let isRead = true
   const onError = ({ code }: NodeJS.ErrnoException): void => void (isRead &&= code !== 'EIO' && code !== 'EPIPE')
-  batches.on('error', onError)
-  const flush = batches.flushSync.bind(batches)
-  batches.flushSync = () => {
+  output.on('error', onError)
+  let lines: string[] = []
+  let size = 0
+  // pino's own interval would write, and wake a thread, five times a second for good, also if there is no line.
+  let waiting: NodeJS.Timeout | null = null
+  const writeLines = (): void => {
+    if (waiting) clearTimeout(waiting)
+    waiting = null
+    if (size > 0) output.write(Buffer.from(lines.join('')) as unknown as string)
+    lines = []
+    size = 0
+  }
+  const flush = output.flushSync.bind(output)
+  // Called by pino at the end of the process too.
+  output.flushSync = () => {
     try {
-      if (isRead) flush()
+      if (!isRead) return
+      writeLines()
+      flush()
     } catch (error) {
       onError(error as Error)
     }
   }
-  // pino's own interval would write, and wake a thread, five times a second for good, also if there is no line.
-  let waiting: NodeJS.Timeout | null = null
-  const writeWaiting = (): void => {
-    waiting = null
-    batches.flush()
-  }
   return {
     write(line) {
       if (!isRead) return
-      batches.write(Buffer.from(line) as unknown as string)
-      waiting ??= setTimeout(writeWaiting, BATCH_MS).unref()
+      lines.push(line)
+      size += line.length
+      if (size >= BATCH_BYTES) writeLines()
+      else waiting ??= setTimeout(writeLines, BATCH_MS).unref()
     },
-    flushSync: () => batches.flushSync(),
+    flushSync: () => output.flushSync(),
   }
 }
 
-let written = { at: 0, text: '' }
+let written = { second: 0, text: '' }
 
-/** The time of a line, written once per millisecond: under load many lines share one. */
+/** The time of a line. The part up to the second is written once a second: under load, hundreds of lines share it. */
 function timestamp(): string {
   const at = Date.now()
-  if (at !== written.at) written = { at, text: `,"time":"${new Date(at).toISOString()}"` }
-  return written.text
+  const second = Math.floor(at / 1000)
+  if (second !== written.second)
+    written = { second, text: `,"time":"${new Date(at).toISOString().slice(0, -'000Z'.length)}` }
+  return `${written.text}${String(at % 1000).padStart(3, '0')}Z"`
 }
 
 /** An error as it is logged: without authorization, and with the positions in its stack as they are in the sources. */
