@@ -1,4 +1,7 @@
-/** How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. */
+/**
+ * How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. An offer or
+ * a call by token counts for the day on which it is collected, at most five seconds later.
+ */
 import type { Knex } from 'knex'
 import type { CallOutcome, Metrics } from './metrics.ts'
 import { dayOf } from './revenue.ts'

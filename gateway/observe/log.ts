@@ -27,7 +27,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   )
 }
 
-/** Lines are kept as text until they are written. Whoever makes a buffer of each pays for every line what now a batch costs. */
+/** Keeps lines as text until a batch of them is written: a buffer for each line would cost more than the line. */
 function standardOutput(): DestinationStream & { flushSync(): void } {
   const output = pino.destination({ dest: 1, sync: false, maxWrite: 2 * BATCH_BYTES, contentMode: 'buffer' })
   // Once nobody reads, for example because the terminal is gone, lines are dropped: they must not pile up or end anything.
@@ -41,17 +41,21 @@ function standardOutput(): DestinationStream & { flushSync(): void } {
   const writeLines = (): void => {
     if (waiting) clearTimeout(waiting)
     waiting = null
-    if (size > 0) output.write(Buffer.from(lines.join('')) as unknown as string)
+    if (isRead && size > 0) output.write(Buffer.from(lines.join('')) as unknown as string)
     lines = []
     size = 0
   }
-  const flush = output.flushSync.bind(output)
-  // Called by pino at the end of the process too.
+  // pino calls one of these at the end of the process: the first if the event loop is empty, else the second.
+  const [flush, flushSync] = [output.flush.bind(output), output.flushSync.bind(output)]
+  output.flush = (done) => {
+    writeLines()
+    flush(done)
+  }
   output.flushSync = () => {
     try {
       if (!isRead) return
       writeLines()
-      flush()
+      flushSync()
     } catch (error) {
       onError(error as Error)
     }

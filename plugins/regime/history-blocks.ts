@@ -22,7 +22,7 @@ export interface Block {
   readonly text: Buffer
   readonly ends: Uint32Array
   /** The same text without its first comma. */
-  readonly first: Buffer
+  readonly withoutComma: Buffer
 }
 
 /** Rows of the history. */
@@ -92,7 +92,7 @@ export function blockOf(rows: readonly SoldSnapshot[], label: HistoryLabel): Blo
     ends[i] = end
   }
   const text = Buffer.from(texts.map((row) => `,${row}`).join(''))
-  return { times, knownAt, lastKnownAt, text, ends, first: text.subarray(1) }
+  return { times, knownAt, lastKnownAt, text, ends, withoutComma: text.subarray(1) }
 }
 
 /** A block with further rows, which are later than those it has. */
@@ -107,7 +107,7 @@ export function extendBlock(block: Block, rows: readonly SoldSnapshot[], label: 
     lastKnownAt: Math.max(block.lastKnownAt, more.lastKnownAt),
     text,
     ends: Uint32Array.of(...block.ends, ...more.ends.map((end) => start + end)),
-    first: text.subarray(1),
+    withoutComma: text.subarray(1),
   }
 }
 
@@ -137,7 +137,7 @@ export class RowCollector {
     return this.#next === null ? this.#range.limit + 1 - this.#count : 0
   }
 
-  add({ times, knownAt, lastKnownAt, text, ends, first: withoutComma }: Block): void {
+  add({ times, knownAt, lastKnownAt, text, ends, withoutComma }: Block): void {
     const { from, to, asOf } = this.#range
     const first = lowerBound(times, times.length, from)
     const end = lowerBound(times, times.length, Math.min(to, asOf + 1))

@@ -32,7 +32,7 @@ async function startGateway() {
   // Without a node to read, nothing compares the journal with a chain that does not exist.
   const config = { ...read, rpcUrl: null, networks: read.networks.map((each) => ({ ...each, rpcUrl: null })) }
 
-  // Random for this process. Random bytes for every payment would cost more than recording it.
+  // Random for this process. No settler draws random bytes for each payment, so the bench should not pay for them.
   const prefix = randomBytes(24).toString('hex')
   let hashes = 0
   const newHash = () => `0x${prefix}${(hashes++).toString(16).padStart(16, '0')}`
