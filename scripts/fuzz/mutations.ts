@@ -199,8 +199,18 @@ function stretch(input: Buffer, { random, maxBytes }: Material): Buffer {
   return insert(input, end, Buffer.alloc(length - (length % part.length), part))
 }
 
-/** Changes one value of a JSON text. Null if the text is not JSON. */
-function mutateJson(input: Buffer, { random, words, other }: Material): Buffer | null {
+/** Changes one value of a JSON text. Null if the text is not JSON, or is nested too deeply to be written again. */
+function mutateJson(input: Buffer, material: Material): Buffer | null {
+  try {
+    return changeValue(input, material)
+  } catch (error) {
+    // JSON.parse reads values of any depth. JSON.stringify calls itself for each level, and the stack ends after some 4,000.
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+function changeValue(input: Buffer, { random, words, other }: Material): Buffer | null {
   if (input.length > MAX_JSON_BYTES || !/^\s*[[{]/.test(input.subarray(0, 16).toString('latin1'))) return null
   const value = parsed(input)
   if (value === undefined) return null
