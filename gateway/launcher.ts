@@ -8,6 +8,7 @@ import { takeEnvironment, type Environment } from './config/environment.ts'
 import type { Message, Orders, Report } from './parent.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { startSigner } from './signer/start-signer.ts'
+import { v8Flags } from './v8-threads.ts'
 
 /**
  * Starts the gateway and runs until it has ended. SIGTERM, SIGINT and a terminal that closes stop it; SIGHUP reloads it.
@@ -20,7 +21,7 @@ export function launch(exit: (code: number) => never): void {
     failure = message
     kill()
   })
-  const gateway = fork(process.argv[1] as string, ['--as', 'gateway'])
+  const gateway = fork(process.argv[1] as string, ['--as', 'gateway'], { execArgv: [...v8Flags(1)] })
   const send = (message: Message): void => void gateway.send(message, () => {})
   const order = (name: keyof Orders): void => send({ order: name })
   let isStopping = false

@@ -15,6 +15,7 @@ import { type OpenSandbox, openSandbox } from './sandbox/sandbox.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { type StartedSigner, startSigner } from './signer/start-signer.ts'
 import { type Peers, PeersInMemory } from './stores/peers.ts'
+import { v8Flags } from './v8-threads.ts'
 
 /**
  * Runs the primary until a signal ends it: SIGTERM and SIGINT stop all workers, SIGHUP reloads them, SIGUSR2 replaces them
@@ -30,7 +31,7 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
   const log = createLog(config.logLevel)
   const isFirstStart = !existsSync(config.dataDir)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  cluster.setupPrimary({ args: ['--as', 'worker'] })
+  cluster.setupPrimary({ args: ['--as', 'worker'], execArgv: [...v8Flags(count)] })
   const signer = startSigner(environment, (message) => {
     process.stderr.write(`${message}\n`)
     void end(1)

@@ -1,16 +1,18 @@
 /**
  * `npm run bench:workers`: what a call costs in one process and in two workers on one port, as CPU of all processes, the
  * primary included. The workers get as many callers each as the one process has, and then as many in all: fewer callers
- * of a process share a sync of the journal. Rounds take turns, so that other work on the machine affects all; compare the
- * ratios. Needs Linux.
+ * of a process share a sync of the journal. A node:http server that sends the same bytes, in one process and in two
+ * workers, shows what two processes and their callers cost a machine with two cores. Rounds take turns, so that other work
+ * on the machine affects all; compare the ratios. Needs Linux.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
+import { answerOf } from './calls/cases.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
 import { familyOf } from '../process-family.ts'
@@ -38,6 +40,8 @@ const AFTERWARDS_MS = 150
 
 interface Case {
   readonly name: string
+  /** Address of what node:http sends as well; null for what each request is answered anew. */
+  readonly path: string | null
   readonly expected: Expected
   /** Returns the requests for one measurement; `count` limits them if each can be sent only once. */
   prepare(server: Server, count: number): () => Buffer | null
@@ -45,6 +49,7 @@ interface Case {
 
 const repeated = (name: string, path: string, status: number): Case => ({
   name,
+  path,
   expected: { status },
   prepare({ port }) {
     const bytes = requestBytes(port, 'GET', path)
@@ -60,6 +65,7 @@ async function openCases(server: Server): Promise<readonly Case[]> {
   )
   const paid: Case = {
     name: 'paid, small answer',
+    path: null,
     expected: { status: 200 },
     prepare({ port }, count) {
       const requests = Array.from({ length: count }, () =>
@@ -101,6 +107,23 @@ async function measure(one: Case, { server, connections }: Setup, seconds: numbe
   return before.reduce((sum, { pid, cpu }) => sum + cpuBetween(cpu, readProcessCpu(pid)), 0) / requests
 }
 
+/** Starts node:http servers that send the answers of a gateway, in one process and in two workers. */
+async function startPlain(
+  servers: Servers,
+  folder: string,
+  gateway: Server,
+  cases: readonly Case[],
+): Promise<readonly [Server, Server]> {
+  const answers = []
+  for (const { path } of cases) if (path !== null) answers.push(await answerOf(gateway, { path }))
+  const file = join(folder, 'answers.json')
+  writeFileSync(file, JSON.stringify(answers))
+  return [
+    await servers.startBaseline('plain', { answers: file }),
+    await servers.startBaseline('plain', { answers: file, workers: 2 }),
+  ]
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-workers-'))
 const counts = join(folder, 'counts')
 const servers = new Servers(folder)
@@ -111,29 +134,36 @@ try {
   const setUp = (server: Server, connections: number): Setup => ({ server, connections, micros: new Map() })
   const single = setUp(one, CALLERS)
   const [asManyEach, asManyInAll] = [setUp(two, 2 * CALLERS), setUp(two, CALLERS)]
-  for (const each of cases) for (const warmed of [single, asManyEach]) await measure(each, warmed, WARM_UP_SECONDS)
+  const [plainOne, plainTwo] = await startPlain(servers, folder, one, cases)
+  const [plainSingle, plainEach] = [setUp(plainOne, CALLERS), setUp(plainTwo, 2 * CALLERS)]
+  const setups = [single, asManyEach, asManyInAll, plainSingle, plainEach]
+  const setupsFor = ({ path }: Case): readonly Setup[] => (path === null ? setups.slice(0, 3) : setups)
+  for (const each of cases)
+    for (const warmed of setupsFor(each)) if (warmed !== asManyInAll) await measure(each, warmed, WARM_UP_SECONDS)
   for (let round = 0; round < ROUNDS; round++)
     for (const each of cases)
-      for (const setup of [single, asManyEach, asManyInAll])
+      for (const setup of setupsFor(each))
         setup.micros.set(each, [...(setup.micros.get(each) ?? []), await measure(each, setup, SECONDS)])
   const microsOf = ({ micros }: Setup, each: Case): readonly number[] => micros.get(each) ?? []
-  const ratios = (each: Case, setup: Setup): string => {
-    const ones = microsOf(single, each)
+  const ratios = (each: Case, setup: Setup, base: Setup): string => {
+    const ones = microsOf(base, each)
     const all = microsOf(setup, each).map((micros, round) => micros / (ones[round] as number))
+    if (all.length === 0) return ''
     const [middle, lowest, highest] = [median(all), Math.min(...all), Math.max(...all)].map((one) => one.toFixed(2))
     return `${middle} (${lowest} to ${highest})`
   }
   const rows = cases.map((each) => [
     each.name,
     ...[single, asManyEach, asManyInAll].map((setup) => median(microsOf(setup, each)).toFixed(0)),
-    ratios(each, asManyEach),
-    ratios(each, asManyInAll),
+    ratios(each, asManyEach, single),
+    ratios(each, asManyInAll, single),
+    ratios(each, plainEach, plainSingle),
   ])
   const callers = [`${CALLERS} callers`, `${CALLERS} each`, `${CALLERS} in all`]
   process.stdout.write(
     `${textTable([
-      ['µs of CPU per request', 'one process', 'two workers', 'two workers', 'ratio', 'ratio'],
-      ['', ...callers, ...callers.slice(1)],
+      ['µs of CPU per request', 'one process', 'two workers', 'two workers', 'ratio', 'ratio', 'ratio of node:http'],
+      ['', ...callers, ...callers.slice(1), `${CALLERS} each`],
       ...rows,
     ])}\n`,
   )

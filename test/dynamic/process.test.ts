@@ -1,8 +1,10 @@
 /** Tests of a real process: signals, unhandled rejections and uncaught errors. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { v8Flags } from '../../gateway/v8-threads.ts'
+import { commandOf, familyOf } from '../../scripts/process-family.ts'
 import { gold, SERVICE } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
 import { environmentIn, startGateway, type Started } from '../support/process.ts'
@@ -86,6 +88,14 @@ describe('a gateway process', () => {
   after(async () => {
     await running?.stop()
     rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has no more threads of V8 than leave a core to its event loop', function () {
+    if (process.platform !== 'linux') this.skip()
+    const flags = v8Flags(1, availableParallelism(), { execArgv: [], nodeOptions: '' })
+    const commands = familyOf(running.child.pid as number).map((pid) => commandOf(pid).split('\0'))
+    const [gateway] = commands.filter((command) => command.includes('gateway'))
+    expect(gateway).to.include.members([...flags])
   })
 
   it('reloads on SIGHUP, for changes that it cannot watch, and keeps serving calls meanwhile', async () => {

@@ -11,12 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { anvilBinary } from '../../gateway/sandbox/anvil.ts'
 import { isAlive } from '../../gateway/sandbox/processes.ts'
+import { v8Flags } from '../../gateway/v8-threads.ts'
 import { openSchema, type Schema } from '../contracts/postgres.ts'
 import { payment } from '../support/agent.ts'
 import { SERVICE } from '../support/catalog.ts'
@@ -191,6 +192,14 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(running.output().match(/is open at/g)).to.have.length(1)
       expect(running.output()).to.match(/^ {2}workers {2}2$/m)
       expect([...counts.keys()]).not.to.include(String(running.child.pid))
+    })
+
+    it('have no more threads of V8 than leave a core to each', async function () {
+      if (process.platform !== 'linux') this.skip()
+      for (const pid of (await answering()).keys()) {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+        expect(command).to.include.members([...v8Flags(2, availableParallelism(), { execArgv: [], nodeOptions: '' })])
+      }
     })
 
     it('settle a payment once that both get at the same time, and give the same answer', async () => {

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Hex, NETWORKS } from '../../../gateway/config/networks.ts'
 import { freePort } from '../../../gateway/sandbox/anvil.ts'
+import { v8Flags } from '../../../gateway/v8-threads.ts'
 import { cpuBetween, readProcessCpu } from '../cpu-time.ts'
 import { fillJournal } from '../filled-journal.ts'
 import { familyOf } from '../../process-family.ts'
@@ -62,7 +63,8 @@ export class Servers {
     const journal = join(dataDir, `${NETWORK.name}-sample`)
     mkdirSync(journal, { recursive: true })
     if (rows > 0) await fillJournal(join(journal, 'journal.sqlite'), rows)
-    const server = await this.#start(name, port, [GATEWAY, JSON.stringify(NETWORK), String(workers)], {
+    const started = [...v8Flags(workers), GATEWAY, JSON.stringify(NETWORK), String(workers)]
+    const server = await this.#start(name, port, started, {
       ...(counts === '' ? {} : { COUNTS: counts }),
       PORT: String(port),
       DATA_DIR: dataDir,
