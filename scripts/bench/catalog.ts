@@ -1,8 +1,9 @@
 /**
  * `npm run bench:catalog`: compares a catalog of 1000 upstream products with one of 10: time to start, time to rebuild
  * after one document has changed, and memory, of built gateways in this process; then the CPU of an unpaid request, of
- * gateways in processes of their own that take turns, so that noise affects both. So do two node:http servers that send the
- * same 10 and 1000 answers: their difference is what reading more memory costs.
+ * gateways in processes of their own that take turns, so that noise affects both. The gateway of 1000 is asked for the
+ * same 10 as the other, and for all in turn. So are two node:http servers that send the same 10 and 1000 answers: their
+ * difference is what reading more memory costs.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -140,7 +141,7 @@ async function measureBuild(folder: string, count: number) {
 
 const pathOf = (index: number): string => `/v1/x/p-${index}/monday`
 
-/** A server that is asked for `count` answers in turn, and what a request cost in each round. */
+/** A server that is asked for `count` of its products in turn, and what a request cost in each round. */
 interface Called {
   readonly server: Server
   readonly count: number
@@ -188,6 +189,7 @@ try {
     gateways.push({ server, count, micros: [] })
   }
   const called = [...gateways]
+  for (const { server } of gateways.slice(1)) called.push({ server, count: SIZES[0], micros: [] })
   for (const { server, count } of gateways) called.push(await startPlain(servers, folder, server, count))
   for (let round = 0; round <= ROUNDS; round++)
     for (const one of called) {
@@ -195,11 +197,13 @@ try {
       // The first round warms up.
       if (round > 0) one.micros.push(cost)
     }
-  const [few = Number.NaN, many = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] = called.map(least)
+  const [few = Number.NaN, many = Number.NaN, same = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] =
+    called.map(least)
+  const times = (cost: number): string => `${(cost / few).toFixed(2)} times as much (${cost.toFixed(1)} µs)`
   process.stdout.write(
-    `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}: ` +
-      `${few.toFixed(1)} and ${many.toFixed(1)} µs. A node:http server that sends the same answers pays ` +
-      `${plainFew.toFixed(1)} and ${plainMany.toFixed(1)} µs.\n`,
+    `A request costs ${few.toFixed(1)} µs with ${SIZES[0]} products. For the same ${SIZES[0]} of ${SIZES[1]} it costs ` +
+      `${times(same)}, for all ${SIZES[1]} in turn ${times(many)}. A node:http server that sends the same answers ` +
+      `pays ${plainFew.toFixed(1)} µs for ${SIZES[0]} and ${plainMany.toFixed(1)} µs for ${SIZES[1]}.\n`,
   )
 } finally {
   await servers.stop()
