@@ -1,18 +1,20 @@
 /**
  * `npm run bench:workers`: what a call costs in one process and in two workers on one port, as CPU of all processes, the
  * primary included. The workers get as many callers each as the one process has, and then as many in all: fewer callers
- * of a process share a sync of the journal. A node:http server that sends the same bytes, in one process and in two
- * workers, shows what two processes and their callers cost a machine with two cores. Rounds take turns, so that other work
- * on the machine affects all; compare the ratios. Needs Linux.
+ * of a process share a sync of the journal. Rounds take turns, so that other work on the machine affects all; compare the
+ * ratios.
+ *
+ * The callers have the last core, and the gateways share the others. Two workers and callers that ask again at once would
+ * push each other from two cores, and a call would pay for that: `--anywhere` shows it. Needs Linux with taskset.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
-import { answerOf } from './calls/cases.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
 import { createBuyer, headerOf, newWallets } from './calls/payments.ts'
 import { familyOf } from '../process-family.ts'
@@ -23,9 +25,14 @@ import { cpuBetween, readProcessCpu } from './cpu-time.ts'
 const USAGE = `Usage: npm run bench:workers [-- OPTIONS]
 
   --rounds N   rounds of each call (default 5)
-  --seconds S  seconds of each call in a round (default 3)`
+  --seconds S  seconds of each call in a round (default 3)
+  --anywhere   callers and gateways run on any core`
 const { values } = readFlags(USAGE, {
-  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    anywhere: { type: 'boolean', default: false },
+  },
 })
 const ROUNDS = readNumber('--rounds', values.rounds, 1)
 const SECONDS = readNumber('--seconds', values.seconds, 0.1)
@@ -40,8 +47,6 @@ const AFTERWARDS_MS = 150
 
 interface Case {
   readonly name: string
-  /** Address of what node:http sends as well; null for what each request is answered anew. */
-  readonly path: string | null
   readonly expected: Expected
   /** Returns the requests for one measurement; `count` limits them if each can be sent only once. */
   prepare(server: Server, count: number): () => Buffer | null
@@ -49,7 +54,6 @@ interface Case {
 
 const repeated = (name: string, path: string, status: number): Case => ({
   name,
-  path,
   expected: { status },
   prepare({ port }) {
     const bytes = requestBytes(port, 'GET', path)
@@ -65,7 +69,6 @@ async function openCases(server: Server): Promise<readonly Case[]> {
   )
   const paid: Case = {
     name: 'paid, small answer',
-    path: null,
     expected: { status: 200 },
     prepare({ port }, count) {
       const requests = Array.from({ length: count }, () =>
@@ -81,6 +84,11 @@ async function openCases(server: Server): Promise<readonly Case[]> {
     repeated('page, /pricing', '/pricing', 200),
     paid,
   ]
+}
+
+/** Keeps processes, and all that they have started, on some cores, which are listed as in 0-2,5. */
+function keepOn(cores: string, pids: readonly number[]): void {
+  for (const pid of pids.flatMap(familyOf)) execFileSync('taskset', ['-acp', cores, String(pid)])
 }
 
 interface Setup {
@@ -100,28 +108,11 @@ async function measure(one: Case, { server, connections }: Setup, seconds: numbe
     expected: one.expected,
     seconds,
     next,
-    // The callers would take one core, and the workers share the other.
+    // Where callers and gateways share cores, callers that never sleep would keep one.
     sleeps: true,
   })
   await sleep(AFTERWARDS_MS)
   return before.reduce((sum, { pid, cpu }) => sum + cpuBetween(cpu, readProcessCpu(pid)), 0) / requests
-}
-
-/** Starts node:http servers that send the answers of a gateway, in one process and in two workers. */
-async function startPlain(
-  servers: Servers,
-  folder: string,
-  gateway: Server,
-  cases: readonly Case[],
-): Promise<readonly [Server, Server]> {
-  const answers = []
-  for (const { path } of cases) if (path !== null) answers.push(await answerOf(gateway, { path }))
-  const file = join(folder, 'answers.json')
-  writeFileSync(file, JSON.stringify(answers))
-  return [
-    await servers.startBaseline('plain', { answers: file }),
-    await servers.startBaseline('plain', { answers: file, workers: 2 }),
-  ]
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-workers-'))
@@ -131,39 +122,38 @@ try {
   const one = await servers.startGateway('one process', 0)
   const two = await servers.startGateway('two workers', 0, { workers: 2, counts })
   const cases = await openCases(one)
+  const last = cpus().length - 1
+  if (last > 0 && !values.anywhere) {
+    // This process's family are the gateways too, which the second line moves again.
+    keepOn(String(last), [process.pid])
+    keepOn(`0-${last - 1}`, [one.pid, two.pid])
+  }
   const setUp = (server: Server, connections: number): Setup => ({ server, connections, micros: new Map() })
   const single = setUp(one, CALLERS)
   const [asManyEach, asManyInAll] = [setUp(two, 2 * CALLERS), setUp(two, CALLERS)]
-  const [plainOne, plainTwo] = await startPlain(servers, folder, one, cases)
-  const [plainSingle, plainEach] = [setUp(plainOne, CALLERS), setUp(plainTwo, 2 * CALLERS)]
-  const setups = [single, asManyEach, asManyInAll, plainSingle, plainEach]
-  const setupsFor = ({ path }: Case): readonly Setup[] => (path === null ? setups.slice(0, 3) : setups)
-  for (const each of cases)
-    for (const warmed of setupsFor(each)) if (warmed !== asManyInAll) await measure(each, warmed, WARM_UP_SECONDS)
+  for (const each of cases) for (const warmed of [single, asManyEach]) await measure(each, warmed, WARM_UP_SECONDS)
   for (let round = 0; round < ROUNDS; round++)
     for (const each of cases)
-      for (const setup of setupsFor(each))
+      for (const setup of [single, asManyEach, asManyInAll])
         setup.micros.set(each, [...(setup.micros.get(each) ?? []), await measure(each, setup, SECONDS)])
   const microsOf = ({ micros }: Setup, each: Case): readonly number[] => micros.get(each) ?? []
-  const ratios = (each: Case, setup: Setup, base: Setup): string => {
-    const ones = microsOf(base, each)
+  const ratios = (each: Case, setup: Setup): string => {
+    const ones = microsOf(single, each)
     const all = microsOf(setup, each).map((micros, round) => micros / (ones[round] as number))
-    if (all.length === 0) return ''
     const [middle, lowest, highest] = [median(all), Math.min(...all), Math.max(...all)].map((one) => one.toFixed(2))
     return `${middle} (${lowest} to ${highest})`
   }
   const rows = cases.map((each) => [
     each.name,
     ...[single, asManyEach, asManyInAll].map((setup) => median(microsOf(setup, each)).toFixed(0)),
-    ratios(each, asManyEach, single),
-    ratios(each, asManyInAll, single),
-    ratios(each, plainEach, plainSingle),
+    ratios(each, asManyEach),
+    ratios(each, asManyInAll),
   ])
   const callers = [`${CALLERS} callers`, `${CALLERS} each`, `${CALLERS} in all`]
   process.stdout.write(
     `${textTable([
-      ['µs of CPU per request', 'one process', 'two workers', 'two workers', 'ratio', 'ratio', 'ratio of node:http'],
-      ['', ...callers, ...callers.slice(1), `${CALLERS} each`],
+      ['µs of CPU per request', 'one process', 'two workers', 'two workers', 'ratio', 'ratio'],
+      ['', ...callers, ...callers.slice(1)],
       ...rows,
     ])}\n`,
   )

@@ -28,9 +28,10 @@ export interface Bought {
   last: Verdict | null
   /** True if the buyer never presents the payment again, because the gateway said that it took no money. */
   abandoned: boolean
-  /** The answer that the payment bought, and the word of the request that it was bought for. */
+  /** The answer that the payment bought last. */
   body: string | null
-  boughtFor: string | null
+  /** Every answer that it bought, with the word of the request. */
+  readonly answers: Map<string, string>
   /** The words of all requests that carried the payment. It is bound to the first one that was accepted. */
   readonly words: Set<string>
 }
@@ -78,7 +79,7 @@ export function createBuyers(
       last: null,
       abandoned: false,
       body: null,
-      boughtFor: null,
+      answers: new Map(),
       words: new Set(),
     }
     purchase.payments.push(bought)

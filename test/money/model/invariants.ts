@@ -30,7 +30,11 @@ export function checkAlways({ purchases, rows, transfers, strangers, undone }: F
     if (charged.length > 1) broken.push(`${purchase.word} was charged ${charged.length} times`)
     for (const { abandoned, payment } of charged)
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
-    for (const { payment, body, last } of purchase.payments) {
+    for (const { payment, body, last, answers } of purchase.payments) {
+      // After a reorganisation, the payment of a route that does not wait for finality is released and may buy once more.
+      const attempts = purchase.fast && undone.has(payment.key) ? (rows.get(payment.key)?.record.attempt ?? 1) : 1
+      if (answers.size > attempts)
+        broken.push(`${payment.key} got ${answers.size} different answers for ${[...answers.values()].join()}`)
       if (last === 'refused' && body === null)
         broken.push(`${payment.key} was refused to a buyer who never got its answer`)
       // Only a route that does not wait for finality may deliver without payment, and only after a reorganisation.

@@ -65,8 +65,9 @@ export async function run(choices: readonly Choice[], isStrict = false): Promise
       if (error?.code === 'settlement_pending') tally.pending += 1
       if (!receipt?.success) return
       const text = body.toString()
-      if ((bought.boughtFor ??= word) !== word) broken.push(`${bought.payment.key} bought answers to two requests`)
-      if (bought.body !== null && bought.body !== text) broken.push(`${bought.payment.key} got two different answers`)
+      if ((bought.answers.get(text) ?? word) !== word)
+        broken.push(`${bought.payment.key} bought answers to two requests`)
+      bought.answers.set(text, word)
       if (headers['idempotent-replay']) tally.replayed += 1
       const transfer = world.chain.transferOf(bought.payment.key)
       if (isStrict && transfer && !world.sent.has(transfer.transaction))
