@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { median } from '../../plugins/lib/quant/rolling-median.ts'
+import { SNAPSHOT_COLUMNS } from '../../plugins/regime/snapshots.ts'
 import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement } from '../pay/payment.ts'
 import { type Expected, requestBytes, sendLoad } from './calls/load.ts'
@@ -27,6 +28,8 @@ const STATS = '/v1/stats'
 const HISTORY = '/v1/regime/history'
 const ROWS = 1_000
 const MINUTE = 60
+/** Columns that a copy has earlier. */
+const TIMES: ReadonlySet<string> = new Set(['as_of', 'since', 'known_at', 'computed_at'])
 /** /v1/stats computes its figures at most this often. */
 const FACTS_SECONDS = 60
 /** What a server does after its answers belongs to their cost. */
@@ -63,9 +66,9 @@ async function lengthen(file: string, count: number): Promise<Extent> {
     for (let copy = 1; total < count; copy += 1) {
       const shift = copy * span
       await db.raw(
-        `insert into regime_snapshots select series, as_of - ${shift}, volatile, confidence, position_scalar, forecast_vol,
-          boundary_vol, realized_vol_1h, since - ${shift}, bars_used, known_at - ${shift} from regime_snapshots
-         where as_of >= ${has.first} and series = ${has.series} order by as_of desc limit ${count - total}`,
+        `insert into regime_snapshots (series, ${SNAPSHOT_COLUMNS.join()})
+         select series, ${SNAPSHOT_COLUMNS.map((name) => (TIMES.has(name) ? `${name} - ${shift}` : name)).join()}
+         from regime_snapshots where as_of >= ${has.first} and series = ${has.series} order by as_of desc limit ${count - total}`,
       )
       total = Math.min(count, total + has.count)
     }
