@@ -1,6 +1,6 @@
 /**
  * How many threads V8 has in a process for its garbage collections and its compiler. Node starts four, however many cores
- * there are. On two cores, the four together take one of them whenever a computation makes garbage, and calls wait.
+ * there are. On two cores the four compete with the event loop whenever a computation makes garbage, and calls wait.
  */
 import { availableParallelism } from 'node:os'
 import { processEnvironment } from './config/environment.ts'
