@@ -24,6 +24,12 @@ export interface SettlerFixture {
   received(): Promise<bigint>
 }
 
+/**
+ * Anvil may hold back a transaction that arrives while it makes a block. The settler gets it mined after twice this time,
+ * which must be less than a payment waits.
+ */
+const STUCK_MS = 3_000
+
 /** Registers hooks in the suite it is called in. The fields are set once the hooks have run. */
 export function useSettlerFixture(): SettlerFixture {
   const settlers: Settler[] = []
@@ -31,7 +37,8 @@ export function useSettlerFixture(): SettlerFixture {
     async open(change = {}) {
       const { proxy, chain, key } = fixture
       const log = createLog('silent')
-      const options = { rpcUrl: proxy.url, key, network: chain.network, log, confirmSeconds: 10, ...change }
+      const timing = { confirmSeconds: 10, stuckMs: STUCK_MS }
+      const options = { rpcUrl: proxy.url, key, network: chain.network, log, ...timing, ...change }
       const settler = await createChainSettler(options)
       settlers.push(settler)
       return settler
