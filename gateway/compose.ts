@@ -20,7 +20,7 @@ import { type CostLimits, createCostComparison } from './accounting/settlement-a
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
 import { createLargeBodyReader } from './calls/large-bodies.ts'
-import { createQuotesAt, createServe, type Serve } from './calls/serve.ts'
+import { createQuotes, createServe, type Serve } from './calls/serve.ts'
 import type { Awaitable } from './awaitable.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -306,7 +306,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
   })
   const serve = serveCalls({ editions, metrics, payments, tokens, queues: new WorkQueues(workers.size), clock, log })
-  const quotesAt = metrics.watchQuotes(createQuotesAt({ payments }))
+  const unpaid = { ...createQuotes({ payments }), countOf: metrics.offersOf }
   const folder = join(config.dataDir, 'bodies')
   const bodies = {
     paid: new BodyStorage({ folder, diskBytesPerSecond: PAID_DISK_BYTES_PER_SECOND }),
@@ -330,7 +330,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     bodies,
     editions,
     serve,
-    quotesAt,
+    unpaid,
     readLarge: createLargeBodyReader(bodyReaders),
     config,
     callers,

@@ -4,7 +4,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { andThen } from '../awaitable.ts'
-import type { QuotesAt, Serve } from '../calls/serve.ts'
+import type { Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
@@ -23,8 +23,8 @@ export interface CallOutcome {
 export interface Metrics {
   /** Wraps `serve` so that every call to a priced operation is counted by how it ended. */
   watch(serve: Serve): Serve
-  /** Wraps `quotesAt` in the same way. */
-  watchQuotes(quotesAt: QuotesAt): QuotesAt
+  /** Returns the count of an operation's calls that end with an offer without `serve`. Whoever offers adds to it. */
+  offersOf(operation: Operation): CallCount
   /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
   /**
@@ -49,10 +49,14 @@ export interface Metrics {
   readonly contentType: string
 }
 
-/** How calls of an operation ended, and how many of them nobody was told of yet. */
-interface UsualOutcome {
-  readonly outcome: CallOutcome
+/** How many calls of an operation ended in the same way. */
+export interface CallCount {
+  /** Those that nobody was told of yet. */
   untold: number
+}
+
+interface UsualOutcome extends CallCount {
+  readonly outcome: CallOutcome
 }
 
 export interface MetricsParts {
@@ -125,14 +129,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
         count(bound.operation, request, answer)
         return answer
       }),
-    watchQuotes: (quotesAt) => (edition, bound, url) => {
-      const quotes = quotesAt(edition, bound, url)
-      const counted = usualOf('offered', bound.operation)
-      return (input) => {
-        counted.untold += 1
-        return quotes(input)
-      }
-    },
+    offersOf: (operation) => usualOf('offered', operation),
     timed: (settler) => timedSettler(settler, settled),
     onCallsEnded: (listener) => void callListeners.push(listener),
     tellUsual,

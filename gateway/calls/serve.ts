@@ -278,13 +278,23 @@ export type Quotes = (input?: string) => Quote
  *
  * @param url its public URL without a query
  */
-export type QuotesAt = (edition: Edition, bound: BoundOperation, url: string) => Quotes
+type QuotesAt = (edition: Edition, bound: BoundOperation, url: string) => Quotes
 
-/** Builds `quotesAt`. Its quotes are those of `serve`; of the request, only the URL is looked at. */
-export function createQuotesAt({ payments }: { payments: Payments }): QuotesAt {
-  return ({ catalog }, { operation, fresh }, url) => {
-    const quotes = payments.quotesAt(catalog, operation, url)
-    return fresh ? (input) => quotes(fresh.notice(input)) : () => quotes()
+/** The quotes of all addresses. */
+export interface AllQuotes {
+  readonly at: QuotesAt
+  /** Returns the revision of the quotes. While it is the same, so is a quote that does not depend on data. */
+  revision(): number
+}
+
+/** Builds the quotes. They are those of `serve`; of the request, only the URL is looked at. */
+export function createQuotes({ payments }: { payments: Payments }): AllQuotes {
+  return {
+    at({ catalog }, { operation, fresh }, url) {
+      const quotes = payments.quotesAt(catalog, operation, url)
+      return fresh ? (input) => quotes(fresh.notice(input)) : () => quotes()
+    },
+    revision: () => payments.revision(),
   }
 }
 

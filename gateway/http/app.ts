@@ -8,7 +8,7 @@ import { andThen, type Awaitable } from '../awaitable.ts'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
-import type { QuotesAt, Serve } from '../calls/serve.ts'
+import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
@@ -18,7 +18,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { sendEvents, StreamPlaces } from './event-stream.ts'
-import { createExactRoutes, type ExactRoutes, type Handlers } from './exact-routes.ts'
+import { createExactRoutes, type ExactRoutes, type Handlers, type UnpaidCalls } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createRequestLog } from './request-log.ts'
 import type { Limits } from './rate-limit.ts'
@@ -34,7 +34,7 @@ export interface HttpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
   /** Answers unpaid calls before the router. If absent, `serve` answers them too. */
-  readonly quotesAt?: QuotesAt
+  readonly unpaid?: UnpaidCalls
   readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
   /** Finds the callers of requests. */
   readonly callers: CallerAddresses

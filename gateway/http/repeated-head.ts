@@ -5,20 +5,18 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What node:http wrote, without what differs from call to call: length, id and date. */
-interface Written {
-  readonly beforeLength: string
-  readonly afterDate: string
-}
-
 /** node:http keeps the head here until it sends it with the first bytes of the body (ADR 83). */
 type WithHead = ServerResponse & { _header: string | null }
 
 export class RepeatedHead {
   readonly #status: number
   readonly #headers: readonly string[]
-  /** Null until the head is sent for the first time on a connection that stays open. */
-  #written: Written | null = null
+  /**
+   * What node:http wrote before the length and after the date, when the head was first sent on a connection that stays open.
+   * Null before.
+   */
+  #beforeLength: string | null = null
+  #afterDate = ''
 
   /**
    * @param status of an answer with a body
@@ -32,14 +30,23 @@ export class RepeatedHead {
   /** Writes the head of a response that has no header yet. The caller sends the body, of which `length` is the size in bytes. */
   write(response: ServerResponse, callId: string, length: number): void {
     const isUsual = staysOpen(response)
-    if (isUsual && this.#written) {
-      const { beforeLength, afterDate } = this.#written
+    if (isUsual && this.#beforeLength !== null) {
       response.statusCode = this.#status
-      ;(response as WithHead)._header = beforeLength + ownHeaders(callId, length) + dateHeader() + afterDate
+      const own = ownHeaders(callId, length)
+      ;(response as WithHead)._header = this.#beforeLength + own + dateHeader() + this.#afterDate
       return
     }
     response.writeHead(this.#status, this.#headers.concat('content-length', String(length), 'x-call-id', callId))
-    if (isUsual) this.#written = partsOf((response as WithHead)._header, ownHeaders(callId, length))
+    if (isUsual) this.#keep((response as WithHead)._header ?? '', ownHeaders(callId, length))
+  }
+
+  /** Takes a head apart. If it does not look as expected, node:http writes it each time. */
+  #keep(head: string, own: string): void {
+    const [beforeLength, rest, ...more] = head.split(own)
+    const [, afterDate] = /^[^\r]+(\r\n.*\r\n\r\n)$/s.exec(rest ?? '') ?? []
+    if (beforeLength === undefined || afterDate === undefined || more.length > 0) return
+    this.#beforeLength = beforeLength
+    this.#afterDate = keptOnce(afterDate)
   }
 }
 
@@ -53,13 +60,6 @@ function staysOpen({ req, shouldKeepAlive }: ServerResponse & { readonly req: In
   return shouldKeepAlive && req.httpVersion === '1.1' && req.method !== 'HEAD'
 }
 
-/** Takes a head apart. Null if it does not look as expected: then node:http writes it each time. */
-function partsOf(head: string | null, own: string): Written | null {
-  const [beforeLength, rest, ...more] = head?.split(own) ?? []
-  const [, afterDate] = /^[^\r]+(\r\n.*\r\n\r\n)$/s.exec(rest ?? '') ?? []
-  return beforeLength === undefined || afterDate === undefined || more.length > 0 ? null : { beforeLength, afterDate }
-}
-
 let date = { second: 0, text: '' }
 
 /** The value of a Date header (RFC 9110, section 6.6.1), made once a second: "Fri, 27 Nov 2026 11:20:00 GMT". */
@@ -67,4 +67,16 @@ function dateHeader(): string {
   const second = Math.floor(Date.now() / 1000)
   if (second !== date.second) date = { second, text: new Date(second * 1000).toUTCString() }
   return date.text
+}
+
+/** What follows the date in the heads so far. */
+const endings = new Map<string, string>()
+const MAX_ENDINGS = 100
+
+/** Returns the one string that all heads with this ending share: nearly all heads end in the same bytes. */
+function keptOnce(ending: string): string {
+  const known = endings.get(ending)
+  if (known !== undefined) return known
+  if (endings.size < MAX_ENDINGS) endings.set(ending, ending)
+  return ending
 }

@@ -21,7 +21,13 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { type Challenges, createChallenges, type FreshnessNotice, type Quote } from '../x402/challenge.ts'
+import {
+  type Challenges,
+  createChallenges,
+  createRevision,
+  type FreshnessNotice,
+  type Quote,
+} from '../x402/challenge.ts'
 import { createSignInChallenge } from '../x402/sign-in-with-x.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { createPaymentsInProgress } from './payments-in-progress.ts'
@@ -75,6 +81,8 @@ export interface Payments {
   quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError, notice?: FreshnessNotice): Quote
   /** Returns what builds the 402s for calls of one address without a payment. Keep it for an address that is often called. */
   quotesAt(catalog: Catalog, operation: Operation, url: string): (notice?: FreshnessNotice) => Quote
+  /** Returns the revision of the 402s for calls without a payment. While it is the same, so is a 402 without a notice. */
+  revision(): number
   /** Reads the payment of a request; null if there is none. Throws `payment_invalid`, or 422 for a malformed header. */
   present(request: PaymentRequest): UnreadPayment | null
   /**
@@ -143,6 +151,7 @@ export function createPayments(parts: PaymentsParts): Payments {
   return {
     quote: (catalog, operation, url, error, notice) => challengesOf(catalog).write(operation, url, error, notice),
     quotesAt: (catalog, operation, url) => challengesOf(catalog).at(operation, url),
+    revision: createRevision({ ...parts, isReady }, networks),
     present: (request) => presentedPayment(request, methods),
     checkEarly(operation, { payment, bodyBytes }, version) {
       const checked = checkEarly(context, operation, payment, bodyBytes, version)

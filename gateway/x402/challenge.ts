@@ -63,6 +63,32 @@ export interface Challenges {
   at(operation: Operation, url: string): (notice?: FreshnessNotice) => Quote
 }
 
+/**
+ * Creates the revision of the 402s for calls without a payment: a number, 1 at first, that grows when other networks can
+ * settle and when a new period of signed offers begins. While it is the same, so is the 402 of an address that says nothing
+ * of data.
+ */
+export function createRevision(
+  { isReady, offers }: Pick<ChallengeParts, 'isReady' | 'offers'>,
+  networks: readonly Network[],
+): () => number {
+  const watched = networks.length > 1 ? networks.map((network) => ({ network, isReady: false })) : []
+  let revision = 0
+  let periodStart = Number.NaN
+  return (): number => {
+    const periodNow = offers?.periodStart() ?? 0
+    let isChanged = periodNow !== periodStart
+    periodStart = periodNow
+    for (const each of watched) {
+      const isReadyNow = isReady?.(each.network) ?? true
+      isChanged ||= isReadyNow !== each.isReady
+      each.isReady = isReadyNow
+    }
+    if (isChanged) revision += 1
+    return revision
+  }
+}
+
 /** Intermediaries drop longer headers: 2,048 characters of base64. */
 const MAX_BYTES = 1_536
 /** With signed offers, 3,200 characters: many proxies hold 4,096 bytes for all headers together. */
@@ -121,17 +147,14 @@ interface Plain {
    * alternate. Equal notices are the same object, and there are few.
    */
   readonly quotes: Map<FreshnessNotice | undefined, DatedQuote>
-  /** The one that was asked for last. */
-  last: DatedQuote | null
 }
 
 interface DatedQuote {
   readonly quote: Quote
-  readonly notice: FreshnessNotice | undefined
   readonly periodStart: number
 }
 
-const newPlain = (write: Offered['write'], url: string): Plain => ({ write, url, quotes: new Map(), last: null })
+const newPlain = (write: Offered['write'], url: string): Plain => ({ write, url, quotes: new Map() })
 
 /**
  * Creates the 402s of one catalog. The 402 of an operation at its bare address is built once for each state of the data,
@@ -147,16 +170,11 @@ export function createChallenges(parts: ChallengeParts): Challenges {
 
   function quoteOf(plain: Plain, notice: FreshnessNotice | undefined): Quote {
     const periodStart = offers?.periodStart() ?? 0
-    const isCurrent = (known: DatedQuote | null | undefined): known is DatedQuote =>
-      known?.notice === notice && known?.periodStart === periodStart
-    if (isCurrent(plain.last)) return plain.last.quote
-    let dated = plain.quotes.get(notice)
-    if (!isCurrent(dated)) {
-      dated = { quote: plain.write(plain.url, PLAIN, notice), notice, periodStart }
-      plain.quotes.set(notice, dated)
-    }
-    plain.last = dated
-    return dated.quote
+    const known = plain.quotes.get(notice)
+    if (known?.periodStart === periodStart) return known.quote
+    const quote = plain.write(plain.url, PLAIN, notice)
+    plain.quotes.set(notice, { quote, periodStart })
+    return quote
   }
 
   /** Returns how an operation is offered now. It is prepared once for each set of networks that can settle. */

@@ -30,7 +30,7 @@ const SIZES = [10, 1000] as const
 const REBUILDS = 7
 /** A document is edited long after the one before. */
 const BETWEEN_EDITS_MS = 2_100
-const ROUNDS = 9
+const ROUNDS = 15
 const SECONDS = 2
 const CONNECTIONS = 8
 
@@ -168,8 +168,12 @@ async function perRequest({ server, count }: Called): Promise<number> {
   return cpuBetween(before, readProcessCpu(server.pid)) / answered
 }
 
-/** The cheapest round counts, because other work on the machine can only add to a cost. */
-const least = ({ micros }: Called): number => Math.min(...micros)
+/** How many times as much a request costs as with `other`: the median of the rounds, because a machine may slow down between them. */
+function ratio({ micros }: Called, other: Called): string {
+  return median(micros.map((cost, round) => cost / (other.micros[round] as number))).toFixed(2)
+}
+
+const medianOf = ({ micros }: Called): string => `${median(micros).toFixed(1)} µs`
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
 const newFolder = (name: string): string => {
@@ -197,13 +201,12 @@ try {
       // The first round warms up.
       if (round > 0) one.micros.push(cost)
     }
-  const [few = Number.NaN, many = Number.NaN, same = Number.NaN, plainFew = Number.NaN, plainMany = Number.NaN] =
-    called.map(least)
-  const times = (cost: number): string => `${(cost / few).toFixed(2)} times as much (${cost.toFixed(1)} µs)`
+  const [few, many, same, plainFew, plainMany] = called as [Called, Called, Called, Called, Called]
   process.stdout.write(
-    `A request costs ${few.toFixed(1)} µs with ${SIZES[0]} products. For the same ${SIZES[0]} of ${SIZES[1]} it costs ` +
-      `${times(same)}, for all ${SIZES[1]} in turn ${times(many)}. A node:http server that sends the same answers ` +
-      `pays ${plainFew.toFixed(1)} µs for ${SIZES[0]} and ${plainMany.toFixed(1)} µs for ${SIZES[1]}.\n`,
+    `A request costs ${medianOf(few)} with ${SIZES[0]} products. For the same ${SIZES[0]} of ${SIZES[1]} it costs ` +
+      `${ratio(same, few)} times as much, for all ${SIZES[1]} in turn ${ratio(many, few)} times. With a node:http server ` +
+      `that sends the same answers it costs ${medianOf(plainFew)} for ${SIZES[0]}, and ${ratio(plainMany, plainFew)} times ` +
+      `as much for ${SIZES[1]}.\n`,
   )
 } finally {
   await servers.stop()

@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { type LiveGateway, openLiveGateway, root } from '../dynamic/live-gateway.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
+import { openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
+import { createScriptedSettler } from '../support/settler.ts'
 import { rawRequest, requestLine } from './raw.ts'
 import { until } from '../support/until.ts'
 
@@ -101,5 +105,64 @@ describe('an unpaid call of a priced route', () => {
     const { body } = await answerTo('GET', '/v1/regime/current')
     const [requirement] = (JSON.parse(body) as { accepts: { maxAmountRequired: string }[] }).accepts
     expect(requirement?.maxAmountRequired).to.equal('7000')
+  })
+})
+
+describe('an unpaid call of a service that is paid on two networks', () => {
+  const networks = [NETWORKS['base-sepolia'], NETWORKS.base] as const
+  const [first, second] = networks
+  const all = networks.map(({ caip2 }) => caip2)
+  const down = new Set<string>()
+  let shop: TestGateway
+  before(async () => {
+    const settler = {
+      ...createScriptedSettler({ network: first }),
+      health: (network = first) => ({ ready: !down.has(network.name) }),
+    }
+    const settlement = {
+      network: first,
+      payTo: PAY_TO,
+      others: [{ network: second, payTo: PAY_TO }],
+      methods: networks.map(createExactEvm),
+      settler,
+      sandbox: null,
+      close: async () => {},
+    }
+    shop = await openGateway({}, { settlement })
+  })
+  after(() => shop.close())
+
+  interface Offered {
+    readonly accepts: readonly { readonly network: string }[]
+    readonly extensions: { readonly 'offer-receipt': { readonly info: { readonly offers: readonly object[] } } }
+  }
+  async function offeredAt(path: string): Promise<Offered> {
+    const response = await fetch(shop.url + path)
+    expect(response.status).to.equal(402)
+    return JSON.parse(Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString()) as Offered
+  }
+  const networksAt = async (path: string) => (await offeredAt(path)).accepts.map(({ network }) => network)
+  const addresses = ['/v1/late', '/v1/late?asked=1', '/v1/echo/a']
+
+  it('is not offered a network while nothing can be settled there', async () => {
+    for (const path of [...addresses, ...addresses]) {
+      expect(await networksAt(path), path).to.deep.equal(all)
+      down.add(second.name)
+      expect(await networksAt(path), path).to.deep.equal([first.caip2])
+      down.delete(second.name)
+      expect(await networksAt(path), path).to.deep.equal(all)
+    }
+  })
+
+  it('gets offers that were signed lately', async () => {
+    const offersAt = async (path: string) => (await offeredAt(path)).extensions['offer-receipt'].info.offers
+    const before = await Promise.all(addresses.map(offersAt))
+    shop.advance(600)
+    for (const [at, path] of addresses.entries()) {
+      const after = await offersAt(path)
+      expect(after, path).to.have.length(before[at]?.length ?? 0)
+      expect(after, path).to.not.deep.equal(before[at])
+      expect(await offersAt(path), path).to.deep.equal(after)
+    }
   })
 })

@@ -5,7 +5,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS, type Hex, type Network } from '../../../gateway/config/networks.ts'
-import { type Challenges, createChallenges, type Quote } from '../../../gateway/x402/challenge.ts'
+import { type Challenges, createChallenges, createRevision, type Quote } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
@@ -168,6 +168,26 @@ describe('the 402 of an operation', () => {
       ready.add('base').add('base-sepolia')
       expect(offered()).to.deep.equal([both, both])
     }
+  })
+
+  it('has a revision that changes with the networks that can settle and with the period of its offers, and never otherwise', () => {
+    const ready = new Set<string>(['base', 'base-sepolia'])
+    let period = 0
+    const revision = createRevision(
+      {
+        isReady: ({ name }) => ready.has(name),
+        offers: { of: () => [], periodStart: () => period },
+      },
+      [network, NETWORKS['base-sepolia']],
+    )
+    expect([revision(), revision()]).to.deep.equal([1, 1])
+    ready.delete('base')
+    expect([revision(), revision()]).to.deep.equal([2, 2])
+    ready.delete('base-sepolia')
+    ready.add('base')
+    expect([revision(), revision()]).to.deep.equal([3, 3])
+    period += 100
+    expect([revision(), revision()]).to.deep.equal([4, 4])
   })
 
   it('is written for each call of a long address, so that nobody fills the memory with them', () => {
