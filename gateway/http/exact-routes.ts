@@ -7,8 +7,8 @@
  * Two kinds of answers are made beforehand: the 402 of an unpaid call, whose head and body are built once per quote, and
  * the constant answers of free operations, such as documents.
  *
- * With a thousand addresses, most of the cost of a 402 is memory that the processor does not have in its caches. So as few
- * objects as possible lie between the address and the bytes that are sent.
+ * If a thousand addresses are called in turn, the processor has hardly any of their objects in its caches. So as few objects
+ * as possible lie between an address and the bytes that are sent.
  */
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
