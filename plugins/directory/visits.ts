@@ -6,7 +6,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { timeoutSignal } from 'tollgate/plugin'
-import { buildConnector, Client } from 'undici'
 import { isPublic, isPrivateHost, networkPrefix } from './public-addresses.ts'
 
 export type Method = 'GET' | 'POST'
@@ -130,6 +129,8 @@ async function request(
   signal: AbortSignal,
 ) {
   const place = { hostname: target.address, host: target.address, port: String(target.port) }
+  // Loaded with the first visit, so that no start waits for it.
+  const { buildConnector, Client } = await import('undici')
   const connect = buildConnector({ timeout: limits.milliseconds, maxCachedSessions: 0 })
   const client = new Client(url.origin, {
     connect: (options, done) => connect({ ...options, ...place, servername: url.hostname }, done),

@@ -110,25 +110,37 @@ export interface Hit {
 }
 
 const NO_COUNTRIES = ['EU', 'EZ', 'UN', 'QO', 'XA', 'XB', 'ZZ']
-const root: Node = { next: new Map(), entry: null }
-/** Persons by full given name and family name. */
-const persons = new Map<string, Entry>()
 
-for (const entry of [...facts.entries, ...countries()])
-  for (const form of [entry.name, ...(entry.forms ?? [])]) {
-    learn(form, entry)
-    const key = entry.type === 'person' ? keyOf(form) : null
-    if (key !== null && !persons.has(key)) persons.set(key, entry)
-  }
+interface KnownNames {
+  readonly root: Node
+  /** Persons by full given name and family name. */
+  readonly persons: ReadonlyMap<string, Entry>
+}
+
+let knownNames: KnownNames | null = null
+
+/** Every known name. They are learned when the first text is read, so that no start waits for them. */
+function names(): KnownNames {
+  if (knownNames) return knownNames
+  const root: Node = { next: new Map(), entry: null }
+  const persons = new Map<string, Entry>()
+  for (const entry of [...facts.entries, ...countries()])
+    for (const form of [entry.name, ...(entry.forms ?? [])]) {
+      learn(root, form, entry)
+      const key = entry.type === 'person' ? keyOf(form) : null
+      if (key !== null && !persons.has(key)) persons.set(key, entry)
+    }
+  return (knownNames = { root, persons })
+}
 
 /** Countries by ISO 3166 code: names from ICU, other spellings from the data file. */
 function countries(): Entry[] {
-  const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
+  const regions = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('')
   return letters.flatMap((a) =>
     letters.flatMap((b): Entry[] => {
       const code = a + b
-      const name = names.of(code)
+      const name = regions.of(code)
       // Retired codes resolve to their successor, and some codes stand for groups or tests.
       const isCurrent = Intl.getCanonicalLocales(`und-${code}`)[0] === `und-${code}`
       if (name === undefined || !isCurrent || NO_COUNTRIES.includes(code)) return []
@@ -141,14 +153,14 @@ function countries(): Entry[] {
 }
 
 /** Adds a name as written, and in capitals if that is unambiguous. */
-function learn(form: string, entry: Entry): void {
+function learn(root: Node, form: string, entry: Entry): void {
   // A possessive such as "McDonald's" is cut off in texts, and what remains is a family name.
   if (/[’']s$/.test(form)) return
-  add(form, entry)
-  if (form.length >= 4 && /[a-z]/.test(form)) add(form.toUpperCase(), entry)
+  add(root, form, entry)
+  if (form.length >= 4 && /[a-z]/.test(form)) add(root, form.toUpperCase(), entry)
 }
 
-function add(form: string, entry: Entry): void {
+function add(root: Node, form: string, entry: Entry): void {
   let node = root
   for (const { text } of wordsIn(form)) {
     let next = node.next.get(text)
@@ -164,6 +176,7 @@ const INITIAL = /^\p{Lu}$/u
 /** Finds every known name, the longest at each position. Hits do not overlap. */
 export function findNames(words: readonly Word[]): Hit[] {
   const hits: Hit[] = []
+  const { root } = names()
   for (let at = 0; at < words.length; at += 1) {
     let node: Node | undefined = root
     let best: Hit | null = null
@@ -189,6 +202,7 @@ export function findNames(words: readonly Word[]): Hit[] {
  * @example nameWords('The Israel-Lebanon talks').map(({ text }) => text) // ["The", "Israel", "Lebanon", "talks"]
  */
 export function nameWords(text: string): Word[] {
+  const { root } = names()
   return wordsIn(text).flatMap((word) => {
     const parts = word.text.split(/[-–]/)
     if (parts.length < 2 || !parts.every((part) => root.next.get(part.replace(/\.$/, ''))?.entry?.type === 'place'))
@@ -210,7 +224,7 @@ export function nameWords(text: string): Word[] {
  */
 export function knownPerson(name: string): Entry | null {
   const key = keyOf(name)
-  return key === null ? null : (persons.get(key) ?? null)
+  return key === null ? null : (names().persons.get(key) ?? null)
 }
 
 /** "Dave J. Joyce Jr." and "David Joyce" have the same key. Null for a single word. */

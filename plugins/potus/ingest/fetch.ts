@@ -5,7 +5,7 @@
 import { pipeline, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createGzip, createInflate } from 'node:zlib'
 import { timeoutSignal } from 'tollgate/plugin'
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import type { Source } from '../sources/source.ts'
 
 export interface Validators {
@@ -39,9 +39,16 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
+/** Loaded with the first request, so that no start waits for it. */
+const loadClient = () => import('undici')
+
 /** Creates a fetcher with its own connections. */
 export function createFetcher(): Fetcher {
-  const agent = new Agent({ connect: { timeout: HEADERS_MS }, headersTimeout: HEADERS_MS, bodyTimeout: BODY_MS })
+  let agent: Promise<Agent> | null = null
+  const openAgent = async (): Promise<Agent> => {
+    const { Agent } = await loadClient()
+    return new Agent({ connect: { timeout: HEADERS_MS }, headersTimeout: HEADERS_MS, bodyTimeout: BODY_MS })
+  }
   return {
     async fetch(source, validators, at, signal) {
       const url = new URL(source.url)
@@ -49,7 +56,14 @@ export function createFetcher(): Fetcher {
       const within = AbortSignal.any([signal, timeoutSignal(HEADERS_MS + (source.streamed ? LISTING_MS : BODY_MS))])
       const headers = requestHeaders(source, validators)
       try {
-        const parts = { agent, headers, maxBytes: source.maxBytes, signal: within, packed: source.streamed }
+        agent ??= openAgent()
+        const parts = {
+          agent: await agent,
+          headers,
+          maxBytes: source.maxBytes,
+          signal: within,
+          packed: source.streamed,
+        }
         return await ask(url.href, parts, MAX_REDIRECTS)
       } catch (error) {
         signal.throwIfAborted()
@@ -58,7 +72,7 @@ export function createFetcher(): Fetcher {
         return { url: url.href, status: null, headers: {}, body: null, failure }
       }
     },
-    close: () => agent.destroy(),
+    close: async () => (await agent)?.destroy(),
   }
 }
 
@@ -96,6 +110,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 /** Sends the request and follows up to `redirects` redirects on the same host. */
 async function ask(url: string, parts: RequestParts, redirects: number): Promise<Fetched> {
   const { agent, signal, maxBytes, packed } = parts
+  const { request } = await loadClient()
   const { statusCode, headers, body } = await request(url, { dispatcher: agent, signal, headers: { ...parts.headers } })
   const kept = Object.fromEntries(
     KEPT.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
