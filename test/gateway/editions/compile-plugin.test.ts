@@ -9,8 +9,8 @@ import { CompileError, compilePlugin, type PluginFiles } from '../../../gateway/
 
 type Sources = Readonly<Record<string, string>>
 
-const compile = (sources: Sources): Promise<PluginFiles> =>
-  compilePlugin(new Map(Object.entries(sources).map(([file, text]) => [file, Buffer.from(text)])))
+const compile = (sources: Sources, folder?: string): Promise<PluginFiles> =>
+  compilePlugin(new Map(Object.entries(sources).map(([file, text]) => [file, Buffer.from(text)])), folder)
 
 const textOf = (files: PluginFiles, file: string): string => files.get(file)?.toString() ?? `there is no ${file}`
 
@@ -19,10 +19,9 @@ describe('the compiler of plugins', () => {
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'compiled-'))))
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  /** Compiles a plugin, and resolves with what the default export of `file` is in a process without a TypeScript loader. */
-  async function defaultOf(sources: Sources, file = 'gold/index.js'): Promise<unknown> {
-    const files = new Map([['package.json', Buffer.from('{ "type": "module" }')], ...(await compile(sources))])
-    for (const [path, bytes] of files) {
+  /** Resolves with what the default export of a file is in a process without a TypeScript loader. */
+  function defaultIn(files: PluginFiles, file: string): unknown {
+    for (const [path, bytes] of new Map([['package.json', Buffer.from('{ "type": "module" }')], ...files])) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
       writeFileSync(join(folder, path), bytes)
     }
@@ -31,6 +30,13 @@ describe('the compiler of plugins', () => {
     const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
     expect(stderr).to.equal('')
     return JSON.parse(stdout) as unknown
+  }
+
+  /** Compiles a plugin file by file and with its index in one file, and resolves with the default export of both. */
+  async function defaultOf(sources: Sources): Promise<unknown> {
+    const apart = defaultIn(await compile(sources), 'gold/index.js')
+    expect(defaultIn(await compile(sources, 'gold'), 'gold/index.js')).to.deep.equal(apart)
+    return apart
   }
 
   /** Resolves with the message of the CompileError. */
@@ -163,6 +169,77 @@ describe('the compiler of plugins', () => {
       'gold/units.json': '{ "ounce": 31.1 }',
     })
     expect(value).to.deep.equal([7, 31.1])
+  })
+
+  describe('given the folder of a plugin', () => {
+    const place = 'new URL(import.meta.url).pathname.slice(-13)'
+    const sources = {
+      'gold/index.ts': `import { mean, place } from '../sums/mean.ts'
+        import table from './table.json'
+        import { unit } from './unit.cts'
+        import './deep/log.mts'
+        export default [mean, place, ${place}, table, unit, globalThis.log]`,
+      'gold/deep/log.mts': `class Log { static readonly level = 'info'; level = Log.level }
+        globalThis.log = [new Log().level, import.meta.filename.slice(-8), import.meta.dirname.slice(-4)]`,
+      'gold/table.json': '[1]',
+      'gold/unit.cts': `export const unit = 'g'`,
+      'sums/mean.ts': `export const mean: number = 2\nexport const place = ${place}`,
+    }
+
+    it('makes its index one file with the modules that it imports, each with its own import.meta', async () => {
+      const files = await compile(sources, 'gold')
+      const kept = ['gold/index.js', 'gold/unit.cjs']
+      const value = defaultIn(new Map([...files].filter(([file]) => kept.includes(file))), 'gold/index.js')
+      expect(value).to.deep.equal([2, '/sums/mean.js', 'gold/index.js', [1], 'g', ['info', '/log.mjs', 'deep']])
+    })
+
+    it('keeps the modules, because threads start from them', async () => {
+      const apart = await compile(sources)
+      const whole = await compile(sources, 'gold')
+      expect([...whole.keys()].sort()).to.deep.equal([...apart.keys()].sort())
+      const changed = [...whole].filter(([file, bytes]) => !apart.get(file)?.equals(bytes)).map(([file]) => file)
+      expect(changed).to.have.members(['gold/index.js', 'gold/index.js.map'])
+    })
+
+    it('adds a source map that leads back to each of the modules', async () => {
+      const compiled = await compile(
+        {
+          'gold/index.ts': `export * from '../sums/mean.ts'`,
+          'sums/mean.ts': `\n\nexport const mean = () => Number('2')`,
+        },
+        'gold',
+      )
+      const map = JSON.parse(textOf(compiled, 'gold/index.js.map')) as SourceMapPayload
+      const lines = textOf(compiled, 'gold/index.js').split('\n')
+      const line = lines.findIndex((text) => text.includes('Number'))
+      const entry = new SourceMap(map).findEntry(line, lines[line]?.indexOf('Number') ?? 0)
+      expect(entry).to.deep.include({ originalSource: '../sums/mean.ts', originalLine: 2 })
+    })
+
+    for (const [what, files] of Object.entries({
+      'is imported later': { 'gold/index.ts': `import './price.ts'\nexport const load = () => import('./price.ts')` },
+      'is imported later by another one': {
+        'gold/index.ts': `import './price.ts'\nimport './load.ts'`,
+        'gold/load.ts': `export const load = () => import('./price.ts')`,
+      },
+      'is imported by a computed address': {
+        'gold/index.ts': `import './price.ts'\nexport const load = (name) => import(name)`,
+      },
+      'is imported with a query': { 'gold/index.ts': `import './price.ts'\nimport './price.ts?again'` },
+      'imports the index': { 'gold/index.ts': `import './price.ts'`, 'gold/work.ts': `import './index.ts'` },
+      'is missing': { 'gold/index.ts': `import './price.ts'\nimport './lost.ts'` },
+      'has a class of the same name': {
+        'gold/index.ts': `import './price.ts'\nimport './coin.ts'\nclass Price {}\nglobalThis.price = Price`,
+        'gold/coin.ts': 'class Price {}\nglobalThis.coin = Price',
+      },
+      'does not export what is imported': { 'gold/index.js': `import { lost } from './price.ts'\nexport default lost` },
+    }))
+      it(`leaves it apart if a module ${what}`, async () => {
+        const all = { ...files, 'gold/price.ts': 'globalThis.runs = (globalThis.runs ?? 0) + 1' }
+        const code = textOf(await compile(all, 'gold'), 'gold/index.js')
+        expect(code).to.equal(textOf(await compile(all), 'gold/index.js'))
+        expect(code).to.contain('./price.js')
+      })
   })
 
   it('leaves imports of packages, of Node and of files that do not exist as they are', async () => {
