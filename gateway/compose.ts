@@ -35,11 +35,12 @@ import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
 import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
 import { withReceipts } from './documents/receipts/signed-receipts.ts'
-import { buildEdition } from './editions/build.ts'
+import { buildEdition, loadAhead } from './editions/build.ts'
 import { type Breakers, createBreakers } from './editions/circuit-breaker.ts'
 import { JsonFiles } from './catalog/documents.ts'
 import { readCheckedSchemas } from './editions/checked-schemas.ts'
-import { COPIES, createCopies } from './editions/code-copies.ts'
+import { COPIES, type Copy, createCopies } from './editions/code-copies.ts'
+import type { PluginLoads } from './editions/load-plugin.ts'
 import { knownValidators } from './editions/known-validators.ts'
 import { createContext } from './editions/plugin-context.ts'
 import { createWorkerPool, type WorkerPool } from './editions/worker-pool.ts'
@@ -186,6 +187,12 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = clockOf(config, overrides.now, overrides.dataNow)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  const openedAt = Date.now()
+  const inputs = createInputs(log)
+  const timeout = overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }
+  let onLate = (): unknown => null
+  // Plugins load while the chain and the stores open.
+  const ahead = loadAhead({ ...config, ...inputs, ...timeout, onLate: () => onLate() })
   const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer))
   let recoverPayments = (): void => {}
   const stores = await openStores(config, clock, log, overrides, () => recoverPayments())
@@ -204,12 +211,12 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     revoked: revocations.ids,
   })
 
-  const openedAt = Date.now()
   const editions = createSwap({
     prepare: ({ catalog, disabled }, readAt) => prices.record(catalog, disabled.length === 0, readAt),
     now: clock.wall,
     log,
   })
+  onLate = editions.reload
   const metrics = createMetrics({ journal, edition: () => editions.current })
   const readable = readableNetworks(settlement, config)
   const accepts = createErc1271Check(readable, log)
@@ -271,7 +278,6 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     tokens,
     clock,
   })
-  const { setupSeconds } = overrides
   const workers = createWorkerPool()
   // Two, so that a free body never holds up a paid one.
   const bodyReaders = createWorkerPool({ threads: 2, maxWaitSeconds: READ_WAIT_SECONDS })
@@ -284,9 +290,11 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     breakers,
     clock,
     log,
-    ...(setupSeconds === undefined ? {} : { setupSeconds }),
+    ...timeout,
     ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
     onLate: editions.reload,
+    inputs,
+    ahead,
   })
   const recovered = overrides.recovers === false ? null : recovery.run(true)
   await Promise.all([recovered && atMost(START_RECOVERY_MS, recovered, logFailedRecovery), editions.open(build)])
@@ -639,7 +647,18 @@ interface BuilderParts {
   readonly timers?: JobTimers
   /** Called when a plugin becomes ready after its timeout. */
   readonly onLate?: () => unknown
+  readonly inputs?: Inputs
+  /** What has begun to load for the first edition. */
+  readonly ahead?: PluginLoads
 }
+
+/** How the files of editions are read. */
+interface Inputs {
+  readonly copy: Copy
+  readonly files: JsonFiles
+}
+
+const createInputs = (log: Logger): Inputs => ({ copy: createCopies(COPIES, { log }), files: new JsonFiles() })
 
 /** Returns the function that builds an edition from the files of the configuration. */
 function editionBuilder({
@@ -650,12 +669,12 @@ function editionBuilder({
   attestations,
   clock,
   log,
+  inputs = createInputs(log),
+  ahead,
   ...options
 }: BuilderParts): BuildEdition {
   const { db, kv, lease } = stores
   const { work } = workers
-  const copy = createCopies(COPIES, { log })
-  const files = new JsonFiles()
   const checkedSchemas = readCheckedSchemas()
   return (previous) =>
     buildEdition({
@@ -664,11 +683,10 @@ function editionBuilder({
       viewDir: config.viewDir,
       pluginDirs: config.pluginDirs,
       builtins: plugins,
-      copy,
-      files,
+      ...inputs,
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, work, attestations, log, now: clock.data }),
-      ...(previous ? { previous } : {}),
+      ...(previous ? { previous } : ahead ? { ahead } : {}),
       checkAnswers: config.network === SANDBOX,
       checkedSchemas,
       knownValidators,

@@ -28,7 +28,7 @@ import type { Copy } from './code-copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
 import { type FreshnessGate, type FreshnessState, statesOf } from './freshness.ts'
 import { nameOwners } from '../catalog/names-and-references.ts'
-import { loadPlugin, PluginError, type PluginSources } from './load-plugin.ts'
+import { loadPluginOnce, PluginError, type PluginLoads, type PluginSources } from './load-plugin.ts'
 import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
 
 export interface Built {
@@ -49,6 +49,8 @@ export interface EditionOptions extends SetupOptions {
   readonly checkAnswers: boolean
   /** Copies plugin code before it is imported. Without it, an edit of the code shows only after a restart. */
   readonly copy?: Copy
+  /** What `loadAhead` has begun to load for this build. */
+  readonly ahead?: PluginLoads
   /** Timeout for loading a plugin, and for setting up a product. */
   readonly setupSeconds?: number
   /** Remembers the files of catalog and schemas between builds. Without it, every build reads all of them. */
@@ -90,7 +92,8 @@ async function build(options: EditionOptions): Promise<Built> {
 
   const read = await readDocuments(options.catalogDir, options.files)
   const schemaFiles = await readSchemas(options.schemaDir, options.files)
-  const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
+  const loads: PluginLoads = options.ahead ?? new Map()
+  const loaded = await loadPlugins(read.documents, { ...options, loads, read: new Map(), loadSeconds: setupSeconds })
   const schemas = sameOr(previous?.catalog.schemas, withPluginSchemas(schemaFiles.schemas, loaded.plugins.values()))
   const parsed = parseCatalog(read.documents)
   const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
@@ -326,15 +329,21 @@ function validate(
 /** Without these files no catalog can be built. */
 const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
 
-async function loadPlugins(documents: readonly CatalogDocument[], sources: PluginSources) {
+interface LoadOptions extends PluginSources {
+  readonly builtins: readonly Plugin[]
+  readonly loads: PluginLoads
+}
+
+async function loadPlugins(documents: readonly CatalogDocument[], { builtins, loads, ...sources }: LoadOptions) {
   const plugins = new Map<string, Plugin>()
   const issues: Issue[] = []
-  const load = async ({ file, kind, content }: CatalogDocument): Promise<void> => {
-    const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
-    if (typeof named !== 'string') return
-    const [name = '', version = null] = named.split('@')
+  const load = async (document: CatalogDocument): Promise<void> => {
+    const named = pluginIn(document)
+    if (named === null) return
+    const { file } = document
     try {
-      plugins.set(file, await loadPlugin({ name, version }, sources))
+      const builtin = builtins.find(({ name }) => name === named)
+      plugins.set(file, builtin ?? (await loadPluginOnce(named, loads, sources)))
     } catch (error) {
       if (!(error instanceof PluginError)) throw error
       issues.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
@@ -342,6 +351,34 @@ async function loadPlugins(documents: readonly CatalogDocument[], sources: Plugi
   }
   await Promise.all(documents.map(load))
   return { plugins, issues }
+}
+
+/** The plugin that a document names, such as "gold@2". A list of plans has its own without naming it. */
+function pluginIn({ kind, content }: CatalogDocument): string | null {
+  const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
+  return typeof named === 'string' ? named : null
+}
+
+export interface AheadOptions extends Pick<PluginSources, 'pluginDirs' | 'copy' | 'onLate'> {
+  readonly catalogDir: string
+  readonly files: JsonFiles
+  readonly setupSeconds?: number
+}
+
+/**
+ * Begins to load the plugins that the documents name, for a first edition that is built when its stores are open. Returns
+ * the loads at once and adds to them. What fails is reported by the build.
+ */
+export function loadAhead(options: AheadOptions): PluginLoads {
+  const { catalogDir, files, setupSeconds = SETUP_SECONDS } = options
+  const loads: PluginLoads = new Map()
+  const sources = { ...options, read: new Map(), loadSeconds: setupSeconds }
+  const begin = ({ documents }: { readonly documents: readonly CatalogDocument[] }): void => {
+    for (const named of documents.flatMap((document) => pluginIn(document) ?? []))
+      loadPluginOnce(named, loads, sources).catch(() => {})
+  }
+  readDocuments(catalogDir, files).then(begin, () => {})
+  return loads
 }
 
 /** A file of the schemas folder replaces a plugin's schema of the same name. */

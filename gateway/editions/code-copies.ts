@@ -27,9 +27,20 @@ import { COMPILER, compilePlugin, type PluginFiles } from './compile-plugin.ts'
 
 /**
  * Copies the plugin in `folder` of `dir` as it is now, and returns the path of the copy. `number` is 0 for the first copy.
- * Code that failed to load gets another attempt at a new URL: its second copy has number 1.
+ * Code that failed to load gets another attempt at a new URL: its second copy has number 1. Copies with the same `read`
+ * read a folder that they share once.
  */
-export type Copy = (dir: string, folder: string, number: number) => Promise<string>
+export type Copy = (dir: string, folder: string, number: number, read?: FoldersRead) => Promise<string>
+
+/** Folders that were read, by path. */
+export type FoldersRead = Map<string, Promise<FolderRead>>
+
+interface FolderRead {
+  /** By path below the folder of all plugins. */
+  readonly files: PluginFiles
+  /** Names of sibling folders and files that the code refers to. */
+  readonly siblings: ReadonlySet<string>
+}
 
 /** The folder of the copies. Git ignores it. */
 export const COPIES = join(GATEWAY_ROOT, '.plugins')
@@ -87,16 +98,16 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
     return null
   }
 
-  return async (dir, folder, number) => {
+  return async (dir, folder, number, read = new Map()) => {
     cleaned ??= removeUnused(root).catch(() => {})
-    const sources = await collect(dir, folder)
+    const sources = await collect(dir, folder, read)
     const links = await packagesOf(dir, sources)
     const hash = hashOf(sources, links, compiles)
     const name = number === 0 ? hash : `${hash}-${number}`
     // Otherwise the copy might be removed after it was found.
     await cleaned
     const known = await find(name)
-    const home = known ?? (await write(name, compiles ? await compilePlugin(sources) : sources, links))
+    const home = known ?? (await write(name, compiles ? await compilePlugin(sources, folder) : sources, links))
     await keepInUse(home)
     return join(home, folder)
   }
@@ -123,22 +134,37 @@ async function temporaryRoot(): Promise<string> {
   return copies
 }
 
-/** Reads the files of the folder and of the sibling folders that its code refers to, by path below `dir`. */
-async function collect(dir: string, folder: string): Promise<PluginFiles> {
+/** Returns the files of the folder and of the sibling folders that its code refers to, by path below `dir`. */
+async function collect(dir: string, folder: string, read: FoldersRead): Promise<PluginFiles> {
+  const found: PluginFiles[] = []
+  const wanted = new Set([folder])
+  for (const name of wanted) {
+    const path = join(dir, name)
+    const reading = read.get(path) ?? readFolder(dir, name)
+    read.set(path, reading)
+    const { files, siblings } = await reading
+    found.push(files)
+    for (const sibling of siblings) wanted.add(sibling)
+  }
+  const all = found.flatMap((files) => [...files])
+  return new Map(all.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** Reads the files in `name`, which may be a file itself. */
+async function readFolder(dir: string, name: string): Promise<FolderRead> {
   const files = new Map<string, Buffer>()
-  const wanted = [folder]
-  for (const name of wanted)
-    for (const file of await filesOf(dir, name)) {
-      const bytes = await readFile(join(dir, file))
-      files.set(file, bytes)
-      if (!CODE.test(file)) continue
-      for (const [, path = ''] of bytes.toString('utf8').matchAll(UPWARDS)) {
-        const beside = relative(dir, resolve(dir, dirname(file), path)).split(sep)[0] ?? ''
-        if (beside === '..' || beside === '' || wanted.includes(beside)) continue
-        if (await exists(join(dir, beside))) wanted.push(beside)
-      }
+  const siblings = new Set<string>()
+  for (const file of await filesOf(dir, name)) {
+    const bytes = await readFile(join(dir, file))
+    files.set(file, bytes)
+    if (!CODE.test(file)) continue
+    for (const [, path = ''] of bytes.toString('utf8').matchAll(UPWARDS)) {
+      const beside = relative(dir, resolve(dir, dirname(file), path)).split(sep)[0] ?? ''
+      if (beside === '..' || beside === '' || beside === name || siblings.has(beside)) continue
+      if (await exists(join(dir, beside))) siblings.add(beside)
     }
-  return new Map([...files].sort(([one], [other]) => (one < other ? -1 : 1)))
+  }
+  return { files, siblings }
 }
 
 /**

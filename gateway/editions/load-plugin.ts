@@ -7,24 +7,27 @@ import type { Product } from '../plugin/catalog.ts'
 import type { Plugin } from '../plugin/plugin.ts'
 import { sourceStack } from '../observe/source-positions.ts'
 import { isObject } from '../validation/json.ts'
-import type { Copy } from './code-copies.ts'
+import type { Copy, FoldersRead } from './code-copies.ts'
 import { CompileError } from './compile-plugin.ts'
 import { createTimeouts, TimedOut } from './start-timeout.ts'
 
-export type PluginName = NonNullable<Product['plugin']>
+type PluginName = NonNullable<Product['plugin']>
 
 export interface PluginSources {
-  /** Plugins of the gateway itself. They are found before any folder is searched. */
-  readonly builtins: readonly Plugin[]
   /** Folders that hold plugins, in the order they are searched. */
   readonly pluginDirs: readonly string[]
   /** Copies code before it is imported. Without it, an edit of the code takes effect after a restart. */
   readonly copy?: Copy
+  /** Folders that were read for other plugins of the same build. */
+  readonly read?: FoldersRead
   /** Timeout for loading a plugin. */
   readonly loadSeconds: number
   /** Called when a plugin has loaded after its timeout. */
   readonly onLate?: () => unknown
 }
+
+/** Plugins that are loaded, that are loading or that have failed, by name and version as documents write them. */
+export type PluginLoads = Map<string, Promise<Plugin>>
 
 /** A plugin cannot be used. The message tells the operator why. */
 export class PluginError extends Error {
@@ -35,22 +38,33 @@ export class PluginError extends Error {
 }
 
 /**
- * Loads the plugin of a name: a built-in, or `<dir>/<name>/index.ts` (or `.js`) of the first folder that has it. With a
- * version the folder is `<name>@<version>`.
+ * Loads the plugin that a document names, as "gold" or "gold@2", unless `loads` has it: a plugin that many documents name
+ * is read once. Throws as `loadPlugin` does.
+ */
+export function loadPluginOnce(named: string, loads: PluginLoads, sources: PluginSources): Promise<Plugin> {
+  const [name = '', version = null] = named.split('@')
+  const known = loads.get(named)
+  if (known) return known
+  const loading = loadPlugin({ name, version }, sources)
+  loads.set(named, loading)
+  return loading
+}
+
+/**
+ * Loads the plugin of a name: `<dir>/<name>/index.ts` (or `.js`) of the first folder that has it. With a version the
+ * folder is `<name>@<version>`.
  *
  * @throws PluginError if there is no such plugin, it does not load in time, or its default export is not a plugin
  */
-export async function loadPlugin({ name, version }: PluginName, sources: PluginSources): Promise<Plugin> {
-  const { builtins, pluginDirs, copy } = sources
-  const builtin = version === null ? builtins.find((plugin) => plugin.name === name) : undefined
-  if (builtin) return builtin
+async function loadPlugin({ name, version }: PluginName, sources: PluginSources): Promise<Plugin> {
+  const { pluginDirs, copy, read } = sources
   const folder = version === null ? name : `${name}@${version}`
   const found = await find(folder, pluginDirs)
   if (found === null)
     throw new PluginError(
       `There is no plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
-  const { first, home } = await locate(found.dir, folder, copy)
+  const { first, home } = await locate(found.dir, folder, copy, read)
   // The copy of a built gateway is JavaScript.
   const { index } = (await find(folder, [dirname(home)])) ?? found
   const module = await importWithTimeout(sources, join(home, index)).catch((error: unknown) => {
@@ -91,12 +105,12 @@ async function find(folder: string, dirs: readonly string[]) {
 }
 
 /** Returns the folder to import from (`home`), and the first copy of the code, by which failures are counted. */
-async function locate(dir: string, folder: string, copy: Copy | undefined) {
+async function locate(dir: string, folder: string, copy: Copy | undefined, read: FoldersRead | undefined) {
   if (!copy) return { first: join(dir, folder), home: join(dir, folder) }
   try {
-    const first = await copy(dir, folder, 0)
+    const first = await copy(dir, folder, 0, read)
     const failed = failures.get(first) ?? 0
-    return { first, home: failed === 0 ? first : await copy(dir, folder, failed) }
+    return { first, home: failed === 0 ? first : await copy(dir, folder, failed, read) }
   } catch (error) {
     if (error instanceof CompileError)
       throw new PluginError(`The plugin ${folder} does not load: ${error.message}`, error)

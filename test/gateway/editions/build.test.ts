@@ -1,13 +1,30 @@
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { JsonFiles } from '../../../gateway/catalog/documents.ts'
+import { loadAhead } from '../../../gateway/editions/build.ts'
+import type { Copy } from '../../../gateway/editions/code-copies.ts'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
 import type { Freshness, Input } from '../../../gateway/plugin/plugin.ts'
 import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
-import { gold, TELLER, thing } from '../../support/catalog.ts'
+import { gold, openCatalog, openEditionBuilder, PLANS, PLUGINS, TELLER, thing } from '../../support/catalog.ts'
+import { until } from '../../support/until.ts'
 import { idsOf, useEditions } from './edition-fixture.ts'
 
 const HOST = { type: 'object', properties: { host: { type: 'string' } } }
+
+/** A second product of the plugin gold. */
+function secondGold(): object {
+  const { operations } = gold()
+  return {
+    ...gold({}, { product: 'gold-2' }),
+    operations: {
+      getMoreGold: { ...operations.getGold, route: 'GET /v1/more', handler: 'getGold', tool: false },
+      getMoreColumns: { ...operations.getGoldColumns, handler: 'getGoldColumns' },
+    },
+  }
+}
 
 describe('an edition', () => {
   const { open, build, write } = useEditions()
@@ -32,17 +49,40 @@ describe('an edition', () => {
   })
 
   it('sets a plugin up once per product and runs its migrations once', async () => {
-    const { operations } = gold()
-    const second = {
-      ...gold({}, { product: 'gold-2' }),
-      operations: {
-        getMoreGold: { ...operations.getGold, route: 'GET /v1/more', handler: 'getGold', tool: false },
-        getMoreColumns: { ...operations.getGoldColumns, handler: 'getGoldColumns' },
-      },
-    }
-    const { issues } = await open({ 'a.json': gold(), 'b.json': second })
+    const { issues } = await open({ 'a.json': gold(), 'b.json': secondGold() })
     expect(issues).to.deep.equal([])
     expect(log).to.deep.equal(['migrated', 'set up gold', 'set up gold-2'])
+  })
+
+  it('takes over the plugins that have begun to load ahead, each of them once', async () => {
+    const catalog = openCatalog({ 'a.json': gold(), 'b.json': secondGold(), 'c.json': thing('throws-on-import') })
+    const builder = await openEditionBuilder(catalog)
+    const copied: string[] = []
+    const copy: Copy = async (dir, folder) => {
+      copied.push(folder)
+      return join(dir, folder)
+    }
+    const { catalogDir } = catalog
+    const ahead = loadAhead({ catalogDir, pluginDirs: [PLUGINS], copy, files: new JsonFiles() })
+    await until(() => ahead.size === 2)
+    expect(copied).to.have.members(['gold', 'throws-on-import'])
+    const { edition, issues } = await builder.build({ ahead, copy })
+    expect(idsOf(edition)).to.deep.equal(['gold', 'gold-2'])
+    expect(issues.map(({ file }) => file)).to.deep.equal(['c.json'])
+    expect(issues[0]?.message).to.contain('does not load: the file of prices is missing')
+    expect(copied).to.have.length(2)
+    await edition.stop()
+    await builder.close()
+    catalog.close()
+  })
+
+  it('prefers a plugin of the gateway itself to one that has loaded ahead', async () => {
+    const ahead = new Map([['plans', Promise.reject(new Error('there is no such folder'))]])
+    ahead.get('plans')?.catch(() => {})
+    await open({ 'gold.json': gold() })
+    write('plans.json', PLANS)
+    const { issues } = await build(undefined, { ahead })
+    expect(issues).to.deep.equal([])
   })
 
   it('uses the version of a plugin that the document names', async () => {

@@ -142,6 +142,17 @@ describe('the copies of plugin code', () => {
     expect(homes.map((home) => readdirSync(home).sort())).to.deep.equal([['deep', 'index.ts'], ['index.ts']])
   })
 
+  it('read a folder that they share once if they are made together, and again the next time', async () => {
+    write('sums/mean.ts', 'export const mean = 1')
+    for (const name of ['gold', 'tin']) write(`${name}/index.ts`, `import '../sums/mean.ts'`)
+    const together = new Map()
+    const gold = await copy(dir, 'gold', 0, together)
+    write('sums/mean.ts', 'export const mean = 2')
+    const tin = await copy(dir, 'tin', 0, together)
+    for (const home of [gold, tin]) expect(read(home, '../sums/mean.ts')).to.equal('export const mean = 1')
+    expect(read(await copy(dir, 'tin', 0), '../sums/mean.ts')).to.equal('export const mean = 2')
+  })
+
   it('fail if the folder is gone', async () => {
     const failure = await copy(dir, 'silver', 0).catch((error: unknown) => error)
     expect((failure as NodeJS.ErrnoException).code).to.equal('ENOENT')
@@ -150,7 +161,8 @@ describe('the copies of plugin code', () => {
   it('are compiled on demand, in a folder of another name than copies of the sources', async () => {
     const compiled = await createCopies(root, { compiles: true })(dir, 'gold', 0)
     expect(readdirSync(compiled).sort()).to.deep.equal(['deep', 'index.js', 'index.js.map'])
-    expect(read(compiled, 'index.js')).to.contain('"./deep/price.js"')
+    expect(read(compiled, 'index.js')).to.contain('price = 1')
+    expect(read(compiled, 'deep/price.js')).to.contain('price = 1')
     const sources = await copy(dir, 'gold', 0)
     expect(readdirSync(sources).sort()).to.deep.equal(['deep', 'index.ts'])
     expect(dirname(compiled)).not.to.equal(dirname(sources))
