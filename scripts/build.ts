@@ -173,13 +173,17 @@ function compileView(views: string, view: string): string {
 
 const built = (file: string): Promise<unknown> => import(pathToFileURL(join(dist, 'gateway', file)).href)
 
-/** Lists the schemas of our own catalog that compile. Whoever changes one of them compiles it at the start, as any other. */
+/**
+ * Lists the schemas of our own catalog that compile, and the documents that follow theirs. What somebody changes is checked
+ * at the start, as any other.
+ */
 async function listSchemas(): Promise<void> {
   await replace(join(dist, 'checked-schemas.json'), '[]\n')
   const { openCatalog } = (await built('compose.js')) as typeof import('../gateway/compose.ts')
   const { readConfig } = (await built('config/config.js')) as typeof import('../gateway/config/config.ts')
   const { edition, close } = await openCatalog(readConfig({}))
-  await replace(join(dist, 'checked-schemas.json'), `${JSON.stringify(edition?.schemaKeys ?? [])}\n`)
+  const keys = edition ? [...edition.schemaKeys, ...edition.documentKeys] : []
+  await replace(join(dist, 'checked-schemas.json'), `${JSON.stringify(keys)}\n`)
   await close()
 }
 

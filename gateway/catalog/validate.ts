@@ -5,6 +5,7 @@
 import { planDrafts, planIssues } from './plans.ts'
 import { type NameOwner, nameIssues } from './names-and-references.ts'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CatalogDocument } from './documents.ts'
@@ -33,18 +34,24 @@ export interface ValidateOptions {
   readonly ownerOf?: NameOwner
   /** Names of the networks that payments are taken on. By default documents may name any network. */
   readonly networks?: ReadonlySet<string>
+  /** Keys of documents that are known to follow their schema. */
+  readonly checked?: ReadonlySet<string>
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** Lists every issue of the documents. */
 export function validateCatalog(
   { documents, service, plans, drafts }: ParsedCatalog,
   schemas: Schemas,
-  { ownerOf, networks }: ValidateOptions = {},
+  { ownerOf, networks, checked = NONE }: ValidateOptions = {},
 ): Issue[] {
   const operations = drafts.flatMap((draft) => draft.operations)
   return [
     ...documents.flatMap((document) =>
-      knownOfSchemas.get(document.content, [document.file], () => schemaIssuesOf(document)),
+      knownOfSchemas.get(document.content, [document.file], () =>
+        checked.has(documentKeyOf(document)) ? [] : schemaIssuesOf(document),
+      ),
     ),
     ...drafts.flatMap((draft) =>
       knownOfProducts.get(draft.content, [draft.file, schemas], () => productIssues(draft, schemas)),
@@ -272,17 +279,33 @@ function acceptsIssues(
 
 const folder = join(PROJECT_ROOT, 'schemas', 'catalog')
 
+/** The texts of the schema of a document, and of those that it refers to. */
+const schemaTexts = new Map<CatalogDocument['kind'], readonly string[]>()
+
+function schemaTextsOf(kind: CatalogDocument['kind']): readonly string[] {
+  // A plan demands of data what an operation does.
+  const names = kind === 'plans' ? ['plans.json', 'product.json'] : [`${kind}.json`]
+  const texts = schemaTexts.get(kind) ?? names.map((name) => readFileSync(join(folder, name), 'utf8'))
+  schemaTexts.set(kind, texts)
+  return texts
+}
+
 const validators = new Map<CatalogDocument['kind'], ValidateFunction>()
 
 function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
   const compiled = validators.get(kind)
   if (compiled) return compiled
-  const read = (name: string): JsonSchema => JSON.parse(readFileSync(join(folder, name), 'utf8')) as JsonSchema
-  // A plan demands of data what an operation does.
-  const known = new Map(kind === 'plans' ? [['catalog/product.json', read('product.json')]] : [])
-  const validate = compileOwn(read(`${kind}.json`), undefined, known)
+  const [own, product] = schemaTextsOf(kind).map((text) => JSON.parse(text) as JsonSchema)
+  const validate = compileOwn(own as JsonSchema, undefined, new Map(product ? [['catalog/product.json', product]] : []))
   validators.set(kind, validate)
   return validate
+}
+
+/** Identifies the content of a document with its schema. */
+export function documentKeyOf({ kind, content }: CatalogDocument): string {
+  return createHash('sha256')
+    .update(JSON.stringify([schemaTextsOf(kind), content]))
+    .digest('base64url')
 }
 
 const knownOfSchemas = new Remembered<readonly Issue[]>()

@@ -4,13 +4,14 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { andThen, type Awaitable } from '../awaitable.ts'
 import { frozenMap } from '../plugin/immutable.ts'
 import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
 import type { Catalog, OperationId, Plan, Product } from '../plugin/catalog.ts'
 import { resolveCatalog } from '../catalog/resolve.ts'
-import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
+import { conflictsOf, documentKeyOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
 import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
 import { promisesFreshData } from '../catalog/fresh-data.ts'
@@ -87,6 +88,7 @@ async function build(options: EditionOptions): Promise<Built> {
   const validation = {
     ...(previous ? { ownerOf: nameOwners(previous.catalog) } : {}),
     ...(networks ? { networks } : {}),
+    ...(options.checkedSchemas ? { checked: options.checkedSchemas } : {}),
   }
   const before = previous instanceof AssembledEdition ? previous.products : new Map<string, ReadyProduct>()
 
@@ -111,7 +113,7 @@ async function build(options: EditionOptions): Promise<Built> {
     issues,
   })
   const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
-  const edition = new AssembledEdition(catalog, products, { disabled, issues }, options)
+  const edition = new AssembledEdition(catalog, products, { documents: read.documents, disabled, issues }, options)
   await Promise.all(unused.map((instance) => instance.release(edition)))
   return { edition, issues }
 }
@@ -420,6 +422,13 @@ function demandsMore({ fresh, authorizes }: Plan, { operations }: Catalog): bool
   return fresh !== null || opened.some((each) => promisesFreshData(each) && each.maxFreshnessSeconds > 0)
 }
 
+/** What was read, and what is wrong with it. */
+interface Findings {
+  readonly documents: readonly CatalogDocument[]
+  readonly disabled: readonly DisabledProduct[]
+  readonly issues: readonly Issue[]
+}
+
 /** An edition, and the products it was assembled from, for the build of the next one. */
 class AssembledEdition implements Edition {
   readonly catalog: Catalog
@@ -431,22 +440,25 @@ class AssembledEdition implements Edition {
   readonly products: ReadonlyMap<string, ReadyProduct>
   readonly #instances = new Map<string, Instance>()
   readonly #breakers: readonly Breaker[]
+  readonly #documents: readonly CatalogDocument[]
   readonly #issues: readonly Issue[]
   readonly #gates: readonly FreshnessGate[]
   #lastFreshness: readonly FreshnessState[] = []
   #freshness: Awaitable<readonly FreshnessState[]> = []
   #lookedAt = -Infinity
+  #isStopped = false
   /** The status while no breaker is open: nothing else that it depends on changes within an edition. */
   #undisturbed: readonly ProductStatus[] | null = null
 
   constructor(
     catalog: Catalog,
     products: ReadonlyMap<string, ReadyProduct>,
-    { disabled, issues }: { readonly disabled: readonly DisabledProduct[]; readonly issues: readonly Issue[] },
+    { documents, disabled, issues }: Findings,
     { checkAnswers, now, log }: Pick<EditionOptions, 'checkAnswers' | 'now' | 'log'>,
   ) {
     this.catalog = catalog
     this.disabled = disabled
+    this.#documents = documents
     this.#issues = issues
     this.products = products
     this.schemaKeys = [...products.values()].map(({ schemaKey }) => schemaKey)
@@ -470,6 +482,11 @@ class AssembledEdition implements Edition {
     )
     this.viewDirs = viewDirsOf([...this.#instances.values()])
     for (const instance of this.#instances.values()) instance.retain(this)
+  }
+
+  get documentKeys(): readonly string[] {
+    const faulty = new Set(this.#issues.map(({ file }) => file))
+    return this.#documents.filter(({ file, kind }) => kind !== 'networks' && !faulty.has(file)).map(documentKeyOf)
   }
 
   status(): readonly ProductStatus[] {
@@ -530,8 +547,16 @@ class AssembledEdition implements Edition {
 
   start(): void {
     for (const instance of this.#instances.values()) instance.start(this)
-    // So that the first 402 can tell.
-    void this.freshness()
+    void this.#lookAtAll()
+  }
+
+  /** Lets the first 402 tell how fresh the data are. Calls do not wait until all operations have been looked at. */
+  async #lookAtAll(): Promise<void> {
+    for (const gate of this.#gates) {
+      await setImmediate()
+      if (this.#isStopped) return
+      void gate.state()
+    }
   }
 
   async stopJobs(next: Edition): Promise<void> {
@@ -539,6 +564,7 @@ class AssembledEdition implements Edition {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
     const ends = await Promise.allSettled([...this.#instances.values()].map((instance) => instance.release(this)))
     const failed = ends.find(({ status }) => status === 'rejected')
     if (failed) throw (failed as PromiseRejectedResult).reason

@@ -1,6 +1,6 @@
 /**
- * Which schemas are known to compile: `npm run build` compiles those of the catalog that comes with the gateway and lists
- * their keys, so that a start compiles only schemas that it has never seen.
+ * Which schemas are known to compile, and which documents to follow theirs: `npm run build` checks those that come with the
+ * gateway and lists their keys, so that a start checks only what it has never seen.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -78,6 +78,8 @@ export interface Edition {
   readonly disabled: readonly DisabledProduct[]
   /** The keys of its products' schemas, all of which compile. */
   readonly schemaKeys: readonly string[]
+  /** The keys of the documents that follow their schema. */
+  readonly documentKeys: readonly string[]
   /** Folders of the views that come with its plugins. */
   readonly viewDirs: readonly string[]
   /** Live status of every product, disabled ones included. */

@@ -9,7 +9,17 @@ import { filesOf } from '../catalog/schemas.ts'
 import type { CompileValidators, Validators } from '../catalog/operation-validators.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
-import type { Facts, Handler, Job, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
+import type {
+  Facts,
+  Handler,
+  Job,
+  JsonSchema,
+  Logger,
+  Migration,
+  Plugin,
+  PluginContext,
+  Registration,
+} from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas } from '../validation/json-schema.ts'
 import { waitedForOthersMs } from '../stores/connection-use.ts'
@@ -214,8 +224,9 @@ export interface SetupOptions {
   /** Begins the runs of jobs; the timers of Node if absent. */
   readonly timers?: JobTimers
   /**
-   * Keys of products whose schemas compile and whose examples are valid, as `npm run build` found. Their validators are
-   * compiled when they are first used, because compiling all of them would double the time of a start.
+   * Keys of products whose schemas compile and whose examples are valid, and of documents that follow their schema, as
+   * `npm run build` found. Validators of these products are compiled when they are first used, because compiling all of
+   * them would double the time of a start.
    */
   readonly checkedSchemas?: ReadonlySet<string>
   /** Remembers validators between editions that do not follow each other. Without it, only those of the former are reused. */
@@ -232,22 +243,32 @@ export function createSetup(options: Options, schemas: Schemas, validatorsOf: Co
 
   return async (product, document, plugin, former) => {
     const isUnchanged = former?.product === product && former.schemas === schemas
-    const checked = isUnchanged ? former : check(product, former)
+    const checked = isUnchanged ? former : check(product, plugin, former)
     if ('issues' in checked) return checked
+    const { validators, schemaKey, schemaNames } = checked
     const instance = product.upstream
       ? upstreamInstance(product, former, options)
-      : await pluginInstance(product, plugin as Plugin, former, options, migrated)
+      : await pluginInstance(
+          product,
+          plugin as Plugin,
+          former,
+          { ...options, isChecked: isListed(schemaKey) },
+          migrated,
+        )
     if ('issues' in instance) return instance
-    const { validators, schemaKey, schemaNames } = checked
     return { document, product, schemas, instance, validators, schemaKey, schemaNames }
   }
 
-  function check(product: Product, former: ReadyProduct | undefined): Failed | Checked {
+  function isListed(schemaKey: string): boolean {
+    return options.checkedSchemas?.has(schemaKey) === true
+  }
+
+  function check(product: Product, plugin: Plugin | null, former: ReadyProduct | undefined): Failed | Checked {
     const schemaNames = filesOf(product.operations, schemas)
-    const schemaKey = schemaKeyOf(product, schemaNames, schemas)
+    const schemaKey = schemaKeyOf(product, plugin?.settings, schemaNames, schemas)
     const known = former?.schemaKey === schemaKey ? former.validators : options.knownValidators?.get(schemaKey)
     if (known) return { validators: known, schemaKey, schemaNames }
-    const isChecked = options.checkedSchemas?.has(schemaKey) === true
+    const isChecked = isListed(schemaKey)
     const validators = compileAll(product, validatorsOf, { onDemand: isChecked })
     if ('issues' in validators) return validators
     const issues = isChecked ? [] : exampleIssues(product, validators)
@@ -257,12 +278,17 @@ export function createSetup(options: Options, schemas: Schemas, validatorsOf: Co
   }
 }
 
-/** Identifies the schemas of a product with everything that they refer to, and its examples. */
-function schemaKeyOf({ operations }: Product, names: readonly string[], schemas: Schemas): string {
+/** Identifies the schemas of a product with everything that they refer to, that of its settings, and its examples. */
+function schemaKeyOf(
+  { operations }: Product,
+  settings: JsonSchema | undefined,
+  names: readonly string[],
+  schemas: Schemas,
+): string {
   const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal, example }) => [
     [id, params, query, body, response, bodyMedia, plan?.plan, internal, example],
   ])
-  const content = JSON.stringify([own, names.map((name) => schemas.get(name))])
+  const content = JSON.stringify([own, settings, names.map((name) => schemas.get(name))])
   return createHash('sha256').update(content).digest('base64url')
 }
 
@@ -325,12 +351,12 @@ async function pluginInstance(
   product: Product,
   plugin: Plugin,
   former: ReadyProduct | undefined,
-  options: Options,
+  options: Options & { readonly isChecked: boolean },
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
   const { file, id, operations } = product
   const { log, now, lease, breakers, timers } = options
-  const { settings, issues } = readSettings(product, plugin.settings, options.secret)
+  const { settings, issues } = readSettings(product, plugin.settings, options)
   if (issues.length > 0) return { issues }
   const key = instanceKey(settings, operations, null)
   if (former?.instance.plugin === plugin && former.instance.key === key) return former.instance

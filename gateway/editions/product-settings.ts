@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv'
 import type { Product } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { COMPILED_SOON, SchemaError, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
+import { COMPILED_SOON, SchemaError, compile, compileOwn, createAjv, violationsOf } from '../validation/json-schema.ts'
 
 /** Returns the value of an environment variable that documents may name as `env:NAME`, or null if it is not set. */
 export type Secret = (name: string) => string | null
@@ -47,7 +47,7 @@ export function withSecrets<Value>(
 export function readSettings(
   { file, settings }: Product,
   schema: JsonSchema | undefined,
-  secret: Secret,
+  { secret, isChecked }: { readonly secret: Secret; readonly isChecked: boolean },
 ): { readonly settings: Readonly<Record<string, unknown>>; readonly issues: readonly Issue[] } {
   const { value, missing } = withSecrets(settings, secret, '/settings')
   if (missing.length > 0) return { settings: value, issues: missing.map((one) => missingSecret(file, one)) }
@@ -57,7 +57,7 @@ export function readSettings(
     return { settings: value, issues: isEmpty ? [] : [{ file, pointer: '/settings', rule: 'settings', message }] }
   }
   try {
-    const validate = validatorOf(schema)
+    const validate = validatorOf(schema, isChecked)
     if (validate(value)) return { settings: value, issues: [] }
     const issues = violationsOf(validate).map(({ path, message, rule }) => ({
       file,
@@ -75,15 +75,14 @@ export function readSettings(
 /** Compiled settings schemas. A loaded plugin keeps its schema object, so a reload does not compile it again. */
 const compiled = new WeakMap<JsonSchema, ValidateFunction>()
 
-/** Throws SchemaError. */
-function validatorOf(schema: JsonSchema): ValidateFunction {
+/** Throws SchemaError, unless the schema is known to compile. */
+function validatorOf(schema: JsonSchema, isChecked: boolean): ValidateFunction {
   const known = compiled.get(schema)
   if (known) return known
-  const validate = compile(
-    createAjv(new Map(), { ...COMPILED_SOON, useDefaults: true, allErrors: true }),
-    schema,
-    'settings',
-  )
+  const options = { useDefaults: true, allErrors: true }
+  const validate = isChecked
+    ? compileOwn(schema, options)
+    : compile(createAjv(new Map(), { ...COMPILED_SOON, ...options }), schema, 'settings')
   compiled.set(schema, validate)
   return validate
 }

@@ -130,6 +130,7 @@ export function editionOf(
     disabled: [],
     viewDirs: [],
     schemaKeys: [],
+    documentKeys: [],
     status: () => [],
     freshness: () => [],
     facts: async () => ({}),

@@ -60,7 +60,8 @@ describe('npm run build', () => {
     const [home = '', ...others] = readdirSync(join(copy, 'dist/.plugins'))
     expect(others).to.deep.equal([])
     expect(readdirSync(join(copy, 'dist/.plugins', home, 'gold')).sort()).to.deep.equal(['index.js', 'index.js.map'])
-    expect(contentOf('checked-schemas.json')).to.have.length(1)
+    // The schemas of gold, gold.json and service.json.
+    expect(contentOf('checked-schemas.json')).to.have.length(3)
     expect(existsSync(join(copy, 'dist/templates/home.pug.cjs'))).to.equal(true)
   })
 

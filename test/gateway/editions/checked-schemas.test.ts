@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { JsonFiles } from '../../../gateway/catalog/documents.ts'
+import { documentKeyOf } from '../../../gateway/catalog/validate.ts'
 import { readCheckedSchemas } from '../../../gateway/editions/checked-schemas.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
@@ -105,7 +107,47 @@ describe('schemas that are listed as checked', () => {
     expect(edition.schemaKeys).to.deep.equal(unlisted.schemaKeys)
   })
 
+  it('include that of the settings of a plugin', async () => {
+    const { checkedSchemas } = await openListed()
+    const document = { ...GOLD, settings: { unit: 'gram' } }
+    write('gold.json', document)
+    const { edition, issues } = await build(undefined, { checkedSchemas })
+    expect(issues.map(({ file, pointer, rule }) => `${file}${pointer} ${rule}`)).to.deep.equal([])
+    expect(await callOf(edition, 'getGold', { params: { city: 'zurich' }, body: { bars: [] } })).to.include({
+      unit: 'gram',
+    })
+    write('gold.json', { ...document, settings: { unit: 'gram', units: 1 } })
+    const { issues: found } = await build(undefined, { checkedSchemas })
+    expect(found.map(({ file, pointer, rule }) => `${file}${pointer} ${rule}`)).to.deep.equal([
+      'gold.json/settings/units additionalProperties',
+    ])
+  })
+
   it('do not exist in a gateway that runs from its sources', () => {
     expect(readCheckedSchemas().size).to.equal(0)
+  })
+})
+
+describe('documents that are listed as checked', () => {
+  const { open, build, write } = useEditions()
+
+  it('are not checked again, and others are', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    expect(edition.documentKeys).to.have.length(2)
+    const faulty = { ...gold(), colour: 'yellow' }
+    const issuesOf = async (checkedSchemas: ReadonlySet<string>): Promise<string[]> => {
+      // Another value of the same text, because what is known of a value is not asked for again.
+      write('gold.json', { ...faulty })
+      const { issues } = await build(undefined, { checkedSchemas, files: new JsonFiles() })
+      return issues.map(({ file, pointer }) => file + pointer)
+    }
+    expect(await issuesOf(new Set(edition.documentKeys))).to.deep.equal(['gold.json/colour'])
+    const listed = documentKeyOf({ file: 'other.json', kind: 'product', content: faulty })
+    expect(await issuesOf(new Set([listed]))).to.deep.equal([])
+  })
+
+  it('do not include those with an issue', async () => {
+    const { edition } = await open({ 'gold.json': gold(), 'tin.json': { product: 'tin' } })
+    expect(edition.documentKeys).to.have.length(2)
   })
 })
