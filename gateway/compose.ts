@@ -190,9 +190,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const openedAt = Date.now()
   const inputs = createInputs(log)
   const timeout = overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }
-  let onLate = (): unknown => null
+  let isLate = false
+  let onLate = (): unknown => (isLate = true)
   // Plugins load while the chain and the stores open.
-  const ahead = loadAhead({ ...config, ...inputs, ...timeout, onLate: () => onLate() })
+  const ahead = loadAhead({ ...config, ...inputs, ...timeout, builtinNames: BUILTINS, onLate: () => onLate() })
   const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer))
   let recoverPayments = (): void => {}
   const stores = await openStores(config, clock, log, overrides, () => recoverPayments())
@@ -216,7 +217,6 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
     log,
   })
-  onLate = editions.reload
   const metrics = createMetrics({ journal, edition: () => editions.current })
   const readable = readableNetworks(settlement, config)
   const accepts = createErc1271Check(readable, log)
@@ -297,7 +297,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     ahead,
   })
   const recovered = overrides.recovers === false ? null : recovery.run(true)
+  onLate = editions.reload
   await Promise.all([recovered && atMost(START_RECOVERY_MS, recovered, logFailedRecovery), editions.open(build)])
+  if (isLate) editions.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded'))
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
@@ -597,6 +599,9 @@ interface PluginParts {
 }
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
+const BUILTINS: ReadonlySet<string> = new Set(['documents', 'plans', 'receipts'])
+
+/** Creates the plugins of these names. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
   const { config, recipients, warnings, accepts, nonces, signIn, editions, stores, tokens, clock } = parts
   const { baseUrl, dataMode } = config

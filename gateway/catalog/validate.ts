@@ -50,7 +50,7 @@ export function validateCatalog(
   return [
     ...documents.flatMap((document) =>
       knownOfSchemas.get(document.content, [document.file], () =>
-        checked.has(documentKeyOf(document)) ? [] : schemaIssuesOf(document),
+        checked.size > 0 && checked.has(documentKeyOf(document)) ? [] : schemaIssuesOf(document),
       ),
     ),
     ...drafts.flatMap((draft) =>

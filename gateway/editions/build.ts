@@ -364,6 +364,8 @@ function pluginIn({ kind, content }: CatalogDocument): string | null {
 export interface AheadOptions extends Pick<PluginSources, 'pluginDirs' | 'copy' | 'onLate'> {
   readonly catalogDir: string
   readonly files: JsonFiles
+  /** Names of the gateway's own plugins, which have no folder. */
+  readonly builtinNames: ReadonlySet<string>
   readonly setupSeconds?: number
 }
 
@@ -372,12 +374,12 @@ export interface AheadOptions extends Pick<PluginSources, 'pluginDirs' | 'copy' 
  * the loads at once and adds to them. What fails is reported by the build.
  */
 export function loadAhead(options: AheadOptions): PluginLoads {
-  const { catalogDir, files, setupSeconds = SETUP_SECONDS } = options
+  const { catalogDir, files, builtinNames, setupSeconds = SETUP_SECONDS } = options
   const loads: PluginLoads = new Map()
   const sources = { ...options, read: new Map(), loadSeconds: setupSeconds }
   const begin = ({ documents }: { readonly documents: readonly CatalogDocument[] }): void => {
     for (const named of documents.flatMap((document) => pluginIn(document) ?? []))
-      loadPluginOnce(named, loads, sources).catch(() => {})
+      if (!builtinNames.has(named)) loadPluginOnce(named, loads, sources).catch(() => {})
   }
   readDocuments(catalogDir, files).then(begin, () => {})
   return loads
@@ -550,12 +552,16 @@ class AssembledEdition implements Edition {
     void this.#lookAtAll()
   }
 
-  /** Lets the first 402 tell how fresh the data are. Calls do not wait until all operations have been looked at. */
+  /**
+   * Lets the first 402 tell how fresh the data are. Calls do not wait until all operations have been looked at. The state of a
+   * plan is that of the operations that it opens.
+   */
   async #lookAtAll(): Promise<void> {
-    for (const gate of this.#gates) {
+    for (const { operation, fresh } of this.bound.values()) {
+      if (!fresh || operation.plan !== null) continue
       await setImmediate()
       if (this.#isStopped) return
-      void gate.state()
+      void fresh.state()
     }
   }
 

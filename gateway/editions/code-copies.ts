@@ -107,7 +107,9 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
     // Otherwise the copy might be removed after it was found.
     await cleaned
     const known = await find(name)
-    const home = known ?? (await write(name, compiles ? await compilePlugin(sources, folder) : sources, links))
+    // Packages of a folder's own are found from its own files only.
+    const whole = links.size === 0 ? folder : undefined
+    const home = known ?? (await write(name, compiles ? await compilePlugin(sources, whole) : sources, links))
     await keepInUse(home)
     return join(home, folder)
   }

@@ -62,7 +62,7 @@ export async function compilePlugin(files: PluginFiles, folder?: string): Promis
     for (const [name, bytes] of await compileModules(entries, extension, sources)) compiled.set(name, bytes)
   }
   const index = folder === undefined ? undefined : chosen.find(([name]) => name === join(folder, 'index.js'))
-  if (index) for (const [name, bytes] of await compileIndex(index, sources)) compiled.set(name, bytes)
+  if (index) for (const [name, bytes] of await compileIndex(index, sources, compiled)) compiled.set(name, bytes)
   return compiled
 }
 
@@ -91,20 +91,26 @@ async function compileModules(given: Entries, extension: string, sources: Source
 }
 
 /**
- * Compiles an index and the modules that it imports to one file. Returns nothing if the code would then differ: a module
- * might run twice because it may be imported in other ways too, a class might get another name, or an import that Node
- * refuses would be undefined.
+ * Compiles an index and the modules that it imports to one file. Returns nothing if the code would then differ from `apart`,
+ * all files compiled on their own: a module might run twice or earlier, a class might get another name, or an import that
+ * Node refuses would be undefined.
  */
-async function compileIndex([name, file]: readonly [string, string], sources: Sources): Promise<Map<string, Buffer>> {
-  const whole = sources.readerOfWhole(file)
+async function compileIndex(
+  [name, file]: readonly [string, string],
+  sources: Sources,
+  apart: PluginFiles,
+): Promise<Map<string, Buffer>> {
+  const { reader, isWhole } = sources.readerOfWhole(file)
   const result = await compileEntries(new Map([[name, file]]), '.js', {
-    plugins: [whole.reader],
+    plugins: [reader],
     define: { 'import.meta': META },
     banner: { js: `const ${OWN_META} = import.meta;` },
+    // Modules that wait would run one after the other.
+    supported: { 'top-level-await': false },
   })
   if (!('outputFiles' in result) || result.warnings.some(({ id }) => id === UNDEFINED_IMPORT)) return new Map()
   const compiled = outputOf(result)
-  return whole.isWhole(String(compiled.get(name))) ? compiled : new Map()
+  return isWhole(String(compiled.get(name)), apart) ? compiled : new Map()
 }
 
 type Compiled = BuildResult<{ write: false }>
@@ -112,7 +118,7 @@ type Compiled = BuildResult<{ write: false }>
 async function compileEntries(
   entries: Entries,
   extension: string,
-  options: Pick<BuildOptions, 'plugins' | 'define' | 'banner'>,
+  options: Pick<BuildOptions, 'plugins' | 'define' | 'banner' | 'supported'>,
 ): Promise<Compiled | BuildFailure> {
   // Most starts compile nothing.
   const { build } = await import('esbuild')
@@ -180,7 +186,12 @@ function ${CONVERTED}(address, options) { return import(String(address).replace(
 const META = '$meta'
 /** What `import.meta` is in the file that a bundle is. */
 const OWN_META = '$ownMeta'
-const IMPORT_META = /\bimport\s*\.\s*meta\b/
+/** What a bundle changes: code that uses these names, requires modules, or counts on the order in which they run. */
+const CHANGED = /\$meta\b|\$ownMeta\b|\bcreateRequire\(|\bimport\s*['"]\.\.?\//
+/** Requires a package, which is no module of the plugin. */
+const REQUIRED_PACKAGE = /\bcreateRequire\(import\.meta\.url\)\(\s*['"][^.'"/]/g
+/** What esbuild adds for namespaces, whose objects then inherit, and for CommonJS. */
+const ADDED = /\b__(?:commonJS|export|reExport|toESM)\(/
 
 /** Returns a module with what `import.meta` is in a file, whose path is relative to the bundle. */
 const metaModule = (path: string): string => `
@@ -191,6 +202,11 @@ const filename = fileURLToPath(url)
 const resolve = (name) => ${OWN_META}.resolve(/^[.]{1,2}[/]/.test(name) ? new URL(name, url).href : name)
 export const ${META} = { __proto__: null, dirname: dirname(filename), filename, resolve, url }
 `
+
+interface Whole {
+  readonly reader: EsbuildPlugin
+  readonly isWhole: (code: string, apart: PluginFiles) => boolean
+}
 
 /** The sources as esbuild reads them from memory, and what it learns of their imports. */
 class Sources {
@@ -227,13 +243,19 @@ class Sources {
     return this.#files.get(file) ?? Buffer.alloc(0)
   }
 
+  /** True for JavaScript whose TypeScript is compiled in its place. */
+  #isReplaced(file: string): boolean {
+    const typescript = file.replace(/js$/, 'ts')
+    return typescript !== file && this.#files.has(typescript)
+  }
+
   /**
-   * Lets esbuild read an index with all modules that it imports. `isWhole` takes the code and says whether each of them is
-   * imported by an import statement alone, exists, and has classes of the same names. Read all files with `reader` before.
+   * Lets esbuild read an index with all modules that it imports. `isWhole` takes the code, and all files compiled on their
+   * own. It says whether the code does what these do. Read all files with `reader` before.
    */
-  readerOfWhole(index: string): { readonly reader: EsbuildPlugin; readonly isWhole: (code: string) => boolean } {
+  readerOfWhole(index: string): Whole {
     const home = dirname(index)
-    const classes = new Set<string>()
+    const modules: string[] = []
     let isWhole = !this.imported.has(index)
     const setup: EsbuildPlugin['setup'] = (context) => {
       context.onResolve({ filter: /.*/ }, ({ path, kind, importer, namespace }) => {
@@ -241,18 +263,19 @@ class Sources {
         if (path.startsWith(META_ADDRESS)) return { path: path.slice(META_ADDRESS.length), namespace: META_NAMESPACE }
         if (!path.startsWith('.') || namespace !== NAMESPACE) return { path, external: true }
         const found = moduleAt(join(dirname(importer), path), this.#files)
-        if (found === null || kind !== 'import-statement') isWhole = false
-        if (found === null) return { path, external: true }
-        return COMMONJS.test(found)
-          ? { path: pathTo(compiledName(found), home), external: true }
-          : { path: found, namespace: NAMESPACE }
+        if (found === null || kind !== 'import-statement' || COMMONJS.test(found) || this.#isReplaced(found))
+          isWhole = false
+        return found === null ? { path, external: true } : { path: found, namespace: NAMESPACE }
       })
       context.onLoad({ filter: /.*/, namespace: NAMESPACE }, ({ path }) => {
-        if (this.#converted.has(path)) isWhole = false
         const text = this.bytesOf(path).toString()
-        for (const name of classesIn(text)) classes.add(name)
+        if (this.#converted.has(path) || CHANGED.test(text.replace(REQUIRED_PACKAGE, ''))) isWhole = false
+        modules.push(compiledName(path))
         // At the end, so that no position moves.
-        const meta = IMPORT_META.test(text) ? `\nimport { ${META} } from '${META_ADDRESS}${path}'` : ''
+        const meta =
+          !path.endsWith('.json') && text.includes('meta')
+            ? `\nimport { ${META} } from ${JSON.stringify(META_ADDRESS + path)}`
+            : ''
         return { contents: text + meta, loader: loaderOf(path), resolveDir: NOWHERE }
       })
       context.onLoad({ filter: /.*/, namespace: META_NAMESPACE }, ({ path }) => ({
@@ -261,7 +284,10 @@ class Sources {
     }
     return {
       reader: { name: 'plugin-index', setup },
-      isWhole: (code) => isWhole && classesIn(code).every((name) => classes.has(name)),
+      isWhole(code, apart) {
+        const classes = new Set(modules.flatMap((file) => classesIn(String(apart.get(file) ?? ''))))
+        return isWhole && !ADDED.test(code) && classesIn(code).every((name) => classes.has(name))
+      },
     }
   }
 
@@ -296,9 +322,11 @@ class Sources {
   }
 }
 
-/** Names of classes in a text. esbuild writes `class Price` as `var Price = class`, or `var Price2` if the name is taken. */
-const classesIn = (text: string): string[] =>
-  [...text.matchAll(/([\w$]+)\s*=\s*class\b|\bclass\s+([\w$]+)/g)].map(([, variable, name]) => variable ?? name ?? '')
+/** Names of classes in compiled code: `var Price = class` and `var Price = class _Price`, with 2 behind a name that is taken. */
+const classesIn = (code: string): string[] =>
+  [...code.matchAll(/(?:([\w$]+)\s*=\s*)?\bclass\b(?:\s+([\w$]+))?/g)].map(
+    ([, variable, name]) => `${variable} ${name}`,
+  )
 
 const loaderOf = (file: string): Loader => (file.endsWith('.json') ? 'json' : TYPESCRIPT.test(file) ? 'ts' : 'js')
 

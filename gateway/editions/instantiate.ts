@@ -242,7 +242,7 @@ export function createSetup(options: Options, schemas: Schemas, validatorsOf: Co
   const migrated = new Map<Plugin, Promise<void>>()
 
   return async (product, document, plugin, former) => {
-    const isUnchanged = former?.product === product && former.schemas === schemas
+    const isUnchanged = former?.product === product && former.schemas === schemas && former.instance.plugin === plugin
     const checked = isUnchanged ? former : check(product, plugin, former)
     if ('issues' in checked) return checked
     const { validators, schemaKey, schemaNames } = checked
@@ -288,8 +288,17 @@ function schemaKeyOf(
   const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal, example }) => [
     [id, params, query, body, response, bodyMedia, plan?.plan, internal, example],
   ])
-  const content = JSON.stringify([own, settings, names.map((name) => schemas.get(name))])
+  const content = JSON.stringify([own, jsonOf(settings), names.map((name) => schemas.get(name))])
   return createHash('sha256').update(content).digest('base64url')
+}
+
+/** Null if it cannot be written as JSON, which no schema can be that compiles. */
+function jsonOf(settings: JsonSchema | undefined): string | null {
+  try {
+    return JSON.stringify(settings) ?? null
+  } catch {
+    return null
+  }
 }
 
 function compileAll(

@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv'
 import type { Product } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { COMPILED_SOON, SchemaError, compile, compileOwn, createAjv, violationsOf } from '../validation/json-schema.ts'
+import { COMPILED_SOON, SchemaError, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
 
 /** Returns the value of an environment variable that documents may name as `env:NAME`, or null if it is not set. */
 export type Secret = (name: string) => string | null
@@ -75,14 +75,12 @@ export function readSettings(
 /** Compiled settings schemas. A loaded plugin keeps its schema object, so a reload does not compile it again. */
 const compiled = new WeakMap<JsonSchema, ValidateFunction>()
 
-/** Throws SchemaError, unless the schema is known to compile. */
+/** Throws SchemaError. What is known to be a valid schema is not checked again. */
 function validatorOf(schema: JsonSchema, isChecked: boolean): ValidateFunction {
   const known = compiled.get(schema)
   if (known) return known
-  const options = { useDefaults: true, allErrors: true }
-  const validate = isChecked
-    ? compileOwn(schema, options)
-    : compile(createAjv(new Map(), { ...COMPILED_SOON, ...options }), schema, 'settings')
+  const ajv = createAjv(new Map(), { ...COMPILED_SOON, useDefaults: true, allErrors: true })
+  const validate = compile(ajv, schema, 'settings', { isChecked })
   compiled.set(schema, validate)
   return validate
 }

@@ -62,9 +62,11 @@ describe('an edition', () => {
       copied.push(folder)
       return join(dir, folder)
     }
-    const { catalogDir } = catalog
-    const ahead = loadAhead({ catalogDir, pluginDirs: [PLUGINS], copy, files: new JsonFiles() })
+    const options = { catalogDir: catalog.catalogDir, pluginDirs: [PLUGINS], copy, files: new JsonFiles() }
+    const ofItsOwn = loadAhead({ ...options, builtinNames: new Set(['gold', 'throws-on-import']) })
+    const ahead = loadAhead({ ...options, builtinNames: new Set() })
     await until(() => ahead.size === 2)
+    expect(ofItsOwn.size).to.equal(0)
     expect(copied).to.have.members(['gold', 'throws-on-import'])
     const { edition, issues } = await builder.build({ ahead, copy })
     expect(idsOf(edition)).to.deep.equal(['gold', 'gold-2'])

@@ -5,6 +5,7 @@ import { readCheckedSchemas } from '../../../gateway/editions/checked-schemas.ts
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { callOperation } from '../../../gateway/testing.ts'
+import goldPlugin from '../../fixtures/plugins/gold/index.ts'
 import { gold, thing } from '../../support/catalog.ts'
 import { useEditions } from './edition-fixture.ts'
 
@@ -120,6 +121,15 @@ describe('schemas that are listed as checked', () => {
     const { issues: found } = await build(undefined, { checkedSchemas })
     expect(found.map(({ file, pointer, rule }) => `${file}${pointer} ${rule}`)).to.deep.equal([
       'gold.json/settings/units additionalProperties',
+    ])
+  })
+
+  it('do not include that of settings which an edit of the plugin has broken', async () => {
+    const { listed, checkedSchemas } = await openListed()
+    const broken = { ...goldPlugin, settings: { type: 'object', propertys: {} } }
+    const { issues } = await build(listed, { checkedSchemas, ahead: new Map([['gold', Promise.resolve(broken)]]) })
+    expect(issues.map(({ file, pointer, rule }) => `${file}${pointer} ${rule}`)).to.deep.equal([
+      'gold.json/plugin settings',
     ])
   })
 

@@ -169,6 +169,12 @@ describe('the copies of plugin code', () => {
     expect(readdirSync(root)).to.have.length(2)
   })
 
+  it('keep modules apart where a folder has packages of its own, which only its own files find', async () => {
+    const compiling = createCopies(root, { compiles: true })
+    write('gold/node_modules/tin/index.js', '')
+    expect(read(await compiling(dir, 'gold', 0), 'index.js')).to.contain('"./deep/price.js"')
+  })
+
   it('are not written if the code does not compile', async () => {
     write('gold/deep/price.ts', 'export const price = = 1')
     const failure: unknown = await createCopies(root, { compiles: true })(dir, 'gold', 0).catch(

@@ -176,21 +176,19 @@ describe('the compiler of plugins', () => {
     const sources = {
       'gold/index.ts': `import { mean, place } from '../sums/mean.ts'
         import table from './table.json'
-        import { unit } from './unit.cts'
-        import './deep/log.mts'
-        export default [mean, place, ${place}, table, unit, globalThis.log]`,
+        import { log } from './deep/log.mts'
+        import { createRequire } from 'node:module'
+        export default [mean, place, ${place}, table, log, typeof createRequire(import.meta.url)('node:path').join]`,
       'gold/deep/log.mts': `class Log { static readonly level = 'info'; level = Log.level }
-        globalThis.log = [new Log().level, import.meta.filename.slice(-8), import.meta.dirname.slice(-4)]`,
+        export const log = [new Log().level, import.meta.filename.slice(-8), import.meta.dirname.slice(-4)]`,
       'gold/table.json': '[1]',
-      'gold/unit.cts': `export const unit = 'g'`,
       'sums/mean.ts': `export const mean: number = 2\nexport const place = ${place}`,
     }
 
     it('makes its index one file with the modules that it imports, each with its own import.meta', async () => {
       const files = await compile(sources, 'gold')
-      const kept = ['gold/index.js', 'gold/unit.cjs']
-      const value = defaultIn(new Map([...files].filter(([file]) => kept.includes(file))), 'gold/index.js')
-      expect(value).to.deep.equal([2, '/sums/mean.js', 'gold/index.js', [1], 'g', ['info', '/log.mjs', 'deep']])
+      const value = defaultIn(new Map([...files].filter(([file]) => file === 'gold/index.js')), 'gold/index.js')
+      expect(value).to.deep.equal([2, '/sums/mean.js', 'gold/index.js', [1], ['info', '/log.mjs', 'deep'], 'function'])
     })
 
     it('keeps the modules, because threads start from them', async () => {
@@ -216,26 +214,45 @@ describe('the compiler of plugins', () => {
       expect(entry).to.deep.include({ originalSource: '../sums/mean.ts', originalLine: 2 })
     })
 
+    const uses = `import { price } from './price.ts'\nglobalThis.price = price\n`
     for (const [what, files] of Object.entries({
-      'is imported later': { 'gold/index.ts': `import './price.ts'\nexport const load = () => import('./price.ts')` },
+      'is imported later': { 'gold/index.ts': `${uses}export const load = () => import('./price.ts')` },
       'is imported later by another one': {
-        'gold/index.ts': `import './price.ts'\nimport './load.ts'`,
+        'gold/index.ts': `${uses}export * from './load.ts'`,
         'gold/load.ts': `export const load = () => import('./price.ts')`,
       },
-      'is imported by a computed address': {
-        'gold/index.ts': `import './price.ts'\nexport const load = (name) => import(name)`,
+      'is imported by a computed address': { 'gold/index.ts': `${uses}export const load = (name) => import(name)` },
+      'is imported with a query': { 'gold/index.ts': `${uses}export * from './price.ts?again'` },
+      'is imported for what it does': { 'gold/index.ts': `import './price.ts'` },
+      'is imported as an object': {
+        'gold/index.ts': `import * as all from './price.ts'\nexport default (name) => all[name]`,
       },
-      'is imported with a query': { 'gold/index.ts': `import './price.ts'\nimport './price.ts?again'` },
-      'imports the index': { 'gold/index.ts': `import './price.ts'`, 'gold/work.ts': `import './index.ts'` },
-      'is missing': { 'gold/index.ts': `import './price.ts'\nimport './lost.ts'` },
+      'is CommonJS': {
+        'gold/index.ts': `${uses}export * from './tin.cts'`,
+        'gold/tin.cts': `export { price } from './price.ts'`,
+      },
+      'requires modules': {
+        'gold/index.ts': `${uses}import { createRequire } from 'node:module'
+          createRequire(import.meta.url)('./price.js')`,
+      },
+      'has old JavaScript beside it': {
+        'gold/index.ts': `export { price } from './price.js'`,
+        'gold/price.js': 'export const price = 1',
+      },
+      waits: { 'gold/index.ts': `${uses}await Promise.resolve()` },
+      'imports the index': { 'gold/index.ts': uses, 'gold/work.ts': `import './index.ts'` },
+      'is missing': { 'gold/index.ts': `${uses}export * from './lost.ts'` },
       'has a class of the same name': {
-        'gold/index.ts': `import './price.ts'\nimport './coin.ts'\nclass Price {}\nglobalThis.price = Price`,
-        'gold/coin.ts': 'class Price {}\nglobalThis.coin = Price',
+        'gold/index.ts': `${uses}import { Coin } from './coin.ts'\nclass Price {}\nexport default [Price, Coin]`,
+        'gold/coin.ts': 'class Price {}\nexport const Coin = Price',
       },
-      'does not export what is imported': { 'gold/index.js': `import { lost } from './price.ts'\nexport default lost` },
+      'uses a name of the bundle': { 'gold/index.ts': `${uses}export const $ownMeta = 1` },
+      'does not export what is imported': {
+        'gold/index.ts': `${uses}import { lost } from './price.ts'\nexport default lost`,
+      },
     }))
       it(`leaves it apart if a module ${what}`, async () => {
-        const all = { ...files, 'gold/price.ts': 'globalThis.runs = (globalThis.runs ?? 0) + 1' }
+        const all = { 'gold/price.ts': 'export const price = 7', ...files }
         const code = textOf(await compile(all, 'gold'), 'gold/index.js')
         expect(code).to.equal(textOf(await compile(all), 'gold/index.js'))
         expect(code).to.contain('./price.js')
