@@ -5,6 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import secp256k1 from 'secp256k1'
 import { getAddress } from 'viem/utils'
 import { NETWORKS, type Hex, type Network } from '../config/networks.ts'
@@ -59,6 +60,9 @@ const LOW_BALANCE = 1_000n * USDC
 const GAS = quantity(1_000n * 10n ** 18n)
 /** The account that sends mint transactions. It has no key: the sandbox chain impersonates it. */
 const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
+/** Longer in all than a block of the sandbox takes. */
+const FUNDING_ATTEMPTS = 50
+const FUNDING_PAUSE_MS = 100
 
 /**
  * Opens the sandbox in `dataDir` with the keys, chain and balances of the last run. A buyer with less than 1,000 test
@@ -144,16 +148,27 @@ async function prepare(rpc: Rpc, { settleKeys, buyer, blockSeconds, log }: Prepa
   else await rpc.call('evm_setAutomine', true)
 }
 
-/** Tops up a buyer who holds little. */
+/**
+ * Tops up a buyer who holds little. Gateways that open one chain at once send from the same account, and the chain takes one of
+ * their transactions. The others look again until the buyer has it.
+ */
 async function fund(rpc: Rpc, { asset }: Network, buyer: Hex, log: Logger): Promise<void> {
-  const balance = BigInt(await rpc.call<Hex>('eth_call', { to: asset, data: balanceData(buyer) }, 'latest'))
-  if (balance >= LOW_BALANCE) return
-  await rpc.call('anvil_setBalance', FAUCET, GAS)
-  await rpc.call('anvil_impersonateAccount', FAUCET)
-  const data = mintData(buyer, BUYER_BALANCE - balance)
-  await rpc.call('eth_sendTransaction', { from: FAUCET, to: asset, data, gas: '0x30d40' })
-  await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
-  log.info({ buyer, had: String(balance / USDC) }, 'sandbox: topped the buyer up to 10,000 test USDC')
+  for (let attempt = 1; ; attempt += 1) {
+    const balance = BigInt(await rpc.call<Hex>('eth_call', { to: asset, data: balanceData(buyer) }, 'latest'))
+    if (balance >= LOW_BALANCE) return
+    try {
+      await rpc.call('anvil_setBalance', FAUCET, GAS)
+      await rpc.call('anvil_impersonateAccount', FAUCET)
+      const data = mintData(buyer, BUYER_BALANCE - balance)
+      await rpc.call('eth_sendTransaction', { from: FAUCET, to: asset, data, gas: '0x30d40' })
+      await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
+      log.info({ buyer, had: String(balance / USDC) }, 'sandbox: topped the buyer up to 10,000 test USDC')
+      return
+    } catch (error) {
+      if (attempt === FUNDING_ATTEMPTS) throw error
+      await sleep(FUNDING_PAUSE_MS)
+    }
+  }
 }
 
 /** The private keys of the sandbox, created once and worthless on any real network. */

@@ -213,6 +213,13 @@ describe('the sandbox', () => {
     expect(await isAlive(second.pid)).to.equal(false)
   })
 
+  it('tops the buyer up once for gateways that open it at the same time', async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => open()))
+    const { rpcUrl, buyer } = all[0]!
+    expect(await createUsdcClient(rpcUrl).balance(buyer.address)).to.equal(10_000n * USDC)
+    for (const sandbox of all) await sandbox.close()
+  })
+
   it('leaves another program alone that has reused the old process id', async () => {
     const first = await open()
     await first.close()
