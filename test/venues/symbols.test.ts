@@ -79,9 +79,12 @@ describe('a buyer of several symbols', function () {
     expect(plain.body['symbol']).to.equal('BTC-USD')
     // The newest label may be a minute old.
     const { body } = await regime('BNB-USD')
-    const start = new Date(Date.parse(body['as_of'] as string) - 60_000).toISOString()
+    const asOf = Date.parse(body['as_of'] as string)
+    const start = new Date(asOf - 60_000).toISOString()
     const history = await shop.buy(`/v1/regime/history?symbol=bnb&limit=2&start=${start}`)
     expect([history.code, history.body['symbol'], history.body['count']]).to.deep.equal(['ok', 'BNB-USD', 2])
+    const rows = history.body['snapshots'] as { as_of: string }[]
+    expect(rows.map((row) => Date.parse(row.as_of))).to.deep.equal([asOf - 60_000, asOf])
   })
 
   it('is told by a preflight of the regime of the market that the order is for', async () => {

@@ -213,11 +213,14 @@ describe('the sandbox', () => {
     expect(await isAlive(second.pid)).to.equal(false)
   })
 
-  it('tops the buyer up once for gateways that open it at the same time', async () => {
-    const all = await Promise.all(Array.from({ length: 8 }, () => open()))
-    const { rpcUrl, buyer } = all[0]!
-    expect(await createUsdcClient(rpcUrl).balance(buyer.address)).to.equal(10_000n * USDC)
-    for (const sandbox of all) await sandbox.close()
+  it('tops the buyer up once for gateways that join it while their transactions wait for a block', async () => {
+    const first = await open(1)
+    await pay(first, 9_500n * USDC)
+    const { balance } = createUsdcClient(first.rpcUrl)
+    await until(async () => (await balance(first.buyer.address)) === 500n * USDC)
+    const others = await Promise.all(Array.from({ length: 4 }, () => open(1)))
+    expect(await balance(first.buyer.address)).to.equal(10_000n * USDC)
+    for (const sandbox of [first, ...others]) await sandbox.close()
   })
 
   it('leaves another program alone that has reused the old process id', async () => {
