@@ -1,11 +1,12 @@
 /** The figures of a report as text. */
 import type { AuditReport } from '../../schemas/types.d.ts'
+import { once } from '../lib/once.ts'
 
-const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
+const rounded = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }))
 
 type Value = number | null | undefined
 /** A number with at most two decimals; "–" without a value. */
-export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
+export const number = (value: Value): string => (typeof value === 'number' ? rounded().format(value) : '–')
 const fixed = (value: number, decimals: number): string =>
   value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
 /** A ratio with two decimals: 2.9 is "2.90". */

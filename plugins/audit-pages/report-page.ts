@@ -3,6 +3,7 @@ import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
 import { bps, keyFigures, number, overfitting, performance } from './report-figures.ts'
 import { CHECK_DESCRIPTIONS, REASON_MESSAGES } from './messages.ts'
+import { once } from '../lib/once.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
 
@@ -97,7 +98,7 @@ function shownFindings(all: readonly Finding[]) {
   }))
 }
 
-const FINE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 8 })
+const fine = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 8 }))
 
 const decimalsOf = (value: number): number => Number(value.toFixed(8)).toString().split('.')[1]?.length ?? 0
 
@@ -105,5 +106,5 @@ const decimalsOf = (value: number): number => Number(value.toFixed(8)).toString(
 function figureOf(name: string, value: unknown): string {
   const words = name.replaceAll('_', ' ')
   if (typeof value !== 'number') return `${words} ${String(value)}`
-  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${bps(value)}` : `${words} ${FINE.format(value)}`
+  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${bps(value)}` : `${words} ${fine().format(value)}`
 }

@@ -11,6 +11,7 @@ import type { TradeLedger } from './trade-ledger.ts'
 import { costPerSide, type PresetName, PRESETS } from './cost-presets.ts'
 import { readLedger } from './read/read-ledger.ts'
 import { readUploadedBars } from './reference/uploaded-bars.ts'
+import { once } from '../lib/once.ts'
 
 export interface AuditRequest {
   readonly file: Buffer
@@ -128,38 +129,38 @@ function fillsPart(checked: CheckedLedger, findings: Findings, structuralShare: 
   }
 }
 
-const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
-const BPS = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
-const SHARE = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 })
+const count = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }))
+const bps = once(() => new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 }))
+const share = once(() => new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 }))
 const UNCHECKED = 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
 
 /** The verdict in at most two sentences. */
 export function summaryOf({ verdict, ledger, fills, performance, overfitting }: Audit): string {
-  const trades = `${COUNT.format(performance.trades)} trades`
-  const net = `${BPS.format(performance.net_expectancy_bps)} bps a trade after costs`
+  const trades = `${count().format(performance.trades)} trades`
+  const net = `${bps().format(performance.net_expectancy_bps)} bps a trade after costs`
   const dsr = overfitting.dsr === null ? null : certainty(overfitting.dsr)
   switch (verdict) {
     case 'reject':
       return `${rejection(ledger, fills)} The result of the ${trades}, ${net}, cannot be relied on.`
     case 'not_profitable':
-      return `The ${trades} lose money: ${net}. They break even at ${BPS.format(performance.breakeven_cost_per_side_bps)} bps a side.`
+      return `The ${trades} lose money: ${net}. They break even at ${bps().format(performance.breakeven_cost_per_side_bps)} bps a side.`
     case 'unproven':
       return dsr === null
         ? `The ${trades} make ${net}, but they are too few or too similar to distinguish from luck.`
-        : `The ${trades} make ${net}, but luck may explain it: the deflated Sharpe ratio is ${dsr} with ${COUNT.format(overfitting.n_trials)} trials.`
+        : `The ${trades} make ${net}, but luck may explain it: the deflated Sharpe ratio is ${dsr} with ${count().format(overfitting.n_trials)} trials.`
     case 'plausible':
-      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${COUNT.format(overfitting.n_trials)} trials. ${fills.checked === 0 ? UNCHECKED : 'The audit found nothing against it, but that is not a guarantee.'}`
+      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${count().format(overfitting.n_trials)} trials. ${fills.checked === 0 ? UNCHECKED : 'The audit found nothing against it, but that is not a guarantee.'}`
   }
 }
 
 /** A probability that would round to 100% is written as a bound. */
-const certainty = (share: number): string => (share > 0.9999 ? 'over 99.99%' : SHARE.format(share))
+const certainty = (dsr: number): string => (dsr > 0.9999 ? 'over 99.99%' : share().format(dsr))
 
 function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
   const flag = fills.flags.find(({ severity }) => severity === 'error')
   if (fills.share > MAX_DEFECT_SHARE)
-    return `${COUNT.format(fills.impossible)} of ${COUNT.format(fills.fills)} fills could not have happened (${SHARE.format(fills.share)} of those checked).`
+    return `${count().format(fills.impossible)} of ${count().format(fills.fills)} fills could not have happened (${share().format(fills.share)} of those checked).`
   if (fills.structural_share > MAX_DEFECT_SHARE)
-    return `${COUNT.format(ledger.excluded)} of ${COUNT.format(ledger.rows)} rows cannot be used.`
+    return `${count().format(ledger.excluded)} of ${count().format(ledger.rows)} rows cannot be used.`
   return flag?.explanation ?? 'Trades were held across splits at unadjusted prices.'
 }

@@ -2,6 +2,7 @@
 import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { calculate, type Deflated, sampleOf, type Track } from './track-record.ts'
+import { once } from '../lib/once.ts'
 
 interface Query {
   readonly sharpe?: number
@@ -57,14 +58,14 @@ function missing({ sharpe, days, trials }: Query): string[] {
 }
 
 const fixed = (value: number, decimals: number): string => (Number.isFinite(value) ? value.toFixed(decimals) : '–')
-const count = new Intl.NumberFormat('en-US')
+const count = once(() => new Intl.NumberFormat('en-US'))
 
 function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBacktestYears }: Deflated) {
   const isNever = !Number.isFinite(minTrackDays)
   const never = 'never: the Sharpe ratio is not positive'
   const days = isNever
     ? never
-    : `${count.format(Math.ceil(minTrackDays))} observations, ${minTrackYears.toFixed(2)} years`
+    : `${count().format(Math.ceil(minTrackDays))} observations, ${minTrackYears.toFixed(2)} years`
   const length = Number.isFinite(minBacktestYears) ? `${minBacktestYears.toFixed(2)} years` : never
   return {
     tone: dsr >= 0.95 ? 'fair' : dsr >= 0.5 ? 'doubt' : 'bad',
@@ -85,7 +86,7 @@ function conclusion({ sharpe, trials }: Track, dsr: number, sr0: number): string
   const tried =
     trials === 1
       ? 'With one trial there is nothing to deflate'
-      : `By luck alone, the best of ${count.format(trials)} trials is expected to have a Sharpe ratio of ${fixed(sr0, 2)}`
+      : `By luck alone, the best of ${count().format(trials)} trials is expected to have a Sharpe ratio of ${fixed(sr0, 2)}`
   const verdict =
     dsr >= 0.95 ? 'This is above the usual threshold of 95%.' : 'This is below the usual threshold of 95%.'
   return `${tried}. The probability that the true Sharpe ratio behind ${fixed(sharpe, 2)} is higher is ${chance}. ${verdict}`

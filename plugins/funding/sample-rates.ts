@@ -82,38 +82,41 @@ function angle(word: string): number {
 const wave = (at: number, days: number, word: string): number =>
   Math.sin((2 * Math.PI * at) / (days * DAY) + angle(word))
 
-/** The rates of a venue at a minute. */
-function ratesOf(venue: VenueName, minute: number): FundingRate[] {
-  const { covered, hours, minorHours, source, quote, name } = FORMS[venue]
-  return SYMBOLS.slice(0, covered).map(([symbol, start, swing], place): FundingRate => {
-    const interval = place < MINOR ? hours : minorHours
-    const mood =
-      wave(minute, 5.3, symbol) + 0.7 * wave(minute, 1.9, `${symbol} 2`) + 0.4 * wave(minute, 0.3, `${symbol} 3`)
-    const apart = 0.5 * wave(minute, 2.7, `${symbol} ${venue}`) + 0.25 * wave(minute, 0.2, `${venue} ${symbol} 2`)
-    const eight = 0.0001 + 0.00006 * swing * (mood + apart)
-    const index =
-      start * Math.exp(0.12 * wave(minute, 61, `${symbol} price`) + 0.03 * wave(minute, 3.1, `${symbol} price 2`))
-    const mark = index * (1 + eight / 3)
-    return {
-      instrument: name(symbol),
-      symbol,
-      quote,
-      settle: quote === 'USD' ? 'USDC' : quote,
-      contract: 'linear',
-      rate: ((eight * interval) / 8).toFixed(8),
-      intervalHours: interval,
-      intervalSource: source,
-      kind: 'predicted',
-      predictedRate: null,
-      nextFunding: (Math.floor(minute / (interval * 3600)) + 1) * interval * 3600,
-      markPrice: Number(mark.toPrecision(7)),
-      indexPrice: Number(index.toPrecision(7)),
-      volumeUsd: Math.round(2e9 * (0.2 + 0.1 * place) ** -1 * (1 + 0.3 * wave(minute, 1, `${symbol} ${venue} volume`))),
-      openInterestUsd: Math.round(9e8 * (0.2 + 0.1 * place) ** -1),
-      observed: minute,
-    }
-  })
+/** The rate that a venue has for a symbol at a minute. `place` is that of the symbol in SYMBOLS. */
+function rateOf(venue: VenueName, place: number, minute: number): FundingRate {
+  const { hours, minorHours, source, quote, name } = FORMS[venue]
+  const [symbol, start, swing] = SYMBOLS[place]!
+  const interval = place < MINOR ? hours : minorHours
+  const mood =
+    wave(minute, 5.3, symbol) + 0.7 * wave(minute, 1.9, `${symbol} 2`) + 0.4 * wave(minute, 0.3, `${symbol} 3`)
+  const apart = 0.5 * wave(minute, 2.7, `${symbol} ${venue}`) + 0.25 * wave(minute, 0.2, `${venue} ${symbol} 2`)
+  const eight = 0.0001 + 0.00006 * swing * (mood + apart)
+  const index =
+    start * Math.exp(0.12 * wave(minute, 61, `${symbol} price`) + 0.03 * wave(minute, 3.1, `${symbol} price 2`))
+  const mark = index * (1 + eight / 3)
+  return {
+    instrument: name(symbol),
+    symbol,
+    quote,
+    settle: quote === 'USD' ? 'USDC' : quote,
+    contract: 'linear',
+    rate: ((eight * interval) / 8).toFixed(8),
+    intervalHours: interval,
+    intervalSource: source,
+    kind: 'predicted',
+    predictedRate: null,
+    nextFunding: (Math.floor(minute / (interval * 3600)) + 1) * interval * 3600,
+    markPrice: Number(mark.toPrecision(7)),
+    indexPrice: Number(index.toPrecision(7)),
+    volumeUsd: Math.round(2e9 * (0.2 + 0.1 * place) ** -1 * (1 + 0.3 * wave(minute, 1, `${symbol} ${venue} volume`))),
+    openInterestUsd: Math.round(9e8 * (0.2 + 0.1 * place) ** -1),
+    observed: minute,
+  }
 }
+
+/** The places in SYMBOLS of what a venue lists. */
+const placesOf = (venue: VenueName): readonly number[] =>
+  SYMBOLS.slice(0, FORMS[venue].covered).map((_, place) => place)
 
 /** Days of settled rates that the sample has. */
 const SETTLED_DAYS = 30
@@ -133,18 +136,18 @@ export function openSampleSettlements(now: () => number): SettlementSource {
 function settledBy(symbols: readonly string[], now: number): ContractSettlements[] {
   const from = Math.floor(now / DAY - SETTLED_DAYS) * DAY
   return (Object.keys(FORMS) as VenueName[]).flatMap((venue) =>
-    ratesOf(venue, now)
-      .filter(({ symbol }) => symbols.includes(symbol))
-      .map(({ instrument, symbol, intervalHours }) => {
-        const period = intervalHours * 3600
-        const times = Array.from({ length: Math.floor((now - from) / period) }, (_, n) => from + (n + 1) * period)
-        const settlements = times.map((time) => {
-          const { rate } = ratesOf(venue, time).find((one) => one.instrument === instrument)!
-          return { venue, instrument, symbol, time, rate }
-        })
-        const contract = { venue, instrument, symbol, held_from: from, reached: now, updated_at: now, error: null }
-        return { contract, settlements }
-      }),
+    placesOf(venue).flatMap((place): ContractSettlements[] => {
+      const { instrument, symbol, intervalHours } = rateOf(venue, place, now)
+      if (!symbols.includes(symbol)) return []
+      const period = intervalHours * 3600
+      const times = Array.from({ length: Math.floor((now - from) / period) }, (_, n) => from + (n + 1) * period)
+      const settlements = times.map((time) => {
+        const { rate } = rateOf(venue, place, time)
+        return { venue, instrument, symbol, time, rate }
+      })
+      const contract = { venue, instrument, symbol, held_from: from, reached: now, updated_at: now, error: null }
+      return [{ contract, settlements }]
+    }),
   )
 }
 
@@ -156,7 +159,7 @@ export function openSampleRates(): RateSource {
       return (Object.keys(FORMS) as VenueName[]).map((venue) => ({
         venue,
         enabled: true,
-        poll: { ...quarantine(ratesOf(venue, minute)), untold: [] },
+        poll: { ...quarantine(placesOf(venue).map((place) => rateOf(venue, place, minute))), untold: [] },
         fetched: minute,
         error: null,
       }))

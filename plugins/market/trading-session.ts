@@ -1,11 +1,14 @@
 import { nyseClose, nyseClosed } from '../lib/time/nyse-calendar.ts'
+import { once } from '../lib/once.ts'
 
-const hourOf = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' })
+const hourInNewYork = once(
+  () => new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' }),
+)
 
 /** Seconds that New York is behind UTC at noon of that day: 18,000 in winter, 14,400 in summer. */
 export function newYorkLag(seconds: number): number {
   const noon = Math.floor(seconds / 86_400) * 86_400 + 17 * 3600
-  return (17 - Number(hourOf.format(noon * 1000))) * 3600
+  return (17 - Number(hourInNewYork().format(noon * 1000))) * 3600
 }
 
 /** The regular NYSE session of the UTC day that starts at `midnight`, epoch seconds; null on a day without one. */

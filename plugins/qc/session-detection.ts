@@ -1,5 +1,6 @@
 import { nyseClosed } from '../lib/time/nyse-calendar.ts'
 import { DAY, createZone, UTC, type Zone } from './bar-times.ts'
+import { once } from '../lib/once.ts'
 
 export type SessionName = 'us_equity' | '24x7' | 'weekdays'
 
@@ -9,7 +10,7 @@ export interface Session {
   readonly zone: Zone
 }
 
-const NEW_YORK = createZone('America/New_York') ?? UTC
+const newYork = once(() => createZone('America/New_York') ?? UTC)
 const OPENING = 570 // 9:30
 const EXTENDED_OPENING = 240 // 4:00, when extended hours begin
 /** Up to this share, bars on weekends are bad rows and do not mean that the market trades on weekends. */
@@ -45,10 +46,10 @@ export function dayName(day: number): string {
  * days begin at 9:30 or 4:00 in New York. Otherwise it is "weekdays", with an unknown calendar.
  */
 export function findSession(named: string, times: Float64Array, interval: number, zone: Zone | null): Session {
-  const zones = zone ? [zone] : [UTC, NEW_YORK]
+  const zones = zone ? [zone] : [UTC, newYork()]
   if (named === '24x7') return { name: '24x7', zone: zone ?? UTC }
   if (interval >= DAY) {
-    const label: Zone = times.every((time) => time % DAY === 0) ? UTC : (zone ?? NEW_YORK)
+    const label: Zone = times.every((time) => time % DAY === 0) ? UTC : (zone ?? newYork())
     const name = named === 'us_equity' ? named : dailyName(times, label)
     return { name, zone: label }
   }

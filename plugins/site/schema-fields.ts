@@ -1,5 +1,6 @@
 /** Flattens a JSON Schema into a list of fields. Nested fields have dotted paths. */
 import type { Schema } from './openapi-types.ts'
+import { once } from '../lib/once.ts'
 
 export interface Field {
   readonly name: string
@@ -79,7 +80,7 @@ function limitsOf(schema: Schema): string {
   const { minimum, maximum, exclusiveMinimum, pattern } = schema
   return [
     ...range(minimum, maximum, ''),
-    ...(exclusiveMinimum === undefined ? [] : [`above ${LIMIT.format(exclusiveMinimum)}`]),
+    ...(exclusiveMinimum === undefined ? [] : [`above ${limit().format(exclusiveMinimum)}`]),
     ...range(schema.minLength, schema.maxLength, ' characters'),
     ...range(schema.minItems, schema.maxItems, ' items'),
     ...(pattern === undefined ? [] : [`matches ${pattern}`]),
@@ -87,10 +88,10 @@ function limitsOf(schema: Schema): string {
 }
 
 /** All digits of a limit, with thousands separators. */
-const LIMIT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 20 })
+const limit = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 20 }))
 
 function range(least: number | undefined, most: number | undefined, unit: string): readonly string[] {
-  if (least !== undefined && most !== undefined) return [`${LIMIT.format(least)} to ${LIMIT.format(most)}${unit}`]
-  if (least !== undefined) return [`at least ${LIMIT.format(least)}${unit}`]
-  return most === undefined ? [] : [`at most ${LIMIT.format(most)}${unit}`]
+  if (least !== undefined && most !== undefined) return [`${limit().format(least)} to ${limit().format(most)}${unit}`]
+  if (least !== undefined) return [`at least ${limit().format(least)}${unit}`]
+  return most === undefined ? [] : [`at most ${limit().format(most)}${unit}`]
 }

@@ -190,7 +190,7 @@ describe('the scripted venues', () => {
       const response = await fetch(url, { headers: { 'user-agent': source.userAgent ?? 'tollgate' } })
       expect(response.status, source.id).to.equal(200)
       const body = Buffer.from(await response.arrayBuffer())
-      const { items, leftOut } = parseBody(source, body, kit.clock.now())
+      const { items, leftOut } = await parseBody(source, body, kit.clock.now())
       expect(leftOut, source.id).to.equal(0)
       expect(items.length, source.id).to.be.at.least(source.id === 'fr.pi' ? 0 : 10)
       const newest = items.at(-1)

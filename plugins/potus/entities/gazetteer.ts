@@ -3,6 +3,7 @@
  * file with a version. Search is case sensitive and prefers the longest name.
  */
 import { readFileSync } from 'node:fs'
+import { once } from '../../lib/once.ts'
 
 export type EntityType = 'person' | 'organization' | 'place'
 
@@ -117,11 +118,8 @@ interface KnownNames {
   readonly persons: ReadonlyMap<string, Entry>
 }
 
-let knownNames: KnownNames | null = null
-
-/** Every known name. They are learned when the first text is read, so that no start waits for them. */
-function names(): KnownNames {
-  if (knownNames) return knownNames
+/** Every known name. */
+const names = once((): KnownNames => {
   const root: Node = { next: new Map(), entry: null }
   const persons = new Map<string, Entry>()
   for (const entry of [...facts.entries, ...countries()])
@@ -130,8 +128,8 @@ function names(): KnownNames {
       const key = entry.type === 'person' ? keyOf(form) : null
       if (key !== null && !persons.has(key)) persons.set(key, entry)
     }
-  return (knownNames = { root, persons })
-}
+  return { root, persons }
+})
 
 /** Countries by ISO 3166 code: names from ICU, other spellings from the data file. */
 function countries(): Entry[] {

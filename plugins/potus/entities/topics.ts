@@ -1,6 +1,7 @@
 /** Topics from a lexicon and assets from rules. Both are in a data file with a version; nothing is learned. */
 import { readFileSync } from 'node:fs'
 import type { Kind } from '../sources/source.ts'
+import { once } from '../../lib/once.ts'
 
 interface AssetRule {
   readonly id: string
@@ -31,10 +32,14 @@ const lexicon = JSON.parse(readFileSync(new URL('../data/lexicon.json', import.m
 export const LEXICON_VERSION = lexicon.version
 export const TOPICS: readonly string[] = Object.keys(lexicon.topics)
 
-const patterns = TOPICS.map((topic) => ({ topic, pattern: patternOf(lexicon.topics[topic]!.words) }))
 const COMPANY = 'company:'
-const ceremonial = lexicon.ceremonial.map((source) => new RegExp(source, 'i'))
-const rules = lexicon.assets.map((rule) => ({ ...rule, pattern: rule.words ? patternOf(rule.words) : null }))
+
+/** The patterns of the lexicon. */
+const patterns = once(() => ({
+  topics: TOPICS.map((topic) => ({ topic, pattern: patternOf(lexicon.topics[topic]!.words) })),
+  ceremonial: lexicon.ceremonial.map((source) => new RegExp(source, 'i')),
+  rules: lexicon.assets.map((rule) => ({ ...rule, pattern: rule.words ? patternOf(rule.words) : null })),
+}))
 
 /**
  * A pattern for a list of words. Words match whole and in any case, abbreviations of up to four capitals exactly; `*`
@@ -56,8 +61,8 @@ function patternOf(words: readonly string[]): RegExp {
 
 /** Topics of a text, the one with the highest weight first. */
 export function matchTopics(text: string): string[] {
-  return patterns
-    .filter(({ pattern }) => pattern.test(text))
+  return patterns()
+    .topics.filter(({ pattern }) => pattern.test(text))
     .map(({ topic }) => topic)
     .sort((a, b) => topicWeight(b) - topicWeight(a))
 }
@@ -74,13 +79,13 @@ export function kindWeight(kind: Kind): number {
 
 /** Returns true for greetings and observances, which do not concern markets. */
 export function isCeremonial(title: string | null, text: string): boolean {
-  return ceremonial.some((pattern) => pattern.test(title ?? text))
+  return patterns().ceremonial.some((pattern) => pattern.test(title ?? text))
 }
 
 /** Assets that topics and entities point to, each once with its highest confidence. It is not a direction. */
 export function matchAssets(text: string, topics: readonly string[], entities: ReadonlySet<string>): Asset[] {
   const best = new Map<string, Asset>()
-  for (const { id, topics: wanted, entities: named, pattern, confidence } of rules) {
+  for (const { id, topics: wanted, entities: named, pattern, confidence } of patterns().rules) {
     const topic = wanted.find((one) => topics.includes(one))
     if (topic === undefined) continue
     const entity = named?.find((one) => entities.has(one))
@@ -100,5 +105,5 @@ export function matchAssets(text: string, topics: readonly string[], entities: R
 /** Symbol of an asset in the market product; null if it has none. */
 export function assetSymbol(asset: string): string | null {
   if (asset.startsWith('eq:')) return asset.slice(3)
-  return rules.find(({ id }) => id === asset)?.symbol ?? null
+  return lexicon.assets.find(({ id }) => id === asset)?.symbol ?? null
 }

@@ -91,7 +91,7 @@ async function writePoll(
     return writeUnchanged(parts, poll, { outcome: 'unchanged', sha256 }, repeat)
   let parsed: ParsedBody
   try {
-    parsed = parseBody(source, body, recorded.at)
+    parsed = await parseBody(source, body, recorded.at)
   } catch (error) {
     if (!(error instanceof FeedError)) throw error
     const detail = `${error.reason}: ${error.message}`

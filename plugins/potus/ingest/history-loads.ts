@@ -193,7 +193,7 @@ class HistoryLoad {
     const source = { ...this.#source, url: this.#walker.address(this.#source, row.position) }
     const fetched = await pace.run(source.url, signal, () => fetcher.fetch(source, NO_VALIDATORS, now(), signal))
     const at = now()
-    const page = pageOf(source, fetched, at, this.#walker.mayBeAbsent(row.position))
+    const page = await pageOf(source, fetched, at, this.#walker.mayBeAbsent(row.position))
     if (typeof page === 'string') return this.#fail(row, page, fetched, at)
     if (this.#walker.repeats(row.position, page))
       return this.#fail(row, 'The page repeats the one before it.', fetched, at)
@@ -254,11 +254,16 @@ class HistoryLoad {
 }
 
 /** What a page holds, or why it cannot be read. */
-function pageOf(source: Source, { status, body, failure }: Fetched, at: number, mayBeAbsent: boolean): Page | string {
+async function pageOf(
+  source: Source,
+  { status, body, failure }: Fetched,
+  at: number,
+  mayBeAbsent: boolean,
+): Promise<Page | string> {
   if (mayBeAbsent && (status === 404 || status === 410)) return { items: [], entries: 0, isAbsent: true }
   if (body === null) return failure ?? `The source answered ${status}.`
   try {
-    const { items, leftOut } = parseBody({ ...source, minItems: 0 }, body, at)
+    const { items, leftOut } = await parseBody({ ...source, minItems: 0 }, body, at)
     return { items, entries: items.length + leftOut, isAbsent: mayBeAbsent && items.length + leftOut === 0 }
   } catch (error) {
     if (error instanceof FeedError) return `${error.reason}: ${error.message}`

@@ -8,6 +8,7 @@ import type { Source } from '../sources/source.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetcher, Validators } from './fetch.ts'
 import type { HostPace } from './pace-per-host.ts'
+import { once } from '../../lib/once.ts'
 
 export interface PollerParts {
   readonly db: Database
@@ -116,7 +117,9 @@ const OPENS = 7
 const CLOSES = 20
 
 const slots = new Map<string, Cron>()
-const hours = new Intl.DateTimeFormat('en-US', { timeZone: ZONE, hour: 'numeric', hour12: false, weekday: 'short' })
+const hours = once(
+  () => new Intl.DateTimeFormat('en-US', { timeZone: ZONE, hour: 'numeric', hour12: false, weekday: 'short' }),
+)
 
 /** Seconds between two polls of a source, at a given time. */
 export function pollSecondsAt({ slots: times, pollSeconds, nightSeconds }: Source, at: number): number {
@@ -144,7 +147,7 @@ function isNear(time: string, at: number): boolean {
 }
 
 function isNight(at: number): boolean {
-  const parts = hours.formatToParts(new Date(at))
+  const parts = hours().formatToParts(new Date(at))
   const weekday = parts.find(({ type }) => type === 'weekday')?.value ?? ''
   const hour = Number(parts.find(({ type }) => type === 'hour')?.value) % 24
   return ['Sat', 'Sun'].includes(weekday) || hour < OPENS || hour >= CLOSES

@@ -48,7 +48,7 @@ async function readOne(path: string, sources: ReadonlyMap<string, Source>): Prom
   if (body === null) return []
   if (isRows) return rowsOf(body, sources)
   const source = polled ?? sources.get(recogniseBody(body, sources) ?? '')
-  const at = source ? fetchedAt(source, name, body) : null
+  const at = source ? await fetchedAt(source, name, body) : null
   return source && at !== null ? [{ source: source.id, at, url: source.url, body, item: null }] : []
 }
 
@@ -62,20 +62,20 @@ async function bytesOf(path: string): Promise<Buffer | null> {
  * The time in the file name. Without one the end of the day in the name or the time of the newest item, whichever is
  * later. Null if there is neither.
  */
-function fetchedAt(source: Source, name: string, body: Buffer): number | null {
+async function fetchedAt(source: Source, name: string, body: Buffer): Promise<number | null> {
   const [, year, month, day, hour, minute, second] = name.match(STAMP) ?? []
   if (second !== undefined) return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
   const date = name.match(/(\d{4}-\d{2}-\d{2})(?=\.[a-z.]+$)/)?.[1]
   const end = date === undefined ? NaN : Date.parse(`${date}T23:59:00Z`)
-  const newest = newestIn(source, body)
+  const newest = await newestIn(source, body)
   const known = [end, newest].filter((time) => Number.isFinite(time))
   return known.length === 0 ? null : Math.max(...known)
 }
 
 /** One minute after the newest item; NaN if the body cannot be parsed. */
-function newestIn(source: Source, body: Buffer): number {
+async function newestIn(source: Source, body: Buffer): Promise<number> {
   try {
-    const { items } = parseBody(source, body, Infinity)
+    const { items } = await parseBody(source, body, Infinity)
     return Math.max(...items.map(({ publishedAt }) => publishedAt)) + 60_000
   } catch (error) {
     if (error instanceof FeedError) return NaN

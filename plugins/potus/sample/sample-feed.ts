@@ -80,7 +80,8 @@ class SampleFeed implements Sample {
     const source = this.#parts.sources.get(id) as Source
     const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
     const timing = { now: at, ingest: 'live', measured: true } as const
-    await this.#parts.writer.add(poll, parseBody(source, body, at).items, { timing, range })
+    const { items } = await parseBody(source, body, at)
+    await this.#parts.writer.add(poll, items, { timing, range })
   }
 
   /** Writes a day until `until`. Returns false if it was already written. */

@@ -2,6 +2,7 @@
 import { oneLine } from './html-text.ts'
 import { FeedError, type Item } from './source.ts'
 import { jsonValue, objectsOf, timeOf } from './feed-body.ts'
+import { once } from '../../lib/once.ts'
 
 /** Entries of the President's calendar. Clock times are Washington's, to the minute. */
 export function parseCalendar(body: Buffer): (Item | null)[] {
@@ -70,11 +71,13 @@ export function parseFedCalendar(body: Buffer): Item[] {
   })
 }
 
-const wall = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' })
+const wall = once(
+  () => new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' }),
+)
 
 /** The time at which clocks in Washington show what the argument shows in UTC. */
 function inWashington(shown: number): number {
   const hour = new Date(shown).getUTCHours()
-  const offset = [4, 5].find((hours) => Number(wall.format(shown + hours * 3_600_000)) === hour) ?? 5
+  const offset = [4, 5].find((hours) => Number(wall().format(shown + hours * 3_600_000)) === hour) ?? 5
   return shown + offset * 3_600_000
 }

@@ -7,7 +7,7 @@ import { archivePost, parseMirror, parsePosts } from './truth-social.ts'
 import type { JsonRow } from './feed-body.ts'
 
 /** Returns the items of a body; null for an entry without a key or a date. */
-type Parser = (body: Buffer, source: Source) => (Item | null)[]
+type Parser = (body: Buffer, source: Source) => (Item | null)[] | Promise<(Item | null)[]>
 
 const PARSERS: Readonly<Record<string, Parser>> = {
   'wh-rss@1': parseWhiteHouse,
@@ -55,10 +55,10 @@ export interface ParsedBody {
  * Parses a body that was fetched at `at`. Of two items with the same key the first one counts. Throws FeedError if the body
  * is not the feed, has too few items or no usable ones, or has an item dated more than five minutes ahead.
  */
-export function parseBody(source: Source, body: Buffer, at: number): ParsedBody {
+export async function parseBody(source: Source, body: Buffer, at: number): Promise<ParsedBody> {
   const parser = PARSERS[source.parser]
   if (!parser) throw new RangeError(`there is no parser ${source.parser}`)
-  const entries = parser(body, source)
+  const entries = await parser(body, source)
   const items = entries.filter((item) => item !== null)
   const leftOut = entries.length - items.length
   if (items.length === 0 && leftOut > 0)

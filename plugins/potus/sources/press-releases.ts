@@ -1,5 +1,4 @@
 /** Press releases as RSS or Atom: the White House (its WordPress feeds and a scraper's copy) and agencies. */
-import { parseFeed } from 'feedsmith'
 import { oneLine, toText } from './html-text.ts'
 import { FeedError, type Item, type Kind, type Precision, type Source } from './source.ts'
 import { feedText, timeOf } from './feed-body.ts'
@@ -14,29 +13,31 @@ interface Entry {
 }
 
 /** Items of an agency's feed. Each has the source's kind. */
-export function parsePress(body: Buffer, source: Source): (Item | null)[] {
-  return entriesOf(body).map((entry) => itemOf(entry, source, source.kind))
+export async function parsePress(body: Buffer, source: Source): Promise<(Item | null)[]> {
+  return (await entriesOf(body)).map((entry) => itemOf(entry, source, source.kind))
 }
 
 /** Items of a White House feed. Title, text and address decide the kind; the category is used last. */
-export function parseWhiteHouse(body: Buffer, source: Source): (Item | null)[] {
-  return entriesOf(body).map((entry) => {
+export async function parseWhiteHouse(body: Buffer, source: Source): Promise<(Item | null)[]> {
+  return (await entriesOf(body)).map((entry) => {
     const item = itemOf(entry, source, source.kind)
     return item && { ...item, kind: whiteHouseKind(item, entry.labels) }
   })
 }
 
 /** The entries of a feed. One that the parser leaves out, because it has nothing in it, is here without a key. */
-function entriesOf(body: Buffer): Entry[] {
+async function entriesOf(body: Buffer): Promise<Entry[]> {
   const text = feedText(body)
-  const entries = parsedEntries(text)
+  const entries = await parsedEntries(text)
   const listed = text.replaceAll(/<!\[CDATA\[[\s\S]*?\]\]>/g, '').match(/<(?:item|entry)(?=[\s>/])/g)?.length ?? 0
   return [...entries, ...Array.from({ length: Math.max(0, listed - entries.length) }, () => NOTHING)]
 }
 
 const NOTHING: Entry = { key: '', title: '', link: '', date: undefined, html: '', labels: [] }
 
-function parsedEntries(text: string): Entry[] {
+/** The parser is loaded with the first feed, so that no start waits for it. */
+async function parsedEntries(text: string): Promise<Entry[]> {
+  const { parseFeed } = await import('feedsmith')
   let parsed: ReturnType<typeof parseFeed>
   try {
     parsed = parseFeed(text)

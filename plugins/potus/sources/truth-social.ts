@@ -1,22 +1,27 @@
 /** Truth Social posts: a mirror's RSS with its own elements, and JSON from an archive or from the platform itself. */
-import { XMLParser } from 'fast-xml-parser'
 import { type Counts, FeedError, type Item, type Kind, type Media } from './source.ts'
 import { feedText, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
 import { tidy, toText } from './html-text.ts'
+import { once } from '../../lib/once.ts'
 
-const xml = new XMLParser({
-  ignoreAttributes: true,
-  parseTagValue: false,
-  trimValues: true,
-  isArray: (name) => name === 'item',
+/** The parser is loaded with the first feed, so that no start waits for it. */
+const loadXml = once(async () => {
+  const { XMLParser } = await import('fast-xml-parser')
+  return new XMLParser({
+    ignoreAttributes: true,
+    parseTagValue: false,
+    trimValues: true,
+    isArray: (name) => name === 'item',
+  })
 })
 
 /** If a mirror's time differs by more than this from the time in the post's id, the id's time counts. */
 const CLOCK_MS = 60_000
 
 /** Posts of the mirror's feed. If the post's id is missing, the mirror's own address is the key. */
-export function parseMirror(body: Buffer): (Item | null)[] {
+export async function parseMirror(body: Buffer): Promise<(Item | null)[]> {
   const text = feedText(body)
+  const xml = await loadXml()
   let rows: readonly unknown[]
   try {
     const { rss } = xml.parse(text) as { rss?: { channel?: { item?: unknown[] } } }

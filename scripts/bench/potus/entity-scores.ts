@@ -41,7 +41,8 @@ export async function recordedTexts(folder: string): Promise<Texts> {
   for (const { source: id, item, body } of await readRecordings(folder, sources)) {
     const known = texts.get(id) ?? new Map<string, string>()
     texts.set(id, known)
-    for (const one of item ? [item] : parseBody(sources.get(id) as Source, body as Buffer, Infinity).items) {
+    const { items } = item ? { items: [item] } : await parseBody(sources.get(id) as Source, body as Buffer, Infinity)
+    for (const one of items) {
       const text = fullText(one)
       if (text.length > (known.get(one.key)?.length ?? -1)) known.set(one.key, text)
     }

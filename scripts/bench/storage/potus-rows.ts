@@ -160,7 +160,8 @@ export const POTUS_SUBJECTS: readonly Subject[] = [
         for (let n = 0; n < Math.round(part * count); n += size) {
           const page = poll(id, Buffer.from(body(numbers(-1 - n, Math.min(size, Math.round(part * count) - n)))))
           const timing = { now: feed.time, ingest: 'backfill', isPast: true } as const
-          await feed.add(page, parseBody({ ...page.source, minItems: 0 }, page.body, feed.time).items, { timing })
+          const { items } = await parseBody({ ...page.source, minItems: 0 }, page.body, feed.time)
+          await feed.add(page, items, { timing })
         }
     },
   },

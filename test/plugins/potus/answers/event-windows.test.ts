@@ -132,11 +132,10 @@ describe('a window of the feed', () => {
     const [before] = await minutes()
     const source = feed.sources.get('wh.news') as Source
     const body = Buffer.from(rssOf([{ key: 'late', text: 'Twelve plants for copper.', at: NOON + 2 * SECOND }]))
-    await feed.add(
-      { source, at: feed.time, url: source.url, status: 200, headers: {}, body },
-      parseBody(source, body, feed.time).items,
-      { timing: { ingest: 'backfill', isPast: true } },
-    )
+    const { items } = await parseBody(source, body, feed.time)
+    await feed.add({ source, at: feed.time, url: source.url, status: 200, headers: {}, body }, items, {
+      timing: { ingest: 'backfill', isPast: true },
+    })
     const [after] = await minutes()
     expect([before?.count, before?.window.revision]).to.deep.equal([1, 0])
     expect([after?.count, after?.window.revision]).to.deep.equal([2, 1])

@@ -30,11 +30,13 @@ describe('the recorded sources', () => {
   const posts = (source: string): Item[] =>
     recorded.flatMap(({ source: id, item }) => (id === source && item ? [item] : []))
 
-  it('lose the menu of nine thousand characters that begins each White House entry', () => {
+  it('lose the menu of nine thousand characters that begins each White House entry', async () => {
     const poll = recorded.find(({ source }) => source === 'wh.news') as RecordedEntry
     const body = poll.body as Buffer
     expect(body.toString()).to.match(/<nav[\s\S]{5000,}<\/nav>/)
-    const [item] = parseBody(sources.get('wh.news')!, body, Infinity).items
+    const {
+      items: [item],
+    } = await parseBody(sources.get('wh.news')!, body, Infinity)
     expect(item?.text.length).to.be.within(500, 2000)
     expect(item?.text).to.match(/^Today, President Donald J\. Trump’s Council of Economic Advisers/)
     expect(item?.text).not.to.match(/Menu|Search|svg|<|Select Category|appeared first on/i)

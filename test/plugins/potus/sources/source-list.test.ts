@@ -82,25 +82,27 @@ describe('the list of sources', () => {
     for (const id of ['fr.pi', 'fr.docs']) expect(sources.find((one) => one.id === id)?.cacheBuster).to.equal('_')
   })
 
-  it('parses a typical body of every RSS source', () => {
+  it('parses a typical body of every RSS source', async () => {
     const noon = Date.UTC(2026, 4, 1, 16)
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
       const {
         items: [item],
-      } = parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
+      } = await parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
       expect(item, source.id).to.include({ text: 'Words.', publishedAt: noon })
     }
   })
 
-  it('reads a time of noon from the Department of Justice as a whole day', () => {
+  it('reads a time of noon from the Department of Justice as a whole day', async () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
-    const precisionAt = (at: number): string | undefined =>
-      parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
-    expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
+    const precisionAt = async (at: number): Promise<string | undefined> => {
+      const { items } = await parseBody(source, Buffer.from(rssOf([{ key: 'a', text: 'Words.', at }])), at)
+      return items[0]?.precision
+    }
+    expect([await precisionAt(noon), await precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 
-  it('reads the days and Washington clock times of the President’s calendar', () => {
+  it('reads the days and Washington clock times of the President’s calendar', async () => {
     const source = sources.find(({ id }) => id === 'rollcall.calendar') as Source
     const entries = [
       { date: '2026-07-01', time: '11:00:00', details: 'The President meets the Cabinet', location: 'Cabinet Room' },
@@ -108,7 +110,7 @@ describe('the list of sources', () => {
       { date: null, details: 'Undated' },
       null,
     ]
-    const { items, leftOut } = parseBody(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
+    const { items, leftOut } = await parseBody(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
     const times = items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision])
     expect([times, leftOut]).to.deep.equal([
       [
@@ -119,7 +121,7 @@ describe('the list of sources', () => {
     ])
   })
 
-  it('reads the Federal Reserve’s calendar with its byte-order mark, days and clock times, in summer and winter', () => {
+  it('reads the Federal Reserve’s calendar with its byte-order mark, days and clock times, in summer and winter', async () => {
     const source = sources.find(({ id }) => id === 'fed.calendar') as Source
     const events = [
       { title: 'FOMC Meeting', month: '2026-10', days: '27-28', time: '2:00 p.m.', type: 'FOMC' },
@@ -127,7 +129,7 @@ describe('the list of sources', () => {
       { title: 'Beige Book', month: '2026-11', days: '25', time: '', type: 'Beige' },
       { title: 'Nothing said of the day', month: '2026-11', days: '' },
     ]
-    const { items } = parseBody(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
+    const { items } = await parseBody(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
     expect(
       items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision]),
     ).to.deep.equal([

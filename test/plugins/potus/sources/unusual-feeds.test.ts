@@ -9,13 +9,13 @@ const NOW = Date.UTC(2026, 9, 3)
 const AT = Date.UTC(2026, 9, 2, 14)
 const ID = postId(AT)
 
-const read = (id: string, body: string | Buffer | object): ParsedBody => {
+const read = (id: string, body: string | Buffer | object): Promise<ParsedBody> => {
   const bytes =
     typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
   return parseBody(sources.get(id) as Source, bytes, NOW)
 }
-const singleItem = (id: string, body: string | Buffer | object): Item => {
-  const { items } = read(id, body)
+const singleItem = async (id: string, body: string | Buffer | object): Promise<Item> => {
+  const { items } = await read(id, body)
   expect(items).to.have.length(1)
   return items[0] as Item
 }
@@ -62,26 +62,28 @@ describe('a feed in an unusual form', () => {
       Buffer.from(rss(elements({ ...release, title }), '<?xml version="1.0" encoding="x-none"?>')),
   }
   for (const [name, write] of Object.entries(encodings))
-    it(`is read in ${name}`, () => expect(singleItem('wh.news', write('Café § one')).title).to.equal('Café § one'))
+    it(`is read in ${name}`, async () => {
+      expect((await singleItem('wh.news', write('Café § one'))).title).to.equal('Café § one')
+    })
 
-  it('may use characters 145 to 151 for quotes, as bytes and as entities', () => {
+  it('may use characters 145 to 151 for quotes, as bytes and as entities', async () => {
     const body = Buffer.from(
       rss(elements({ ...release, title: 'It\u0092s \u0093so\u0094 &#151; &amp;#146;' }), ''),
       'latin1',
     )
-    expect(singleItem('wh.news', body).title).to.equal('It’s “so” — ’')
+    expect((await singleItem('wh.news', body)).title).to.equal('It’s “so” — ’')
   })
 
-  it('may have one invalid byte; the rest is kept as written', () => {
+  it('may have one invalid byte; the rest is kept as written', async () => {
     const body = Buffer.concat([
       Buffer.from(rss(elements({ ...release, title: 'Café — “one” #' })).replace(/#[\s\S]*$/, '')),
       Buffer.from([0xe2]),
       Buffer.from(rss(elements({ ...release, title: '#' })).replace(/^[\s\S]*?#/, '')),
     ])
-    expect(singleItem('wh.news', body).title).to.match(/^Café — “one”/)
+    expect((await singleItem('wh.news', body)).title).to.match(/^Café — “one”/)
   })
 
-  it('may write dates in several forms; a date without a zone is UTC in every process time zone', () => {
+  it('may write dates in several forms; a date without a zone is UTC in every process time zone', async () => {
     const dates = {
       'Fri, 02 Oct 2026 14:00:00 +0000': AT,
       'Fri, 02 Oct 2026 10:00:00 EDT': AT,
@@ -98,26 +100,29 @@ describe('a feed in an unusual form', () => {
     process.env['TZ'] = 'America/New_York'
     try {
       for (const [pubDate, time] of Object.entries(dates))
-        expect(singleItem('wh.news', rss(elements({ ...release, pubDate }))).publishedAt, pubDate).to.equal(time)
+        expect((await singleItem('wh.news', rss(elements({ ...release, pubDate })))).publishedAt, pubDate).to.equal(
+          time,
+        )
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
     }
   })
 
-  it('may lack a date or a key in an entry; only that entry is skipped, and counted', () => {
+  it('may lack a date or a key in an entry; only that entry is skipped, and counted', async () => {
     const { pubDate, ...undated } = release
     const nameless = { title: 'No key', pubDate }
     const body = rss([undated, nameless, { ...release, guid: 'b' }].map(elements).join(''))
-    const { items, leftOut } = read('wh.news', body)
+    const { items, leftOut } = await read('wh.news', body)
     expect([items.map(({ key }) => key), leftOut]).to.deep.equal([['b'], 2])
-    expect(() => read('wh.news', rss(elements(undated)))).to.throw('None of the 1 entries has both a key and a date.')
+    const refusal = await read('wh.news', rss(elements(undated))).catch((error: unknown) => error)
+    expect(refusal).to.have.property('message', 'None of the 1 entries has both a key and a date.')
   })
 
-  it('may be RSS 1.0 or Atom, with the page linked after an enclosure', () => {
+  it('may be RSS 1.0 or Atom, with the page linked after an enclosure', async () => {
     const rdf =
       '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="x"><title>News</title></channel><item rdf:about="u1"><title>T</title><link>https://example.org/1</link><dc:date>2026-10-02T14:00:00Z</dc:date><description>D</description></item></rdf:RDF>'
-    expect(singleItem('state.press', rdf)).to.include({
+    expect(await singleItem('state.press', rdf)).to.include({
       key: 'u1',
       url: 'https://example.org/1',
       text: 'D',
@@ -125,7 +130,7 @@ describe('a feed in an unusual form', () => {
     })
     const atom =
       '<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><id>a1</id><title>T</title><link rel="enclosure" href="https://example.org/film"/><link href="https://example.org/1"/><updated>2026-10-02T14:00:00Z</updated><summary>D</summary></entry></feed>'
-    expect(singleItem('state.press', atom)).to.include({
+    expect(await singleItem('state.press', atom)).to.include({
       key: 'a1',
       url: 'https://example.org/1',
       text: 'D',
@@ -133,64 +138,68 @@ describe('a feed in an unusual form', () => {
     })
   })
 
-  it('may escape its HTML with thousands of entities', () => {
+  it('may escape its HTML with thousands of entities', async () => {
     const description = '&lt;p&gt;a &amp;amp; b&lt;/p&gt;'.repeat(400)
     const items = Array.from({ length: 30 }, (_, n) => elements({ ...release, guid: `g${n}`, description }))
-    expect(read('wh.news', rss(items.join(''))).items[29]?.text.slice(0, 12)).to.equal('a & b\n\na & b')
+    expect((await read('wh.news', rss(items.join('')))).items[29]?.text.slice(0, 12)).to.equal('a & b\n\na & b')
     const posts = items.map((_, n) => elements({ ...post, 'truth:originalId': postId(AT, n), description }))
-    expect(read('truth.mirror', rss(posts.join(''))).items[29]?.text.slice(0, 12)).to.equal('a & b\n\na & b')
+    expect((await read('truth.mirror', rss(posts.join('')))).items[29]?.text.slice(0, 12)).to.equal('a & b\n\na & b')
   })
 })
 
 describe('a post in an unusual form', () => {
-  it('is dated by its id if its date is missing or invalid', () => {
+  it('is dated by its id if its date is missing or invalid', async () => {
     const { pubDate: _, ...undated } = post
-    expect(singleItem('truth.mirror', rss(elements(undated)))).to.include({ publishedAt: AT, text: 'Words.' })
+    expect(await singleItem('truth.mirror', rss(elements(undated)))).to.include({ publishedAt: AT, text: 'Words.' })
     for (const created_at of [null, undefined, 'yesterday', 1790949600])
-      expect(singleItem('truth.archive', [{ ...row, created_at }]).publishedAt, String(created_at)).to.equal(AT)
+      expect((await singleItem('truth.archive', [{ ...row, created_at }])).publishedAt, String(created_at)).to.equal(AT)
   })
 
-  it('uses its address as key if it has no id, and is skipped without either', () => {
+  it('uses its address as key if it has no id, and is skipped without either', async () => {
     const { 'truth:originalId': _, ...plain } = post
     const guid = 'https://trumpstruth.org/statuses/9'
-    expect(singleItem('truth.mirror', rss(elements({ ...plain, guid })))).to.include({
+    expect(await singleItem('truth.mirror', rss(elements({ ...plain, guid })))).to.include({
       key: guid,
       url: guid,
       post: null,
     })
-    const { items, leftOut } = read('truth.mirror', rss(elements(plain) + elements(post)))
+    const { items, leftOut } = await read('truth.mirror', rss(elements(plain) + elements(post)))
     expect([items.length, leftOut]).to.deep.equal([1, 1])
   })
 
-  it('may be a repost that the platform nests', () => {
+  it('may be a repost that the platform nests', async () => {
     const reblog = { id: '1', content: '<p>Their words.</p>', account: { acct: 'someone' } }
-    expect(singleItem('truth.api', [{ ...row, content: '', reblog }])).to.include({
+    expect(await singleItem('truth.api', [{ ...row, content: '', reblog }])).to.include({
       kind: 'social.repost',
       text: 'RT @someone\n\nTheir words.',
     })
-    expect(singleItem('truth.api', [{ ...row, reblog: null, content: null, text: null }]).kind).to.equal('social.media')
+    expect((await singleItem('truth.api', [{ ...row, reblog: null, content: null, text: null }])).kind).to.equal(
+      'social.media',
+    )
   })
 
-  it('may show pictures in its text or attach videos with unusual names', () => {
+  it('may show pictures in its text or attach videos with unusual names', async () => {
     const description = '<![CDATA[<p><img class="x" src="https://example.org/a.jpg?b=1&amp;c=2"></p>]]>'
-    const shown = singleItem('truth.mirror', rss(elements({ ...post, description })))
+    const shown = await singleItem('truth.mirror', rss(elements({ ...post, description })))
     expect([shown.kind, shown.media]).to.deep.equal([
       'social.media',
       [{ type: 'image', url: 'https://example.org/a.jpg?b=1&c=2' }],
     ])
     const media_attachments = [{ type: 'gifv', url: 'https://example.org/b.mp4' }]
-    expect(singleItem('truth.archive', [{ ...row, media: null, media_attachments }]).media[0]?.type).to.equal('video')
+    expect((await singleItem('truth.archive', [{ ...row, media: null, media_attachments }])).media[0]?.type).to.equal(
+      'video',
+    )
   })
 
-  it('is read from a list that also has invalid rows', () => {
-    expect(singleItem('truth.archive', [null, 'x', [], row]).key).to.equal(ID)
+  it('is read from a list that also has invalid rows', async () => {
+    expect((await singleItem('truth.archive', [null, 'x', [], row])).key).to.equal(ID)
   })
 })
 
 describe('a document of the Federal Register', () => {
   const listed = (...results: object[]): object => ({ count: results.length, results })
 
-  it('is presidential by its type, whichever agency filed it', () => {
+  it('is presidential by its type, whichever agency filed it', async () => {
     const agencies = [null, { slug: 'executive-office-of-the-president' }]
     const registerDocuments = [
       registerDocument,
@@ -200,14 +209,18 @@ describe('a document of the Federal Register', () => {
       { ...registerDocument, document_number: '2026-5', type: null },
       null,
     ]
-    const keys = (body: object, id: string): string[] => read(id, body).items.map(({ key }) => key)
+    const keys = async (body: object, id: string): Promise<string[]> =>
+      (await read(id, body)).items.map(({ key }) => key)
     const all = { count: registerDocuments.length, results: registerDocuments }
-    expect(keys(all, 'fr.pi')).to.deep.equal(['2026-1', '2026-2', '2026-4'])
-    expect(keys({ count: 2, results: registerDocuments.slice(0, 3) }, 'fr.docs')).to.deep.equal(['2026-1', '2026-2'])
+    expect(await keys(all, 'fr.pi')).to.deep.equal(['2026-1', '2026-2', '2026-4'])
+    expect(await keys({ count: 2, results: registerDocuments.slice(0, 3) }, 'fr.docs')).to.deep.equal([
+      '2026-1',
+      '2026-2',
+    ])
   })
 
-  it('may have numeric numbers, American dates, and a title in two halves', () => {
-    const { items } = read(
+  it('may have numeric numbers, American dates, and a title in two halves', async () => {
+    const { items } = await read(
       'fr.docs',
       listed(
         {
@@ -230,9 +243,9 @@ describe('a document of the Federal Register', () => {
     expect(items[1]).to.include({ text: 'Proclamation 10999.', signedOn: null, occurredAt: null })
   })
 
-  it('is skipped without a date or number, and others are kept', () => {
+  it('is skipped without a date or number, and others are kept', async () => {
     const undated = { ...registerDocument, document_number: '2026-2', filed_at: null, publication_date: null }
-    const { items, leftOut } = read(
+    const { items, leftOut } = await read(
       'fr.pi',
       listed(registerDocument, undated, { ...registerDocument, document_number: null }),
     )
