@@ -58,13 +58,14 @@ import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
 import { closeServer, type ClosingServer } from './http/server.ts'
 import { createLargeMessages } from './mcp/large-messages.ts'
-import { createMcp } from './mcp/mcp.ts'
+import type { McpHandler, McpParts } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createErc1271Check, type Erc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
 import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
 import type { GasAccount, PaymentMethod, Settler } from './methods/payment-method.ts'
 import { createLog } from './observe/log.ts'
+import { once } from './once.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
@@ -194,9 +195,11 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   let onLate = (): unknown => (isLate = true)
   // Plugins load while the chain and the stores open.
   const ahead = loadAhead({ ...config, ...inputs, ...timeout, builtinNames: BUILTINS, onLate: () => onLate() })
-  const settlement = overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer))
   let recoverPayments = (): void => {}
-  const stores = await openStores(config, clock, log, overrides, () => recoverPayments())
+  const [settlement, stores] = await openBoth(
+    async () => overrides.settlement ?? (await openSettlement(config, log, overrides.sandbox, overrides.signer)),
+    () => openStores(config, clock, log, overrides, () => recoverPayments()),
+  )
   const { journal, prices, revocations } = stores
   const peers = stores.peers ?? overrides.peers ?? null
   const breakers = createBreakers(peers)
@@ -323,7 +326,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     free: new BodyStorage({ folder }),
   }
   const limits = createLimits(undefined, peers)
-  const mcp = createMcp({
+  const mcp = mcpOnDemand({
     limits,
     // Whether a message is paid is known once it was read.
     bodies: bodies.free,
@@ -880,6 +883,21 @@ async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promi
   })
 }
 
+/** The MCP endpoint. It is loaded with its first request, because a start would wait for the schemas of the SDK. */
+function mcpOnDemand(parts: McpParts): McpHandler {
+  let isLoaded = false
+  const load = once(async () => {
+    isLoaded = true
+    return (await import('./mcp/mcp.ts')).createMcp(parts)
+  })
+  return {
+    handle: async (request, response) => (await load()).handle(request, response),
+    close() {
+      if (isLoaded) void load().then((mcp) => mcp.close())
+    },
+  }
+}
+
 /** Calls back after each swap that changes the catalog. Returns a function that stops it. */
 function onNewCatalog(editions: Swap, listener: (edition: Edition) => void): () => void {
   return editions.onEdition((edition, { catalog }) => {
@@ -900,6 +918,21 @@ async function runAll(steps: readonly (() => unknown)[]): Promise<void> {
       errors.push(error)
     }
   if (errors.length > 0) throw errors[0]
+}
+
+/** Opens two parts at the same time. If one of them fails, the other is closed, and the error is thrown. */
+async function openBoth<One extends Closable, Other extends Closable>(
+  openOne: () => Promise<One>,
+  openOther: () => Promise<Other>,
+): Promise<[One, Other]> {
+  const [one, other] = await Promise.allSettled([openOne(), openOther()])
+  if (one.status === 'fulfilled' && other.status === 'fulfilled') return [one.value, other.value]
+  for (const each of [one, other]) if (each.status === 'fulfilled') await each.value.close()
+  throw one.status === 'rejected' ? one.reason : (other as PromiseRejectedResult).reason
+}
+
+interface Closable {
+  close(): Promise<void>
 }
 
 /** Waits for work, but not for long: it goes on, and fails later with `onError`. */

@@ -5,6 +5,7 @@ import { dereference, fieldsOf, isFileSchema } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
+import { once } from '../once.ts'
 import { inputWithUnread } from '../plugin/unread-body.ts'
 import { parseMeasuredJson } from '../validation/json-body.ts'
 import { type Schemas, compile, createAjv, isFile, violationsOf } from '../validation/json-schema.ts'
@@ -45,19 +46,21 @@ interface Compilers {
   readonly answers: () => Ajv2020
   /** The check of every operation that refuses a query. */
   readonly noQuery: () => Check
+  /** Whether the schemas are known to compile. */
+  readonly isChecked: boolean
 }
 
 /**
  * Compiles the validators of an operation. Throws SchemaError if a schema is invalid: an unknown keyword, a wrong
  * value, or a default that cannot be applied.
- * @param options.onDemand compiles each schema when it is first needed, because all of them are known to compile
+ * @param options.isChecked the schemas are known to compile. Each is compiled when it is first needed
  */
-export type CompileValidators = (operation: Operation, options?: { readonly onDemand: boolean }) => Validators
+export type CompileValidators = (operation: Operation, options?: { readonly isChecked: boolean }) => Validators
 
 /** Creates the function that compiles the validators of operations with these schemas. */
 export function createValidators(schemas: Schemas): CompileValidators {
   const compilers = createCompilers(schemas)
-  return (operation, options) => compileValidators(compilers, operation, options?.onDemand === true)
+  return (operation, options) => compileValidators(compilers, operation, options?.isChecked === true)
 }
 
 function createCompilers(schemas: Schemas): Compilers {
@@ -66,16 +69,18 @@ function createCompilers(schemas: Schemas): Compilers {
     allIssues: once(() => createAjv(schemas, { useDefaults: true, allErrors: true })),
     firstIssue: once(() => createAjv(schemas, { useDefaults: true })),
     answers: once(() => createAjv(schemas, {})),
-    noQuery: once(() => queryCheck(compilers, { type: 'object', properties: {} })),
+    noQuery: once(() => queryCheck({ ...compilers, isChecked: true }, { type: 'object', properties: {} })),
+    isChecked: false,
   }
   return compilers
 }
 
-function compileValidators(compilers: Compilers, operation: Operation, onDemand: boolean): Validators {
+function compileValidators(shared: Compilers, operation: Operation, isChecked: boolean): Validators {
+  const compilers = { ...shared, isChecked }
   const { response } = operation
   const made = <Made>(make: () => Made): (() => Made) => {
     const get = once(make)
-    if (!onDemand) get()
+    if (!isChecked) get()
     return get
   }
   const params = made(() => paramsCheck(compilers, operation))
@@ -83,7 +88,7 @@ function compileValidators(compilers: Compilers, operation: Operation, onDemand:
   const body = made(() => bodyCheck(compilers, operation))
   const rules = once(() => bodyRulesOf(operation, compilers.schemas))
   const validAnswer = made(() =>
-    response === null || operation.internal ? null : compile(compilers.answers(), response, 'response'),
+    response === null || operation.internal ? null : compile(compilers.answers(), response, 'response', compilers),
   )
   return {
     input(raw) {
@@ -155,12 +160,12 @@ export function createBodyCheck(schemas: Schemas, operation: Pick<Operation, 'bo
 
 function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Operation, 'body' | 'bodyMedia'>): Check {
   if (!schema) return () => ({ value: undefined, items: [] })
-  const { schemas, firstIssue, allIssues } = compilers
+  const { schemas, firstIssue, allIssues, isChecked } = compilers
   const fields = fieldsOf(schema, schemas)
   if (bodyMedia.some(isForm) || Object.values(fields).some(isFileSchema))
     return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
-  const first = compile(firstIssue(), schema, 'body')
-  const all = once(() => compile(allIssues(), schema, 'body'))
+  const first = compile(firstIssue(), schema, 'body', { isChecked })
+  const all = once(() => compile(allIssues(), schema, 'body', { isChecked }))
   const copy = copier(dereference(schema, schemas), fields)
   return (sent) => {
     if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
@@ -178,15 +183,15 @@ function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Opera
  * @param section where an issue is, as its `loc` names it
  */
 function textCheck(
-  { allIssues, firstIssue }: Compilers,
+  { allIssues, firstIssue, isChecked }: Compilers,
   part: string,
   section: string,
   schema: JsonSchema,
   fields: Fields,
 ): Check {
   const uploads = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
-  const all = compile(allIssues(), schema, part)
-  const first = once(() => compile(firstIssue(), schema, part))
+  const all = compile(allIssues(), schema, part, { isChecked })
+  const first = once(() => compile(firstIssue(), schema, part, { isChecked }))
   /** What a call that sends nothing gets, once that was valid and holds nothing that a handler could change. */
   let empty: Readonly<Record<string, unknown>> | null = null
   return (sent) => {
@@ -294,11 +299,6 @@ function isLarge(value: unknown): boolean {
 function onTheWire(value: unknown, isText: boolean): unknown {
   if (Buffer.isBuffer(value)) return isText ? value.toString('utf8') : JSON.parse(value.toString('utf8'))
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined
-  return () => (made ??= { value: make() }).value
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i

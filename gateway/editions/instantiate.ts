@@ -269,7 +269,7 @@ export function createSetup(options: Options, schemas: Schemas, validatorsOf: Co
     const known = former?.schemaKey === schemaKey ? former.validators : options.knownValidators?.get(schemaKey)
     if (known) return { validators: known, schemaKey, schemaNames }
     const isChecked = isListed(schemaKey)
-    const validators = compileAll(product, validatorsOf, { onDemand: isChecked })
+    const validators = compileAll(product, validatorsOf, { isChecked })
     if ('issues' in validators) return validators
     const issues = isChecked ? [] : exampleIssues(product, validators)
     if (issues.length > 0) return { issues }
@@ -304,7 +304,7 @@ function jsonOf(settings: JsonSchema | undefined): string | null {
 function compileAll(
   { file, operations }: Product,
   validatorsOf: CompileValidators,
-  options: { readonly onDemand: boolean },
+  options: { readonly isChecked: boolean },
 ) {
   const validators = new Map<OperationId, Validators>()
   const issues: Issue[] = []

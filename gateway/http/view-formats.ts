@@ -1,8 +1,10 @@
 /** Formats numbers, times and code for views. Every view gets it as `format`. */
 import { STATUS_CODES } from 'node:http'
 import { dollars } from '../x402/dollars.ts'
+import { once } from '../once.ts'
 
-const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
+/** Made when first used: ICU takes as long to begin as some packages to load. */
+const grouped = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 }))
 
 /** Formats a number with thousands separators and exactly `decimals` decimals. */
 const fixed = (value: number, decimals: number): string =>
@@ -13,7 +15,7 @@ export const format = {
   /** Formats atomic USDC as dollars with at least two decimals: 5000n is "$0.005", 7500000000n is "$7,500.00". */
   usd(amount: bigint | string): string {
     const [whole = '0', fraction = ''] = dollars(BigInt(amount)).split('.')
-    return `$${GROUPED.format(BigInt(whole))}.${fraction}`
+    return `$${grouped().format(BigInt(whole))}.${fraction}`
   },
 
   /** Formats a price; null is "Free". */
@@ -49,7 +51,7 @@ export const format = {
 
   /** Formats a number with thousands separators: 417512 is "417,512". */
   number(value: number): string {
-    return GROUPED.format(value)
+    return grouped().format(value)
   },
 
   /** Formats a duration in the largest unit that divides it: 86400 is "24 hours", 2592000 is "30 days". */
@@ -60,7 +62,7 @@ export const format = {
       ['minute', 60],
     ] as const
     const [unit, size] = units.find(([, size]) => seconds % size === 0 && seconds / size > 1) ?? ['second', 1]
-    return `${GROUPED.format(seconds / size)} ${unit}${seconds / size === 1 ? '' : 's'}`
+    return `${grouped().format(seconds / size)} ${unit}${seconds / size === 1 ? '' : 's'}`
   },
 
   /** Formats a size in decimal units: 42000000 is "42 MB", 4096 is "4.1 kB". */
