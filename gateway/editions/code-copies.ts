@@ -4,8 +4,20 @@
  * restart. Copies are inside the project, or linked to it, so that `tollgate/plugin` and packages resolve from them.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -140,13 +152,19 @@ async function collect(dir: string, folder: string, read: FoldersRead): Promise<
   return new Map(all.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
+/** Files of up to this size are read at once, because waiting costs the event loop several times what reading them does. */
+const READ_AT_ONCE_BYTES = 65_536
+
+function read(path: string): Buffer | Promise<Buffer> {
+  return statSync(path).size <= READ_AT_ONCE_BYTES ? readFileSync(path) : readFile(path)
+}
+
 /** Reads the files in `name`, which may be a file itself. */
 async function readFolder(dir: string, name: string): Promise<FolderRead> {
   const files = new Map<string, Buffer>()
   const siblings = new Set<string>()
   for (const file of await filesOf(dir, name)) {
-    // Small files, and many: to wait for each costs the thread several times what reading it does.
-    const bytes = readFileSync(join(dir, file))
+    const bytes = await read(join(dir, file))
     files.set(file, bytes)
     if (!CODE.test(file)) continue
     for (const [, path = ''] of bytes.toString('utf8').matchAll(UPWARDS)) {
