@@ -87,6 +87,7 @@ import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
 import { createRedisPeers } from './stores/redis-peers.ts'
+import { keepTickShape } from './tick-shape.ts'
 import { createTokens, type Tokens } from './tokens/access-tokens.ts'
 import type { Attestations } from './tokens/attestation-keys.ts'
 import { openLocalKeys, type StatementSigner } from './tokens/statement-signer.ts'
@@ -185,6 +186,7 @@ const NO_PAY_TO: Hex = `0x${'0'.repeat(40)}`
  * before `listen()`. Throws CatalogError if the catalog allows no edition.
  */
 export async function createGateway(config: Config, overrides: Overrides = {}): Promise<Gateway> {
+  keepTickShape()
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = clockOf(config, overrides.now, overrides.dataNow)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })

@@ -101,7 +101,7 @@ const LAYERS = [
   ['config', 'stores'],
   ['observe', 'validation'],
   ['plugin'],
-  ['errors', 'clock', 'awaitable', 'once', 'bundles', 'keccak-256'],
+  ['errors', 'clock', 'awaitable', 'once', 'bundles', 'keccak-256', 'tick-shape'],
 ] as const
 
 const layerOf = (path: string): number => {

@@ -3,7 +3,6 @@ import http from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { errorBody, InvalidInput, ServiceError } from '../errors.ts'
-import { keepTickShape } from './tick-shape.ts'
 
 /** Signatures of contract wallets make payment headers long. Node's default is 16 KiB. */
 const MAX_HEADER_BYTES = 32 * 1024
@@ -125,7 +124,6 @@ export function createServer(app: Express, listener: Listener, closing: AbortCon
     // Node would answer an empty 400.
     requireHostHeader: false,
   }
-  keepTickShape()
   return new ClosingServer(options, listener, closing)
 }
 
