@@ -56,38 +56,47 @@ describe('heavy work', function () {
     }
   }
 
+  /** Whether the queue had no room for the call. */
+  const isShed = ({ status, body }: Outcome): boolean =>
+    status === 503 && String(body['message']).startsWith('Too much free work is waiting')
+
+  /**
+   * Sends a call again that was not done in time, as its answer says: a machine that is busy otherwise may need longer for
+   * the calls before it, or for itself. A call that was shed stays so.
+   */
+  async function inTime(call: () => Promise<Outcome>, tries = 4): Promise<Outcome> {
+    const outcome = await call()
+    if (![503, 504].includes(outcome.status) || isShed(outcome) || tries === 0) return outcome
+    expect(outcome.body).to.include({ retry: 'after_delay' })
+    await sleep(Number(outcome.headers.get('retry-after') ?? 1) * 1000)
+    return inTime(call, tries - 1)
+  }
+
   /** Free forms at once. Every other one is JSON, which is parsed in a thread before it is audited. */
   function freeForms(csv: Buffer, count: number): Promise<Outcome>[] {
     const accept = 'application/json'
     const json = JSON.stringify({ file: csv.toString() })
-    return Array.from({ length: count }, (_, nth) => {
-      if (nth % 2 === 1) return post('/audit', json, { accept, 'content-type': 'application/json' })
-      const form = new FormData()
-      form.set('file', new Blob([csv]), 'ledger.csv')
-      return post('/audit', form, { accept })
-    })
+    return Array.from({ length: count }, (_, nth) =>
+      inTime(() => {
+        if (nth % 2 === 1) return post('/audit', json, { accept, 'content-type': 'application/json' })
+        const form = new FormData()
+        form.set('file', new Blob([csv]), 'ledger.csv')
+        return post('/audit', form, { accept })
+      }),
+    )
   }
 
   const paymentOf = () => payment(`${live.url}/v1/audit`, newWallet(), 2, { method: 'POST' })
   const paidAudit = (header: string, csv: Buffer): Promise<Outcome> =>
     post('/v1/audit', csv, { 'content-type': 'text/csv', 'payment-signature': header })
 
-  /** Buys an audit. A machine that is busy otherwise may not get it done at first; the same payment buys it then. */
-  async function delivered(header: string, csv: Buffer, tries = 4): Promise<Outcome> {
-    const outcome = await paidAudit(header, csv)
-    if (![503, 504].includes(outcome.status) || tries === 0) return outcome
-    expect(outcome.body).to.include({ retry: 'after_delay' })
-    await sleep(Number(outcome.headers.get('retry-after') ?? 1) * 1000)
-    return delivered(header, csv, tries - 1)
-  }
-
   /** Free calls are answered, or refused in a way that tells the caller when to come back. */
   function expectServedOrShed(outcomes: readonly Outcome[]): void {
     const shed = outcomes.filter(({ status }) => status !== 200)
-    for (const { status, headers, body } of shed) {
-      expect(status, JSON.stringify(body)).to.equal(503)
-      expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
-      expect(body).to.include({ code: 'product_suspended', retry: 'after_delay' })
+    for (const outcome of shed) {
+      expect(isShed(outcome), JSON.stringify(outcome.body)).to.equal(true)
+      expect(Number(outcome.headers.get('retry-after'))).to.be.within(1, 60)
+      expect(outcome.body).to.include({ code: 'product_suspended', retry: 'after_delay' })
     }
     expect(shed.length).to.be.within(1, outcomes.length - 1)
   }
@@ -110,7 +119,7 @@ describe('heavy work', function () {
   it('that is paid is delivered beside as much that is free', async () => {
     const headers = await Promise.all(Array.from({ length: 6 }, paymentOf))
     const [paid, free] = await Promise.all([
-      Promise.all(headers.map((header) => delivered(header, large))),
+      Promise.all(headers.map((header) => inTime(() => paidAudit(header, large)))),
       Promise.all(freeForms(large, 6)),
     ])
     expect(paid.map(({ status, body }) => (status === 200 ? 200 : body))).to.deep.equal(paid.map(() => 200))
