@@ -8,7 +8,7 @@ import { takeEnvironment, type Environment } from './config/environment.ts'
 import type { Message, Orders, Report } from './parent.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { startSigner } from './signer/start-signer.ts'
-import { v8Flags } from './v8-threads.ts'
+import { v8Flags } from './v8-flags.ts'
 
 /**
  * Starts the gateway and runs until it has ended. SIGTERM, SIGINT and a terminal that closes stop it; SIGHUP reloads it.

@@ -15,7 +15,7 @@ import { type OpenSandbox, openSandbox } from './sandbox/sandbox.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { type StartedSigner, startSigner } from './signer/start-signer.ts'
 import { type Peers, PeersInMemory } from './stores/peers.ts'
-import { v8Flags } from './v8-threads.ts'
+import { v8Flags } from './v8-flags.ts'
 
 /**
  * Runs the primary until a signal ends it: SIGTERM and SIGINT stop all workers, SIGHUP reloads them, SIGUSR2 replaces them

@@ -86,7 +86,7 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 const LAYERS = [
   ['main', 'testing'],
   ['process', 'launcher', 'workers'],
-  ['parent', 'signals', 'signer', 'start-error', 'v8-threads'],
+  ['parent', 'signals', 'signer', 'start-error', 'v8-flags'],
   ['compose'],
   ['mcp'],
   ['http'],
