@@ -5,9 +5,9 @@
  * Node starts four threads, however many cores there are. On two cores the four compete with the event loop whenever a
  * computation makes garbage, and calls wait.
  *
- * V8 gives new objects 1 MB at first, and up to 16 MB if many of them live long. It takes memory back in a collection while
- * the process has nothing to do, and then keeps 1 MB, because of what a call makes nearly nothing lives long: collections
- * come sixteen times as often, and a 402 costs nearly twice as much, for as long as the process lives (ADR 87).
+ * V8 gives new objects 1 MB at first, and up to 16 MB while many of them live long, as at a start. It takes the memory back
+ * when it collects in a process that has nothing to do. Calls never win it back, because little of what they make lives long:
+ * collections come more often, and a 402 costs nearly twice as much, for as long as the process lives (ADR 87).
  */
 import { availableParallelism } from 'node:os'
 import { processEnvironment } from './config/environment.ts'
