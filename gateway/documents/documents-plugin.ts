@@ -11,7 +11,7 @@ import {
   SETTINGS_SCHEMA,
 } from './document.ts'
 import { familyHandler } from './family-index.ts'
-import { createHealth, stats } from './health-and-stats.ts'
+import { createHealth, createStats } from './health-and-stats.ts'
 import { llms } from './llms.ts'
 import { openapi } from './openapi.ts'
 import { type HistoryInput, priceHistory, priceList } from './pricing.ts'
@@ -41,6 +41,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
       const document = (build: (catalog: Catalog, documentContext: DocumentContext) => unknown, mediaType?: string) =>
         documentHandler((catalog) => build(catalog, documentContext), mediaType)
       const health = createHealth(parts)
+      const stats = createStats(parts, documentContext.stats)
       return {
         handlers: {
           getPricing: document(priceList),
@@ -52,7 +53,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
           getApiCatalog: document(apiCatalog, LINKSET_TYPE),
           getFamily: familyHandler(documentContext),
           getHealth: ({ catalog }) => health(catalog),
-          getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), documentContext.stats)),
+          getStats: ({ catalog }) => stats(catalog),
           getPriceHistory: async (call: Call<HistoryInput>) =>
             liveReply(call.catalog, await priceHistory(call, parts.prices)),
           getKeySet: ({ catalog }) => keySetReply(catalog, parts.jwks()),

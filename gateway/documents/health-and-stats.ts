@@ -121,10 +121,49 @@ function settlerOf(network: Network, { settlerHealth }: DocumentParts) {
   return { network: network.name, ...settlerHealth(network) }
 }
 
-/** Returns the facts by product, and those of the product `leading` at the top level. Products without facts are omitted. */
-export async function stats(edition: Edition, leading: string | null) {
-  const facts = Object.entries(await edition.facts()).filter(([, fact]) => Object.keys(fact).length > 0)
-  const products = Object.fromEntries(facts)
+/** How long the answer of /v1/stats is sent again. Products read their facts from databases. */
+const STATS_MS = 1_000
+
+interface WrittenStats {
+  readonly edition: Edition
+  readonly catalog: Catalog
+  /** When the facts were read, in milliseconds. */
+  readonly at: number
+  /** A promise until the facts are there. */
+  reply: Awaitable<Reply>
+}
+
+/**
+ * Creates the handler of /v1/stats. It answers with the facts by product, and those of the product `leading` at the top
+ * level. Products without facts are omitted. The facts are read at most once a second, however many calls come.
+ */
+export function createStats(
+  { editions, now }: Pick<DocumentParts, 'editions' | 'now'>,
+  leading: string | null,
+): (catalog: Catalog) => Awaitable<Reply> {
+  let last: WrittenStats | null = null
+
+  function write(edition: Edition, catalog: Catalog, at: number): Awaitable<Reply> {
+    const reply = edition.facts().then((facts) => {
+      const json = Buffer.from(JSON.stringify(stats(edition, facts, leading)))
+      return (written.reply = Reply.shared(Reply.json(json, { headers: liveHeaders(catalog) })))
+    })
+    const written: WrittenStats = { edition, catalog, at, reply }
+    last = written
+    return reply
+  }
+
+  return (catalog) => {
+    const edition = editions()
+    const at = now().getTime()
+    if (last?.edition !== edition || last.catalog !== catalog) return write(edition, catalog, at)
+    // A clock that was set back must not keep the answer for longer.
+    return at >= last.at && at < last.at + STATS_MS ? last.reply : write(edition, catalog, at)
+  }
+}
+
+function stats(edition: Edition, facts: Awaited<ReturnType<Edition['facts']>>, leading: string | null) {
+  const products = Object.fromEntries(Object.entries(facts).filter(([, fact]) => Object.keys(fact).length > 0))
   const top = leading === null ? {} : (products[leading] ?? {})
   return { ...top, catalog_version: edition.catalog.version, products }
 }

@@ -136,8 +136,8 @@ export interface Registration<Name extends string = string> {
   /** Work that is repeated at intervals. */
   readonly jobs?: readonly Job[]
   /**
-   * Returns a few numbers and short texts about the product, which are shown in /v1/stats. If it throws or takes longer
-   * than two seconds, the last facts are shown.
+   * Returns a few numbers and short texts about the product. /v1/stats shows them and reads them at most once a second. If
+   * this throws or takes longer than two seconds, the last facts are shown.
    */
   facts?(): Promise<Facts>
   /**
