@@ -7,6 +7,7 @@ import type { PaymentState } from '../../../gateway/payments/journal/payment-sta
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { settleData, transferOf, word } from '../../../gateway/methods/exact-evm/eip3009.ts'
+import type { PaymentRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import { ask } from '../../support/agent.ts'
 import { until } from '../../support/until.ts'
 import { newSettleKey } from '../../support/payments.ts'
@@ -115,6 +116,22 @@ export async function startHeldCall(
       return response
     },
   }
+}
+
+/**
+ * Has the settler read the fees of gas, which it remembers for three seconds. A settlement that follows at once sends without
+ * asking the nodes for them.
+ */
+export async function readFees({ settler, nodes, chain }: ChainGateway, { header }: SignedPayment): Promise<void> {
+  const payment = decodePayment(header, [createExactEvm(chain.network)])
+  const requirements = payment.envelope.accepted as unknown as PaymentRequirements
+  const readings = (): number =>
+    nodes.flatMap(({ requests }) => requests).filter((body) => body.includes('eth_feeHistory')).length
+  const before = readings()
+  await until(async () => {
+    await settler.check(payment, requirements)
+    return readings() > before
+  }, 50)
 }
 
 export const hex = (value: bigint): Hex => `0x${value.toString(16)}`

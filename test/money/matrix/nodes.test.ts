@@ -8,6 +8,7 @@ import {
   GATED,
   GATED_PRICE,
   hex,
+  readFees,
   SETTLED,
   PRICE,
   RELEASED,
@@ -66,6 +67,7 @@ describe('the chain settler with failing nodes or expensive gas', () => {
   it('releases a payment if all nodes fail between the answer and the sending, so that it may be used again', async () => {
     const { gateway } = fixture
     const payment = await gateway.sign('/v1/echo', await gateway.newBuyer(), GATED)
+    await readFees(gateway, payment)
     const call = await startHeldCall(gateway, payment)
     for (const node of gateway.nodes) await node.down()
     expect(await outcomeOf(await call.finish())).to.deep.equal([402, 'settlement_failed'])
