@@ -24,11 +24,13 @@ export interface ProofOptions {
   readonly shrink?: boolean
   /** Whether only our own transactions buy something. */
   readonly isStrict?: boolean
+  /** Called after each run with the number of runs so far. */
+  readonly onRun?: (runs: number) => void
 }
 
 export async function prove(
   runs: number,
-  { seed, skip = 0, shrink = false, isStrict = false }: ProofOptions = {},
+  { seed, skip = 0, shrink = false, isStrict = false, onRun = () => {} }: ProofOptions = {},
 ): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()
@@ -36,6 +38,7 @@ export async function prove(
     total['runs'] = (total['runs'] ?? 0) + 1
     for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
     for (const [name, count] of taken) steps.set(name, (steps.get(name) ?? 0) + count)
+    onRun(total['runs'])
   }
   const result = await fc.check(
     fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) =>
