@@ -156,9 +156,10 @@ export function createStats(
   return (catalog) => {
     const edition = editions()
     const at = now().getTime()
-    if (last?.edition !== edition || last.catalog !== catalog) return write(edition, catalog, at)
+    const known = last?.edition === edition && last.catalog === catalog ? last : null
     // A clock that was set back must not keep the answer for longer.
-    return at >= last.at && at < last.at + STATS_MS ? last.reply : write(edition, catalog, at)
+    const isRecent = known !== null && at >= known.at && at < known.at + STATS_MS
+    return isRecent ? known.reply : write(edition, catalog, at)
   }
 }
 

@@ -61,7 +61,7 @@ describe('the statistics of the products', () => {
     expect(await read()).to.include({ rows: 2, catalog_version: 'v2' })
   })
 
-  it('are those of their own time, also if an earlier reading ends later', async () => {
+  it('stay the newer ones if an earlier reading ends later', async () => {
     const ended: (() => void)[] = []
     fact = () => {
       const rows = reads
