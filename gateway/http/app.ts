@@ -17,6 +17,7 @@ import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorages } from './body-storage.ts'
+import type { ConnectionOptions } from './connections.ts'
 import { sendEvents, StreamPlaces } from './event-stream.ts'
 import { createExactRoutes, type ExactRoutes, type Handlers, type UnpaidCalls } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
@@ -47,6 +48,8 @@ export interface HttpParts {
   /** Where request bodies are kept. */
   readonly bodies?: BodyStorages
   readonly limits: Limits
+  /** How long the rest of a request that was answered early may take. */
+  readonly restTimes?: Pick<ConnectionOptions, 'shortRestMs' | 'drainMs'>
   /** How many event streams may be open at once. Default: 2000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
@@ -92,10 +95,23 @@ export function createHttpServer(parts: HttpParts): ClosingServer {
     fail: (visit, error) => answerFailure(app, visit, error),
   }
   const exact = createExactRoutes({ ...app, baseUrl: parts.config.baseUrl }, handlers, framework)
-  const server = createServer(framework, exact.listener, closing)
+  const server = createServer(framework, {
+    listener: exact.listener,
+    closing,
+    ...parts.restTimes,
+    maxBodyBytes: () => maxBodyBytes(parts.editions.current),
+    countChunks: (request) => parts.limits.chunks(parts.callers.of(request), headerToken(request.headers)),
+  })
   addHandlers(framework, app, exact)
   server.once('close', () => app.proxy.close())
   return server
+}
+
+/** The size of the largest request body that an edition accepts. */
+function maxBodyBytes({ catalog }: Edition): number {
+  let most = 0
+  for (const { maxBytes } of catalog.operations.values()) most = Math.max(most, maxBytes)
+  return most
 }
 
 function createExpress(): Express {

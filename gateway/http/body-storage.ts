@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
+import { refusalOf } from './chunk-limit.ts'
 
 export interface BodyStorageOptions {
   /** Folder of temporary files, created when it is needed. The system's own if absent. */
@@ -171,13 +172,15 @@ export class BodyStorage {
       }
       const stop = (): void => {
         this.#running.delete(arrival)
-        request.off('data', take).off('end', finish).off('error', breakOff).off('close', breakOff)
+        request.off('data', take).off('end', finish).off('error', breakOff).off('close', breakOff).off('refused', fail)
       }
       arrival.cut = () => fail(tooSlow())
       this.#running.add(arrival)
       if (!this.#sweeper) this.#sweeper = this.#startSweeper()
-      request.on('data', take).on('end', finish).on('error', breakOff).on('close', breakOff)
-      if (request.destroyed) breakOff()
+      request.on('data', take).on('end', finish).on('error', breakOff).on('close', breakOff).on('refused', fail)
+      const refusal = refusalOf(request)
+      if (refusal) fail(refusal)
+      else if (request.destroyed) breakOff()
     })
   }
 

@@ -31,12 +31,19 @@ export interface Limits {
   readonly sales: Limiter
   /** Messages that are expensive to read before it is known what they ask for. They also count as one of the others. */
   readonly largeMessages: Limiter
+  /** Small chunks of request bodies, many at a time. */
+  readonly chunks: Limiter
 }
 
 /** Creates the limits, each of the same size. With `peers` they hold for all processes together. */
 export function createLimits(limit?: Limit, peers?: Peers | null): Limits {
   const create = (name: keyof Limits): Limiter => createLimiter(limit, peers, REAL_TIME, name)
-  return { free: create('free'), sales: create('sales'), largeMessages: create('largeMessages') }
+  return {
+    free: create('free'),
+    sales: create('sales'),
+    largeMessages: create('largeMessages'),
+    chunks: create('chunks'),
+  }
 }
 
 /** What tests replace: the clock, in milliseconds that never decrease, and the timer. */

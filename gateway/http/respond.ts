@@ -147,7 +147,8 @@ function headOf(headers: Readonly<Record<string, string>>): Head {
 /** Writes a message, or 304 if the caller has it already. */
 function send({ closing }: ResponderParts, { request, response, operation, callId }: Exchange, message: Message): void {
   const { status, head, body, etag } = message
-  const isClosing = closing.signal.aborted
+  // A caller over its limit could send the next requests with this one.
+  const isClosing = closing.signal.aborted || status === 429
   const own = ['x-call-id', callId, ...(isClosing ? ['connection', 'close'] : [])]
   if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
     response.writeHead(304, [...withoutContent(head.headers), ...own]).end()

@@ -3,6 +3,8 @@ import http from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { errorBody, InvalidInput, ServiceError } from '../errors.ts'
+import { createChunkLimit } from './chunk-limit.ts'
+import { connectionOf, type ConnectionOptions, Connections } from './connections.ts'
 
 /** Signatures of contract wallets make payment headers long. Node's default is 16 KiB. */
 const MAX_HEADER_BYTES = 32 * 1024
@@ -36,13 +38,18 @@ export class ClosingServer extends http.Server {
   /** Resolves when it has closed; null if it has never listened. */
   closed: Promise<void> | null = null
 
-  constructor(options: http.ServerOptions, listener: Listener, closing: AbortController) {
+  constructor(options: http.ServerOptions, listener: Listener, closing: AbortController, connections: Connections) {
     // One function for all responses: a closure for each would cost the cheapest calls more than it is worth.
-    const answered = (): void => {
-      if (closing.signal.aborted && !this.#isDraining) setImmediate(() => this.closeIdleConnections())
+    const closeIdle = (): void => {
+      if (!this.#isDraining) setImmediate(() => this.closeIdleConnections())
+    }
+    function answered(this: http.ServerResponse): void {
+      connectionOf(this.req.socket)?.answered(this.req)
+      if (closing.signal.aborted) closeIdle()
     }
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
       if (closing.signal.aborted || this.#isToRenew(request.socket)) response.shouldKeepAlive = false
+      connectionOf(request.socket)?.begin(request, response)
       response.on('close', answered)
       if (hasHost(request)) listener(request as express.Request, response as express.Response)
       else refuseHost(response)
@@ -55,7 +62,10 @@ export class ClosingServer extends http.Server {
     // Other expectations may be ignored (RFC 9110, section 10.1.1). Node would answer an empty 417.
     this.on('checkExpectation', handle)
     this.on('clientError', answerMalformed)
-    this.on('connection', (socket: Socket) => this.#renewed?.add(socket))
+    this.on('connection', (socket: Socket) => {
+      connections.add(socket)
+      this.#renewed?.add(socket)
+    })
     this.once('listening', () => {
       this.closed = new Promise((resolve) => this.once('close', resolve))
     })
@@ -104,12 +114,22 @@ export class ClosingServer extends http.Server {
   }
 }
 
+export interface ServerParts extends ConnectionOptions {
+  /** Gets every request, and may pass it to the application. */
+  readonly listener: Listener
+  /** Aborted when the server begins to close. */
+  readonly closing: AbortController
+  /** Counts a request that has sent many small chunks. Throws if its caller has sent too many. */
+  readonly countChunks: (request: http.IncomingMessage) => void
+}
+
 /**
  * Creates a server whose requests and responses already have Express's methods on their classes, so that Express finds
- * the prototypes it sets in place. `listener` gets every request, and may pass it to the application.
+ * the prototypes it sets in place.
  */
-export function createServer(app: Express, listener: Listener, closing: AbortController): ClosingServer {
-  class ExpressRequest extends http.IncomingMessage {}
+export function createServer(app: Express, parts: ServerParts): ClosingServer {
+  const { listener, closing, countChunks } = parts
+  class ExpressRequest extends createChunkLimit(countChunks) {}
   class ExpressResponse<Req extends http.IncomingMessage = http.IncomingMessage> extends http.ServerResponse<Req> {}
   addMethods(ExpressRequest, express.request, app)
   addMethods(ExpressResponse, express.response, app)
@@ -124,7 +144,7 @@ export function createServer(app: Express, listener: Listener, closing: AbortCon
     // Node would answer an empty 400.
     requireHostHeader: false,
   }
-  return new ClosingServer(options, listener, closing)
+  return new ClosingServer(options, listener, closing, new Connections(parts))
 }
 
 function addMethods(target: MessageClass, source: object, app: Express): void {
@@ -187,7 +207,8 @@ function malformed(msg: string, loc: readonly string[] = ['header']): InvalidInp
 function endWith(socket: Socket, status: string, error: ServiceError): void {
   const body = JSON.stringify(errorBody(error))
   const head = `HTTP/1.1 ${status}\r\ncontent-type: ${JSON_TYPE}\r\nconnection: close\r\n`
-  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  connectionOf(socket)?.end()
 }
 
 /**

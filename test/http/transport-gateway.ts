@@ -17,8 +17,8 @@ import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Quote } from '../../gateway/x402/challenge.ts'
-import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
-import { createHttpServer } from '../../gateway/http/app.ts'
+import type { JsonSchema, Logger } from '../../gateway/plugin/plugin.ts'
+import { createHttpServer, type HttpParts } from '../../gateway/http/app.ts'
 import { BodyStorage, type BodyStorageOptions } from '../../gateway/http/body-storage.ts'
 import { CallerAddresses } from '../../gateway/http/caller-address.ts'
 import { createLimits, type Limit } from '../../gateway/http/rate-limit.ts'
@@ -169,6 +169,8 @@ export interface TransportGatewayOptions {
   readonly settle?: (answer: Answer, recorded: RecordedCall) => Answer
   readonly schemas?: ReadonlyMap<string, JsonSchema>
   readonly bodies?: BodyStorageOptions
+  readonly restTimes?: HttpParts['restTimes']
+  readonly log?: Logger
 }
 
 export async function openTransportGateway(
@@ -211,7 +213,7 @@ export async function openTransportGateway(
     serve: (_edition: Edition, bound: BoundOperation, request: CallRequest) => answer(bound, request),
     limits: createLimits(options.limit),
     network: NETWORK,
-    log: createLog('silent'),
+    log: options.log ?? createLog('silent'),
   }
   const onEdition = (listener: (edition: Edition) => void): (() => void) => {
     listeners.add(listener)
@@ -230,6 +232,7 @@ export async function openTransportGateway(
     }),
     render: createRenderer({ viewDir }),
     mcp,
+    ...(options.restTimes ? { restTimes: options.restTimes } : {}),
     ...(options.maxStreams ? { maxStreams: options.maxStreams } : {}),
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))

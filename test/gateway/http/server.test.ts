@@ -13,7 +13,12 @@ describe('connections that are renewed', () => {
   let url: string
 
   beforeEach(async () => {
-    server = createServer(express(), (_request, response) => void response.end('ok'), new AbortController())
+    server = createServer(express(), {
+      listener: (_request, response) => void response.end('ok'),
+      closing: new AbortController(),
+      maxBodyBytes: () => 1_000,
+      countChunks: () => {},
+    })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     agents = Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))

@@ -1,0 +1,243 @@
+/**
+ * What a connection may cost. A few of its requests are answered at once, and the socket is paused meanwhile. If an answer
+ * leaves before its request has arrived, the rest is dropped: a caller that reads only after it has written still gets its
+ * answer (RFC 9112, section 9.6), and one that never stops writing costs next to nothing.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { detachParser, hookParser, isPaused, skipBody } from './http-parser.ts'
+import { announcedBytes, hasBody } from './request-body.ts'
+
+/** How many requests of a connection are answered at once. */
+const MAX_RUNNING = 4
+/** A connection stays open if the rest of an answered request is no longer than this, and arrives within `SHORT_REST_MS`. */
+const SHORT_REST_BYTES = 65_536
+const SHORT_REST_MS = 1_000
+/** A longer rest is dropped for as long as so much of it arrives in each stretch of `DRAIN_MS`. */
+const DRAIN_BYTES_PER_SECOND = 16_384
+const DRAIN_MS = 15_000
+/** Chunk sizes and line ends come on top of a body. */
+const FRAMING_BYTES = 65_536
+const SWEEP_MS = 100
+/** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
+const PIECE_BYTES = 4_096
+const HEAD_END = '\r\n\r\n'
+const NOTHING = Buffer.alloc(0)
+
+export interface ConnectionOptions {
+  /** The size of the largest request body that is accepted anywhere. */
+  readonly maxBodyBytes: () => number
+  /** Default: 1 s. */
+  readonly shortRestMs?: number
+  /** Default: 15 s. */
+  readonly drainMs?: number
+}
+
+const CONNECTION = Symbol('connection')
+type ConnectedSocket = Socket & { [CONNECTION]?: Connection }
+
+/** The connections of a server. */
+export class Connections {
+  readonly options: Required<ConnectionOptions>
+  /** Those that an answered request still arrives on. */
+  readonly #unfinished = new Set<Connection>()
+  #sweeper: NodeJS.Timeout | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.options = { shortRestMs: SHORT_REST_MS, drainMs: DRAIN_MS, ...options }
+  }
+
+  /** Watches a new connection. */
+  add(socket: Socket): void {
+    ;(socket as ConnectedSocket)[CONNECTION] = new Connection(socket, this)
+  }
+
+  /** Watches a connection until its `isFinished` returns true. */
+  watch(connection: Connection): void {
+    this.#unfinished.add(connection)
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  #sweep(): void {
+    const now = performance.now()
+    for (const connection of this.#unfinished) if (connection.isFinished(now)) this.#unfinished.delete(connection)
+    if (this.#unfinished.size > 0) return
+    clearInterval(this.#sweeper)
+    this.#sweeper = undefined
+  }
+}
+
+/** The connection of a socket that was added. */
+export const connectionOf = (socket: Socket): Connection | undefined => (socket as ConnectedSocket)[CONNECTION]
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #all: Connections
+  /** How many requests are not answered. */
+  #running = 0
+  /** The last request and its answer. */
+  #request: IncomingMessage | null = null
+  #response: ServerResponse | null = null
+  /** Parses bytes; null while node:http reads by itself. */
+  #parse: ((bytes: Buffer) => void) | null = null
+  /** What was received and not parsed. */
+  #unparsed: Buffer[] = []
+  /** Whether no further request is parsed. */
+  #isEnding = false
+  /** Whether the body of the last request was not parsed. */
+  #isCut = false
+  /** Whether all that arrives is dropped. */
+  #isDraining = false
+  /** What the socket may have received at most while the rest of the last request arrives. */
+  #mostBytes = 0
+  /** What it had received at the last look, and when that last was more than before. */
+  #last = { bytes: 0, at: 0 }
+  /** What it had received when its rate was last measured. */
+  #measured = { bytes: 0, at: 0 }
+
+  constructor(socket: Socket, all: Connections) {
+    this.#socket = socket
+    this.#all = all
+    hookParser(socket, {
+      accepts: () => this.#accepts(),
+      stopsAt: (request) => this.#stopsAt(request),
+      onStopped: (rest) => this.#takeOver(rest),
+    })
+    // node:http calls it after the last answer of a connection.
+    socket.destroySoon = () => this.end()
+  }
+
+  get #isFull(): boolean {
+    return this.#running >= MAX_RUNNING
+  }
+
+  /** Notes a request that begins to be answered. */
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#running += 1
+    this.#request = request
+    this.#response = response
+    const announced = hasBody(request) ? announcedBytes(request) : 0
+    if (!response.shouldKeepAlive || announced <= SHORT_REST_BYTES || announced === Number.POSITIVE_INFINITY) return
+    // An answer that leaves before the body has arrived says that the connection ends, so no request is sent after it.
+    response.shouldKeepAlive = false
+    request.once('end', () => void (response.shouldKeepAlive = true))
+  }
+
+  /** Notes that an answer was sent, or its connection was lost. */
+  answered(request: IncomingMessage): void {
+    this.#running -= 1
+    if (this.#socket.destroyed || this.#isDraining) return
+    if (!request.complete) this.#dropRest(request)
+    else if (this.#isEnding && this.#running === 0) this.#drain()
+    else if (this.#unparsed.length > 0) setImmediate(() => this.#parseMore())
+  }
+
+  /** Ends the connection: answers that were written still reach the caller. */
+  end(): void {
+    if (this.#socket.destroyed) return
+    // With nothing left to read, closing loses no answer.
+    if (this.#request?.complete && this.#parse === null) Socket.prototype.destroySoon.call(this.#socket)
+    else this.#drain()
+  }
+
+  /** False for a request that was sent behind too many others. Its caller sends it again (RFC 9112, section 9.3.2). */
+  #accepts(): boolean {
+    if (this.#isFull) this.#isEnding = true
+    return !this.#isEnding
+  }
+
+  #stopsAt(request: IncomingMessage): boolean {
+    const response = this.#response
+    // Nearly every answer that needs nothing but the head of its request was written by now.
+    if (response?.req === request && response.writableEnded) {
+      if (!response.shouldKeepAlive) this.#isEnding = true
+      if (hasBody(request)) skipBody(this.#socket)
+      this.#isCut = this.#isEnding && hasBody(request)
+    }
+    return this.#isEnding || (this.#parse === null && this.#isFull && !hasBody(request))
+  }
+
+  /** Parses from now on, or drops what arrives, in place of node:http. */
+  #takeOver(rest: Buffer): void {
+    this.#parse ??= detachParser(this.#socket, (bytes) => this.#receive(bytes))
+    this.#receive(rest)
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#isDraining && this.#socket.bytesRead > this.#mostBytes) this.#socket.destroy()
+    if (this.#isEnding) return
+    if (bytes.length > 0) this.#unparsed.push(bytes)
+    this.#parseMore()
+  }
+
+  /** Parses requests until enough of them are running. */
+  #parseMore(): void {
+    const socket = this.#socket
+    while (!this.#isEnding && !this.#isFull && !isPaused(socket) && !socket.destroyed) {
+      const [first, ...others] = this.#unparsed
+      if (!first) break
+      const end = pieceEnd(first)
+      this.#unparsed = end < first.length ? [first.subarray(end), ...others] : others
+      this.#parse?.(first.subarray(0, end))
+    }
+    if (this.#isEnding) this.#unparsed = []
+    if (this.#unparsed.length > 0) socket.pause()
+    else socket.resume()
+  }
+
+  /** Waits for the rest of a request that was answered, or drops it if it is long. */
+  #dropRest(request: IncomingMessage): void {
+    skipBody(this.#socket)
+    if (announcedBytes(request) > SHORT_REST_BYTES && !isChunked(request)) return this.#drain()
+    this.#watchRest(SHORT_REST_BYTES)
+  }
+
+  /** Drops what still arrives. What was written reaches the caller, and then the end of the connection. */
+  #drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#isEnding = true
+    this.#unparsed = []
+    this.#watchRest(this.#all.options.maxBodyBytes() + FRAMING_BYTES)
+    this.#takeOver(NOTHING)
+    this.#socket.resume()
+    // A caller that still sends a body may take the end of the connection for an error, and not read its answer.
+    if (this.#request?.complete !== false && !this.#isCut) this.#socket.end()
+  }
+
+  #watchRest(mostBytes: number): void {
+    const now = { bytes: this.#socket.bytesRead, at: performance.now() }
+    this.#mostBytes = now.bytes + mostBytes
+    this.#last = now
+    this.#measured = now
+    this.#all.watch(this)
+  }
+
+  /** Decides what becomes of a connection on which an answered request arrives. Returns true once that is settled. */
+  isFinished(at: number): boolean {
+    const socket = this.#socket
+    const { shortRestMs, drainMs } = this.#all.options
+    if (socket.destroyed || (!this.#isDraining && this.#request?.complete)) return true
+    const bytes = socket.bytesRead
+    const ms = at - this.#measured.at
+    if (!this.#isDraining) {
+      if (bytes > this.#mostBytes || ms > shortRestMs) this.#drain()
+      return false
+    }
+    if (bytes > this.#last.bytes) this.#last = { bytes, at }
+    else if (at - this.#last.at > shortRestMs && !socket.writableEnded) socket.end()
+    if (ms < drainMs) return false
+    const isSlow = bytes - this.#measured.bytes < (DRAIN_BYTES_PER_SECOND * ms) / 1000
+    this.#measured = { bytes, at }
+    if (isSlow) socket.destroy()
+    return isSlow
+  }
+}
+
+const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
+
+/** Where the first piece of pipelined requests ends: behind the first head, or after 4 kB. */
+function pieceEnd(bytes: Buffer): number {
+  const at = bytes.subarray(0, PIECE_BYTES).indexOf(HEAD_END)
+  return at === -1 ? Math.min(bytes.length, PIECE_BYTES) : at + HEAD_END.length
+}

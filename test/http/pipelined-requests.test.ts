@@ -1,0 +1,164 @@
+import { EventEmitter, once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { createLog } from '../../gateway/observe/log.ts'
+import { until } from '../support/until.ts'
+import { openTransportGateway, route, type TransportGateway } from './transport-gateway.ts'
+
+const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`
+
+interface Sent {
+  readonly kind: 'get' | 'length' | 'chunks'
+  readonly text: string
+}
+
+/** A request whose answer repeats the text. */
+function echo({ kind, text }: Sent): string {
+  if (kind === 'get') return get(`/echo?text=${text}`)
+  const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
+  const body = JSON.stringify(text)
+  if (kind === 'length') return `${head}Content-Length: ${body.length}\r\n\r\n${body}`
+  const chunks = [...body].map((letter) => `1\r\n${letter}\r\n`).join('')
+  return `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`
+}
+
+describe('requests that are sent without waiting for answers', () => {
+  let gateway: TransportGateway
+  let socket: Socket
+  let received = ''
+  let running = 0
+  let most = 0
+  const gate = new EventEmitter()
+  const echoes = (): string[] => [...received.matchAll(/"echo":"(\w*)"/g)].map(([, text]) => text ?? '')
+
+  async function open(options = {}): Promise<void> {
+    gateway = await openTransportGateway(
+      [
+        route('getHeld', 'GET /held', {}, async () => {
+          running += 1
+          most = Math.max(most, running)
+          await once(gate, 'open')
+          running -= 1
+          return { echo: 'held' }
+        }),
+        route('getEcho', 'GET /echo', {}, async ({ raw }) => {
+          running += 1
+          most = Math.max(most, running)
+          await new Promise(setImmediate)
+          running -= 1
+          return { echo: (raw.query as { text: string }).text }
+        }),
+        route('postEcho', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => ({ echo: raw.body })),
+      ],
+      options,
+    )
+  }
+
+  async function call(): Promise<void> {
+    received = ''
+    socket = connect(gateway.port, '127.0.0.1')
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+  }
+
+  beforeEach(() => {
+    running = 0
+    most = 0
+  })
+  afterEach(async () => {
+    socket.destroy()
+    gate.emit('open')
+    await gateway.close()
+  })
+
+  it('run a few at a time, and all are answered in order', async () => {
+    await open()
+    await call()
+    const texts = Array.from({ length: 1_000 }, (_, at) => `n${at}`)
+    socket.write(texts.map((text) => echo({ kind: 'get', text })).join(''))
+    await until(() => echoes().length === texts.length)
+    expect(echoes()).to.deep.equal(texts)
+    expect(most).to.be.within(1, 4)
+    socket.write(echo({ kind: 'length', text: 'later' }))
+    await until(() => echoes().at(-1) === 'later')
+  })
+
+  it('wait while the first ones run, and what follows is not read', async () => {
+    await open()
+    await call()
+    const calls = get('/held').repeat(400_000)
+    socket.write(calls)
+    await until(() => running === 4)
+    const { length } = calls
+    await new Promise((wake) => setTimeout(wake, 200))
+    expect(gateway.requests).to.have.length(4)
+    expect(socket.bytesWritten - socket.writableLength).to.be.below(length)
+    const opening = setInterval(() => gate.emit('open'), 1)
+    await until(() => echoes().length >= 100)
+    clearInterval(opening)
+    expect(most).to.equal(4)
+  })
+
+  it('are answered in order, whatever their bodies and wherever they are cut', async function () {
+    this.timeout(120_000)
+    await open()
+    const sent = fc.record({
+      kind: fc.constantFrom('get' as const, 'length' as const, 'chunks' as const),
+      text: fc.stringMatching(/^\w{0,12}$/),
+    })
+    const cuts = fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 30 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(sent, { minLength: 1, maxLength: 40 }), cuts, async (requests, sizes) => {
+        let left = requests
+        // Requests with bodies that were sent behind too many others are not answered: their caller sends them again.
+        while (left.length > 0) {
+          await call()
+          const text = left.map(echo).join('')
+          let at = 0
+          for (const size of sizes) {
+            socket.write(text.slice(at, at + size))
+            at += size
+            await new Promise(setImmediate)
+          }
+          socket.write(text.slice(at))
+          const expected = left.map((each) => each.text)
+          await until(() => socket.closed || echoes().length >= expected.length, 1)
+          const answered = echoes()
+          expect(answered).to.deep.equal(expected.slice(0, answered.length))
+          expect(answered.length).to.be.greaterThan(0)
+          if (!socket.closed) expect(answered).to.have.length(expected.length)
+          left = left.slice(answered.length)
+          socket.destroy()
+        }
+      }),
+      { numRuns: 300 },
+    )
+    expect(most).to.be.at.most(4)
+  })
+
+  it('end with the first that is refused, and refusals are logged a few at a time', async () => {
+    const lines: string[] = []
+    const output = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        lines.push(chunk.toString())
+        done()
+      },
+    })
+    await open({ limit: { requests: 10, seconds: 600 }, log: createLog('info', output) })
+    const from = 'X-Forwarded-For: 203.0.113.9\r\n'
+    for (let connection = 0; connection < 50; connection += 1) {
+      await call()
+      socket.write(get('/echo?text=a', from).repeat(2_000))
+      await once(socket, 'close')
+      const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)
+      expect(statuses.filter((status) => status === '429')).to.have.length(1)
+      expect(statuses.at(-1)).to.equal('429')
+      expect(received).to.match(/\r\nconnection: close\r\n/i)
+    }
+    const refused = lines.filter((line) => line.includes('"status":429'))
+    expect(refused).to.have.length.within(5, 49)
+  })
+})

@@ -1,0 +1,170 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { until } from '../support/until.ts'
+import { openTransportGateway, PRICED, route, type TransportGateway } from './transport-gateway.ts'
+
+const HEAD = 'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
+const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`
+const MAX_BYTES = 8_000_000
+const TINY_CHUNK = '1\r\na\r\n'
+
+/** A connection, and what was received on it. */
+interface Caller {
+  readonly socket: Socket
+  received: string
+  isEnded: boolean
+  isClosed: boolean
+}
+
+describe('a request that is answered before it has arrived', () => {
+  let gateway: TransportGateway
+  const callers: Socket[] = []
+
+  async function call(): Promise<Caller> {
+    const socket = connect(gateway.port, '127.0.0.1')
+    const caller: Caller = { socket, received: '', isEnded: false, isClosed: false }
+    callers.push(socket)
+    socket.setEncoding('latin1').on('data', (text: string) => (caller.received += text))
+    socket.on('end', () => (caller.isEnded = true)).on('close', () => (caller.isClosed = true))
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return caller
+  }
+
+  const statuses = ({ received }: Caller): string[] =>
+    [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '')
+
+  async function answers(caller: Caller, count: number): Promise<string[]> {
+    await until(() => statuses(caller).length >= count)
+    return statuses(caller)
+  }
+
+  async function open(restTimes: { shortRestMs?: number; drainMs?: number } = {}): Promise<void> {
+    gateway = await openTransportGateway(
+      [
+        route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'], maxBytes: MAX_BYTES }),
+        route('getQuick', 'GET /quick'),
+      ],
+      { restTimes },
+    )
+  }
+
+  afterEach(async () => {
+    for (const socket of callers.splice(0)) socket.destroy()
+    await gateway.close()
+  })
+
+  for (const [name, head, body] of [
+    ['with a length', `${HEAD}Content-Length: 60000\r\n\r\n`, 'x'.repeat(60_000)],
+    ['in chunks', CHUNKED, `${TINY_CHUNK.repeat(5_000)}0\r\n\r\n`],
+  ] as const)
+    it(`keeps its connection if a short rest follows ${name}`, async () => {
+      await open({ shortRestMs: 60_000 })
+      const caller = await call()
+      caller.socket.write(head)
+      expect(await answers(caller, 1)).to.deep.equal(['402'])
+      expect(caller.received).to.include('Connection: keep-alive')
+      caller.socket.write(`${body}GET /quick HTTP/1.1\r\nHost: a\r\n\r\n${head}${body}`)
+      expect(await answers(caller, 3)).to.deep.equal(['402', '200', '402'])
+    })
+
+  it('loses its connection if a short rest does not follow', async () => {
+    await open({ shortRestMs: 50, drainMs: 50 })
+    const caller = await call()
+    caller.socket.write(`${HEAD}Content-Length: 60000\r\n\r\n`)
+    await until(() => caller.isClosed)
+    expect(statuses(caller)).to.deep.equal(['402'])
+  })
+
+  it('is told that its connection ends if a long rest follows, and reads that after it has written', async () => {
+    await open()
+    const caller = await call()
+    caller.socket.pause()
+    caller.socket.write(`${HEAD}Content-Length: ${MAX_BYTES}\r\n\r\n`)
+    for (let sent = 0; sent < MAX_BYTES; sent += 100_000)
+      if (!caller.socket.write('x'.repeat(100_000))) await once(caller.socket, 'drain')
+    caller.socket.resume()
+    await until(() => caller.isEnded)
+    expect(statuses(caller)).to.deep.equal(['402'])
+    expect(caller.received).to.include('Connection: close')
+  })
+
+  it('is dropped for as long as it arrives at a rate of people', async () => {
+    await open({ drainMs: 300 })
+    const caller = await call()
+    caller.socket.write(`${HEAD}Content-Length: ${MAX_BYTES}\r\n\r\n`)
+    await answers(caller, 1)
+    const began = performance.now()
+    while (performance.now() - began < 1_500) {
+      caller.socket.write('x'.repeat(5_000))
+      await new Promise((wake) => setTimeout(wake, 50))
+    }
+    expect(caller.isClosed).to.equal(false)
+    await until(() => caller.isClosed)
+  })
+
+  it('is not parsed chunk by chunk, and is cut off at the size of the largest body', async () => {
+    await open()
+    const caller = await call()
+    let sent = 0
+    caller.socket.write(CHUNKED)
+    const flood = TINY_CHUNK.repeat(50_000)
+    while (!caller.isClosed && sent < 10 * MAX_BYTES) {
+      if (!caller.socket.write(flood)) await until(() => caller.isClosed || !caller.socket.writableNeedDrain)
+      sent += flood.length
+    }
+    await until(() => caller.isClosed)
+    expect(sent).to.be.below(4 * MAX_BYTES)
+  })
+
+  it('gets the body of its next request whole', async () => {
+    gateway = await openTransportGateway([
+      route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'] }),
+      route('echo', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => raw.body),
+    ])
+    const caller = await call()
+    const echo = JSON.stringify({ text: 'whole' })
+    const next = `POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${echo.length}\r\n\r\n${echo}`
+    caller.socket.write(`${CHUNKED}${TINY_CHUNK.repeat(10)}0\r\n\r\n${next}`)
+    expect(await answers(caller, 2)).to.deep.equal(['402', '200'])
+    await until(() => caller.received.endsWith(echo))
+  })
+})
+
+describe('a body in tiny chunks', () => {
+  const limit = { requests: 10, seconds: 600 }
+  const from = 'X-Forwarded-For: 203.0.113.9\r\n'
+
+  for (const [name, path] of [
+    ['that is read', '/read'],
+    ['that waits for a payment to be checked', '/upload'],
+  ] as const)
+    it(`counts like requests of its caller, if it is one ${name}`, async () => {
+      const gateway = await openTransportGateway(
+        [
+          route('read', 'POST /read', { bodyMedia: ['application/json'], maxBytes: 1_000_000 }),
+          route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'], maxBytes: 1_000_000 }),
+        ],
+        { limit },
+      )
+      try {
+        const head = `POST ${path} HTTP/1.1\r\nHost: a\r\n${from}X-PAYMENT: e30=\r\nContent-Type: application/json\r\n`
+        const socket = connect(gateway.port, '127.0.0.1')
+        let received = ''
+        socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+        socket.on('error', () => {})
+        socket.write(
+          `${head}Transfer-Encoding: chunked\r\n\r\n"${TINY_CHUNK.repeat(20_000)}`.replace('"', '1\r\n"\r\n'),
+        )
+        await until(() => received.includes('\r\n\r\n'))
+        expect(received).to.match(/^HTTP\/1\.1 429/)
+        expect(received)
+          .to.include('rate_limited')
+          .and.match(/\r\nconnection: close\r\n/i)
+        socket.destroy()
+      } finally {
+        await gateway.close()
+      }
+    })
+})
