@@ -3,7 +3,6 @@
  * what is needed to build and check a catalog without a chain, a server or a sale.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -81,6 +80,7 @@ import { type Kv, openKv } from './stores/kv.ts'
 import type { SignerClient } from './stores/signer-client.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
+import { closeDataFolder, makePrivateFolder } from './stores/private-files.ts'
 import { serverError } from './stores/postgres-error.ts'
 import { checkSqliteFile, type FileCheck, openingError } from './stores/sqlite-files.ts'
 import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
@@ -189,7 +189,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   keepTickShape()
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = clockOf(config, overrides.now, overrides.dataNow)
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(config.dataDir)
+  closeDataFolder(config, log)
   const openedAt = Date.now()
   const inputs = createInputs(log)
   const timeout = overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }

@@ -3,7 +3,7 @@
  * replaces those that end. It hands each new connection to the next worker, and answers no call itself.
  */
 import cluster, { type Worker } from 'node:cluster'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ConfigError, readConfig } from './config/config.ts'
@@ -15,6 +15,7 @@ import { type OpenSandbox, openSandbox } from './sandbox/sandbox.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { type StartedSigner, startSigner } from './signer/start-signer.ts'
 import { type Peers, PeersInMemory } from './stores/peers.ts'
+import { closeDataFolder, makePrivateFolder } from './stores/private-files.ts'
 import { v8Flags } from './v8-flags.ts'
 
 /**
@@ -30,7 +31,8 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
   if (issues.length > 0) throw new ConfigError(issues)
   const log = createLog(config.logLevel)
   const isFirstStart = !existsSync(config.dataDir)
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(config.dataDir)
+  closeDataFolder(config, log)
   cluster.setupPrimary({ args: ['--as', 'worker'], execArgv: [...v8Flags(count)] })
   const signer = startSigner(environment, (message) => {
     process.stderr.write(`${message}\n`)

@@ -1,9 +1,10 @@
 /** `npm run backup`: copies the databases of a gateway, also while it runs and takes payments. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Config, readConfig } from '../gateway/config/config.ts'
 import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
+import { makePrivateFolder } from '../gateway/stores/private-files.ts'
 import {
   BackupError,
   type BackedUpDatabase,
@@ -45,7 +46,7 @@ async function run(to: string, withKeys: boolean): Promise<string> {
   if (existsSync(folder)) throw new BackupError(`${folder} exists already. Try again in a second.`)
   // A backup that was interrupted keeps this name, so that nobody takes it for a whole one.
   const partial = `${folder}.unfinished`
-  mkdirSync(dirname(folder), { recursive: true })
+  makePrivateFolder(dirname(folder))
   mkdirSync(partial, { mode: 0o700 })
   try {
     const copied =
@@ -108,7 +109,8 @@ async function copyKeys({ dataDir, tokenKeys }: Config, folder: string): Promise
     throw new BackupError(
       `${file} does not exist, so there is no key to include: ${tokenKeys === null ? 'the gateway makes it at its first start' : 'TOKEN_KEYS is used instead'}.`,
     )
-  copyFileSync(file, join(folder, TOKEN_KEYS))
+  // Not copied: a copy has the mode of the file.
+  writeFileSync(join(folder, TOKEN_KEYS), readFileSync(file), { mode: 0o600 })
   return [await describeFile(folder, TOKEN_KEYS)]
 }
 

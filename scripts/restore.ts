@@ -1,8 +1,8 @@
 /** `npm run restore`: puts a backup where the gateway finds it. It never overwrites anything. */
 import {
-  chmodSync,
   chownSync,
-  copyFileSync,
+  createReadStream,
+  createWriteStream,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -14,7 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { type Config, readConfig } from '../gateway/config/config.ts'
+import { makePrivateFolder } from '../gateway/stores/private-files.ts'
 import { RESTORE_MARK } from '../gateway/stores/sqlite-files.ts'
 import {
   type Backup,
@@ -86,7 +88,7 @@ async function restoreFiles(
   const isInterrupted = existsSync(join(dataDir, RESTORE_MARK))
   if (!isForced && !isInterrupted) await assertNotNewer(join(dataDir, JOURNAL), manifest)
 
-  for (const { name } of manifest.databases) copyDurably(join(folder, name), join(dataDir, `${name}.restoring`))
+  for (const { name } of manifest.databases) await copyDurably(join(folder, name), join(dataDir, `${name}.restoring`))
   // From here to the end, a gateway refuses to start: it would take a missing journal for a new one.
   writeDurably(join(dataDir, RESTORE_MARK), `${folder}\n`)
   const old = moveAside(dataDir)
@@ -151,7 +153,7 @@ function moveAside(dataDir: string): string | null {
     .filter((name) => existsSync(join(dataDir, name)))
   if (names.length === 0) return null
   const folder = join(dataDir, `before-restore-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   for (const name of names) renameSync(join(dataDir, name), join(folder, name))
   syncToDisk(folder)
   return folder
@@ -222,10 +224,14 @@ function whatToDo({ made_at }: Manifest): readonly string[] {
   ]
 }
 
-/** Copies a database. A backup may have lost its modes on the way: one that nobody may write would stop the gateway. */
-function copyDurably(from: string, to: string): void {
-  copyFileSync(from, to)
-  chmodSync(to, 0o600)
+/**
+ * Copies a database. The mode is not copied, which a backup may have lost on the way: others could read the copy, or the
+ * gateway could not write it.
+ */
+async function copyDurably(from: string, to: string): Promise<void> {
+  // An interrupted restore may have left it.
+  rmSync(to, { force: true })
+  await pipeline(createReadStream(from), createWriteStream(to, { flags: 'wx', mode: 0o600 }))
   giveToOwner(to)
   syncToDisk(to)
 }

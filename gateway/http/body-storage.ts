@@ -4,7 +4,6 @@
  * arriving is cut off.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -12,6 +11,7 @@ import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
 import { refusalOf } from './chunk-limit.ts'
+import { makePrivateFolder } from '../stores/private-files.ts'
 
 export interface BodyStorageOptions {
   /** Folder of temporary files, created when it is needed. The system's own if absent. */
@@ -188,7 +188,7 @@ export class BodyStorage {
   folder(): string {
     const { folder } = this.#options
     if (folder === undefined) return tmpdir()
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makePrivateFolder(folder)
     return folder
   }
 

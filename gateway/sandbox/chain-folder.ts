@@ -4,7 +4,7 @@
  * and used authorizations survive a save; the states of old blocks do not.
  */
 import { writeFileSync } from 'node:fs'
-import { mkdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -12,6 +12,7 @@ import { gunzip } from 'node:zlib'
 import type { Hex } from '../config/networks.ts'
 import { createRpc, type Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import { makePrivateFolder } from '../stores/private-files.ts'
 import { anvilBinary, awaitGenesis, freePort, identify, lastOutput, spawnAnvil, urlOf } from './anvil.ts'
 import { readJson, withLock, writeAtomically } from './shared-files.ts'
 import { commandOf, endProcess, isAlive } from './processes.ts'
@@ -67,7 +68,7 @@ export async function openChainFolder(options: {
   readonly log: Logger
 }): Promise<ChainFolder> {
   const { chainId, log } = options
-  await mkdir(options.folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(options.folder)
   const folder = await realpath(options.folder)
   const context: Context = { folder, chainId, log, self: `${process.pid} ${crypto.randomUUID()}` }
   const locked = <Result>(work: () => Promise<Result>): Promise<Result> => withLock(join(folder, 'lock'), work)

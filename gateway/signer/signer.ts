@@ -11,6 +11,7 @@ import { HELD_BY_SIGNER, SANDBOX } from '../config/settlement.ts'
 import { createSigner, type LocalSigner } from '../methods/exact-evm/chain/transaction-signer.ts'
 import { createLog } from '../observe/log.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import { closeDataFolder } from '../stores/private-files.ts'
 import { SignerError, type SignerKeys, type SignerLine, type SigningRequest } from '../stores/signer-client.ts'
 import { openLocalKeys } from '../tokens/statement-signer.ts'
 import { GasBound } from './gas-bound.ts'
@@ -128,11 +129,14 @@ export async function serveSigner(path: string, keys: SignerKeys, sign: Sign, lo
   if (process.platform !== 'win32') removeLeftOver(path)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
+    // Until its mode is set, nobody else may connect, whatever the umask.
+    const umask = process.umask(0o077)
     server.listen(path, () => {
       // Also for the group, so that the gateway of another user may connect. The folder decides who gets here.
       if (process.platform !== 'win32') chmodSync(path, 0o660)
       resolve(server)
     })
+    process.umask(umask)
   })
 }
 
@@ -204,6 +208,8 @@ export async function runSigner(exit: (code: number) => never): Promise<void> {
 async function open({ environment, socket }: SignerTask): Promise<void> {
   const config = readConfig(environment)
   const log = createLog(config.logLevel).child({ process: 'signer' })
+  // One that the launcher has started shares its folder with the gateway, which closes it.
+  if (!process.send) closeDataFolder(config, log)
   const { keys, sign } = await openSigner(config, log)
   await serveSigner(socket, keys, sign, log)
 }

@@ -2,13 +2,12 @@
  * The database of plugins, prices, leases and counts: SQLite by default, PostgreSQL by URL, with one query layer over
  * both. Payments are not kept here; the journal has its own file and its own statements (payments/journal).
  */
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { Client } from 'pg'
 import type { Database as Connection, RunResult, Statement } from 'sqlite3'
 import type { Database } from '../plugin/database.ts'
 import { watchConnections } from './connection-use.ts'
+import { makePrivateFile } from './private-files.ts'
 
 /** The database as the gateway uses it: all of Knex. It is also a Database, which is what plugins see. */
 export type OpenDatabase = Knex & Database
@@ -34,7 +33,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
 }
 
 function openSqlite(file: string): Knex {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
+  if (file !== ':memory:') makePrivateFile(file)
   return knex({
     client: 'sqlite3',
     connection: { filename: file },

@@ -2,11 +2,12 @@
  * The keys that sign access tokens, receipts and offers: a JWK set (RFC 7517) of private Ed25519 keys (RFC 8037). The
  * first key signs; every key verifies.
  */
-import { chmod, chown, link, mkdir, open, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, link, open, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPrivateKey, hkdfSync, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 import { DataError } from '../stores/data-error.ts'
+import { makePrivateFolder } from '../stores/private-files.ts'
 
 /** JWS algorithm of the keys (RFC 8037). */
 export const ALGORITHM = 'EdDSA'
@@ -112,7 +113,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 async function writeTemporary(dataDir: string, set: KeySet): Promise<string> {
-  await mkdir(dataDir, { recursive: true })
+  makePrivateFolder(dataDir)
   const file = join(dataDir, `.${FILE}.${randomUUID()}`)
   await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600, flush: true })
   await chmod(file, 0o600)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { serverError } from '../../gateway/stores/postgres-error.ts'
+import { makePrivateFile } from '../../gateway/stores/private-files.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
 /** What a schema holds. */
@@ -21,6 +22,7 @@ export function dumpPostgres(url: string, file: string): Promise<PostgresContent
     const snapshot = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id')
     const content = await contentOf(client)
     const id = snapshot.rows[0]?.id ?? ''
+    makePrivateFile(file)
     await runProgram('pg_dump', url, [
       '--format=custom',
       '--no-owner',

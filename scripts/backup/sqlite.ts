@@ -1,6 +1,7 @@
 /** Copies and looks into the SQLite files of a gateway, also while it runs. */
 import { existsSync } from 'node:fs'
 import sqlite3 from 'sqlite3'
+import { makePrivateFile } from '../../gateway/stores/private-files.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
 type Row = Readonly<Record<string, unknown>>
@@ -59,6 +60,7 @@ export interface SqliteContent {
  * @throws BackupError if the source or the copy is damaged
  */
 export async function copySqlite(source: string, target: string): Promise<SqliteContent> {
+  makePrivateFile(target)
   await withFile(source, 'read', ({ database }) => copyPages(database, target)).catch((error: unknown) => {
     if (isDamage(error)) throw damaged(source, (error as Error).message)
     throw error

@@ -224,7 +224,8 @@ for (const [name, open] of Object.entries(STORES))
       expect(tables['payments']).to.be.at.least(2)
       expect(tables).to.include.keys('payment_events', 'price_changes', 'revoked_tokens', 'reconciled_to')
       expect(newest_event?.id).to.be.at.least(4)
-      expect(statSync(backup).mode & 0o077).to.equal(0)
+      for (const path of [backup, ...readdirSync(backup).map((file) => join(backup, file))])
+        expect([path, statSync(path).mode & 0o077]).to.deep.equal([path, 0])
     })
 
     it('names what it leaves out, and includes private keys only on request', async () => {

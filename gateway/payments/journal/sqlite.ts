@@ -3,12 +3,11 @@
  * A group is one statement over jsonb_each, so it is atomic without round trips for BEGIN and COMMIT. (json_each would
  * write each row as text, which ->> would parse again for every column.)
  */
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import sqlite3 from 'sqlite3'
 import { DataError } from '../../stores/data-error.ts'
+import { makePrivateFile } from '../../stores/private-files.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
 import { AnswerBody } from '../../plugin/answer-body.ts'
 import { packAnswer } from './packed-answers.ts'
@@ -299,7 +298,7 @@ SELECT ${field('key')} AS key, ${payerLimitSql({
  */
 export async function openSqlite(file: string): Promise<Store> {
   const inMemory = file === ':memory:'
-  if (!inMemory) mkdirSync(dirname(file), { recursive: true })
+  if (!inMemory) makePrivateFile(file)
   const writer = await connect(file, 'write')
   await writer.exec('PRAGMA synchronous = FULL;')
   await tune(writer)

@@ -100,6 +100,18 @@ describe('the signer', () => {
     expect(statSync(path).mode & 0o777).to.equal(0o660)
   })
 
+  it('lets no other user connect before the mode of its socket is set, under umask 0000', async () => {
+    const { keys, sign } = await openSigner(readConfig(environment()), log)
+    const other = join(folder, 'other')
+    const umask = process.umask(0)
+    const listening = serveSigner(other, keys, sign, log)
+    const { mode } = statSync(other)
+    expect(process.umask(umask)).to.equal(0)
+    const opened = await listening
+    await new Promise((resolve) => opened.close(resolve))
+    expect(mode & 0o077).to.equal(0)
+  })
+
   it('takes the place of a socket that was left behind, and never that of a file', async () => {
     const file = join(folder, 'signer.env')
     writeFileSync(file, 'SETTLE_KEY=mine')
