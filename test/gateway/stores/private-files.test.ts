@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,6 +54,16 @@ describe('a folder of data', () => {
     const warnings: Warning[] = []
     closeDataFolder({ dataRoot, dataDir }, { warn: (fields: Warning) => warnings.push(fields) } as unknown as Logger)
     return warnings
+  }
+
+  /** The same as a user who is not root. */
+  function closeAsAnother(): readonly Warning[] {
+    process.seteuid?.(NOBODY)
+    try {
+      return close()
+    } finally {
+      process.seteuid?.(0)
+    }
   }
 
   it('holds databases that only their user can read, under umask 0000 and without a gateway', async () => {
@@ -112,14 +132,17 @@ describe('a folder of data', () => {
     if (process.getuid?.() !== 0) this.skip()
     put(dataDir, 0o755, true)
     const journal = put(join(dataDir, 'journal.sqlite'), 0o644)
-    process.seteuid?.(NOBODY)
-    let warnings: readonly Warning[]
-    try {
-      warnings = close()
-    } finally {
-      process.seteuid?.(0)
-    }
-    expect(warnings).to.deep.equal([{ folder: dataRoot, open: [journal] }])
+    expect(closeAsAnother()).to.deep.equal([{ folder: dataRoot, open: [journal] }])
     expect(close()).to.deep.equal([{ folder: dataRoot, closed: 1 }])
+  })
+
+  it('is closed also in a DATA_DIR whose names this user may not read', function () {
+    if (process.getuid?.() !== 0) this.skip()
+    put(dataDir, 0o755, true)
+    const journal = put(join(dataDir, 'journal.sqlite'), 0o644)
+    for (const path of [dataDir, journal]) chownSync(path, NOBODY, NOBODY)
+    chmodSync(dataRoot, 0o711)
+    expect(closeAsAnother()).to.deep.equal([{ folder: dataRoot, closed: 1 }])
+    expect([dataDir, journal].map(modeOf)).to.deep.equal(['700', '600'])
   })
 })
