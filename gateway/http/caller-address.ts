@@ -4,12 +4,12 @@
  * named. The caller behind it is unknown then, so its address grants no rights.
  */
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 import type { Logger } from '../plugin/plugin.ts'
 
 /** The caller of a request, as far as its connection shows. */
 export interface CallerAddress {
-  /** The address that limits count: that of the caller, or of its proxy if the caller is unknown. */
+  /** The address of the caller, or of its proxy if the caller is unknown. Each address has one spelling here (RFC 5952). */
   readonly address: string
   /** True if the address is that of the caller. If false, others may share it: grant nothing because of it. */
   readonly isKnown: boolean
@@ -37,7 +37,8 @@ export interface CallerAddressOptions {
 const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
 /** A public service that has answered this many requests, all from one private address, is behind a proxy. */
 const SHARED_AFTER = 20
-const MAX_PEERS = 1_000
+/** How many addresses each memory holds. */
+const MAX_REMEMBERED = 1_000
 
 const NOT_NAMED: ProxyWarning = {
   code: 'proxy_not_named',
@@ -70,7 +71,8 @@ export class CallerAddresses {
     this.#isPublic = isPublic(new URL(baseUrl).hostname)
     this.#only = this.#isPublic ? null : false
     // Whoever calls from elsewhere comes through a proxy on this machine.
-    if (this.#isPublic && host !== undefined && isLoopback(host) && !this.#trusted) this.#hideCallers()
+    const isLocal = host === 'localhost' || (host !== undefined && isLoopback(host))
+    if (this.#isPublic && isLocal && !this.#trusted) this.#hideCallers()
   }
 
   /** What the operator should look at. The same array until something is added. */
@@ -126,7 +128,7 @@ export class CallerAddresses {
     const known = this.#peers.get(address)
     if (known !== undefined) return known
     const isProxy = this.#trusted?.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') ?? false
-    if (this.#peers.size >= MAX_PEERS) this.#peers.clear()
+    if (this.#peers.size >= MAX_REMEMBERED) this.#peers.clear()
     this.#peers.set(address, isProxy)
     return isProxy
   }
@@ -160,18 +162,47 @@ function blockListOf(ranges: readonly string[]): BlockList {
 function addressIn(text: string): string | null {
   const trimmed = text.trim()
   const [, bracketed, before] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(trimmed) ?? []
-  const address = plainAddress(bracketed ?? before ?? trimmed)
-  return isIP(address) === 0 ? null : address
+  const address = bracketed ?? before ?? trimmed
+  return isIP(address) === 0 ? null : plainAddress(address)
 }
 
-/** An IPv4 address that arrived over IPv6 is the plain IPv4 address. */
-function plainAddress(address: string): string {
-  return /^::ffff:\d/i.test(address) ? address.slice('::ffff:'.length) : address
+/** Spellings of IPv6 addresses that were read, and the one of each address that counts. */
+const plainAddresses = new Map<string, string>()
+
+/**
+ * Returns the one spelling of an address: an IPv6 address as RFC 5952 writes it, without a zone, and the plain IPv4 address
+ * if it stands for one ("::ffff:7f00:1" becomes "127.0.0.1"). Addresses of NAT64 (64:ff9b::/96) stay IPv6: as plain ones they
+ * could claim to be this machine. Any other text is returned as it is.
+ */
+function plainAddress(text: string): string {
+  if (!text.includes(':')) return text
+  const known = plainAddresses.get(text)
+  if (known !== undefined) return known
+  if (!isIPv6(text)) return text
+  const [address = ''] = text.split('%', 1)
+  const spelled = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([\da-f]+):([\da-f]+)$/.exec(spelled) ?? []
+  const isIpv4 = high !== undefined && low !== undefined
+  const plain = isIpv4 ? [high, low].map(decimals).join('.') : spelled
+  if (plainAddresses.size >= MAX_REMEMBERED) plainAddresses.clear()
+  // A zone can be long.
+  if (text === address) plainAddresses.set(text, plain)
+  return plain
 }
 
-/** True for an address of this machine. */
+/** @example decimals('7f00') → '127.0' */
+function decimals(group: string): string {
+  const value = parseInt(group, 16)
+  return `${value >> 8}.${value & 255}`
+}
+
+/** True for an address of this machine, in any spelling. */
 export function isLoopback(address: string): boolean {
-  return address === '::1' || address === 'localhost' || /^(::ffff:)?127\./.test(address)
+  if (address.startsWith('127.')) return isIPv4(address)
+  // No other IPv6 address can be one.
+  if (!/^[0:]/.test(address)) return false
+  const plain = plainAddress(address)
+  return plain === '::1' || plain.startsWith('127.')
 }
 
 const PRIVATE = blockListOf(
@@ -185,18 +216,18 @@ function isPrivate(address: string): boolean {
 
 /** True for the host of an address that others can reach. */
 function isPublic(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '')
+  const name = plainAddress(host.replace(/^\[|\]$/g, ''))
   return !isPrivate(name) && name !== 'localhost' && !name.endsWith('.localhost')
 }
 
 /**
- * Returns the key of the place that an address belongs to. An IPv6 customer usually holds a whole /64, so the key is the
- * first four groups: "2001:db8::1" becomes "2001:db8:0:0". Every loopback address is "loopback".
+ * Returns the key of the place that an address belongs to, the same for each of its spellings. An IPv6 customer usually holds
+ * a whole /64, so the key is the first four groups: "2001:db8::1" becomes "2001:db8:0:0". Every loopback address is "loopback".
  */
 export function placeOf(address: string): string {
   if (isLoopback(address)) return 'loopback'
   const plain = plainAddress(address)
-  if (!isIPv6(plain)) return plain
+  if (!plain.includes(':')) return plain
   const [head = '', tail] = plain.split('::')
   const before = head.split(':').filter(Boolean)
   const after = (tail ?? '').split(':').filter(Boolean)

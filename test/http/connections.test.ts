@@ -183,7 +183,9 @@ describe('a request through a named proxy', () => {
     expect(refused.headers['access-control-allow-origin']).to.equal('*')
     await from('192.0.2.2').expect(200)
     for (const last of ['1', '2', '3']) await from(`2001:db8:0:1::${last}`).expect(200)
-    await from('2001:db8:0:1:ffff::1').expect(429)
+    for (const spelling of ['2001:db8:0:1:ffff::1', '2001:0DB8:0000:1::1', '[2001:db8::1:0:0:0:9]:443'])
+      await from(spelling).expect(429)
+    await from('::ffff:c000:0201').expect(429)
     await from('2001:db8:0:2::1').expect(200)
   })
 
