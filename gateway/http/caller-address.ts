@@ -234,3 +234,9 @@ export function placeOf(address: string): string {
   const zeros = tail === undefined ? [] : Array<string>(8 - before.length - after.length).fill('0')
   return [...before, ...zeros, ...after].slice(0, 4).join(':')
 }
+
+/** Returns the place whose limits a caller counts for; null for a known caller on this machine, who has none. */
+export function limitedPlaceOf({ address, isKnown, isShared }: CallerAddress): string | null {
+  const place = placeOf(address)
+  return place === 'loopback' && isKnown && !isShared ? null : place
+}

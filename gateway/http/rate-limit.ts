@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto'
 import { RateLimited } from '../errors.ts'
 import { makeRoom, type Peers } from '../stores/peers.ts'
-import { type CallerAddress, isLoopback, placeOf } from './caller-address.ts'
+import { type CallerAddress, limitedPlaceOf } from './caller-address.ts'
 
 export interface Limit {
   readonly requests: number
@@ -92,13 +92,15 @@ export function createLimiter(
   name = '',
 ): Limiter {
   const counts = new Counts({ requests, seconds }, peers, time, name)
-  return ({ address, isKnown }, token) => {
-    if (isKnown && isLoopback(address)) return
-    const ofAddress = counts.of(placeOf(address))
-    // The signature identifies the token. The part before it can be very long.
-    const ofToken = token === null ? null : counts.of(`token ${token.slice(-SIGNATURE_LENGTH)}`)
+  return (from, token) => {
+    const place = limitedPlaceOf(from)
+    if (place === null) return
+    const ofAddress = counts.of(place)
     counts.admit(ofAddress)
-    if (!ofToken) return counts.add(ofAddress)
+    if (token === null) return counts.add(ofAddress)
+    // The signature identifies the token. The part before it can be very long. Anybody can make tokens up, so one that comes
+    // with a refused call gets no count: too many would push out those of others.
+    const ofToken = counts.of(`token ${token.slice(-SIGNATURE_LENGTH)}`)
     counts.admit(ofToken)
     counts.add(ofAddress)
     counts.add(ofToken)

@@ -44,7 +44,7 @@ describe('an answer that is prepared once', () => {
           Reply.json(Buffer.concat(rowsOf(text)), { headers: {} }),
         ),
       ],
-      { views: { 'page.pug': 'p #{text} #{service.title}' } },
+      { views: { 'page.pug': 'p #{text} #{service.title}' }, limit: { requests: 10_000, seconds: 10 } },
     )
   })
   after(() => gateway.close())

@@ -106,6 +106,8 @@ describe('the rate limit of one process', () => {
     for (const _ of [1, 2]) limit(proxy, null)
     expect(() => limit(proxy, null)).to.throw(RateLimited)
     expect(isAdmitted(limit, '127.0.0.1')).to.equal(true)
+    const behindSilentProxy = { address: '127.0.0.1', isKnown: true, isShared: true }
+    expect(() => limit(behindSilentProxy, null)).to.throw(RateLimited)
   })
 
   it('counts a token from all addresses, and does not count refused calls against an address', () => {
@@ -115,6 +117,13 @@ describe('the rate limit of one process', () => {
     expect(isAdmitted(limit, '198.51.100.2', token)).to.equal(true)
     expect(admitted(limit, 5, '198.51.100.3', token)).to.equal(0)
     expect(admitted(limit, 5, '198.51.100.3')).to.equal(2)
+  })
+
+  it('forgets no caller because another one sends new tokens with calls that are refused', () => {
+    const limit = new Simulation().limiter({ requests: 1, seconds: SECONDS }, null)
+    expect(admitted(limit, 2)).to.equal(1)
+    for (let call = 0; call < 100_000; call++) isAdmitted(limit, '198.51.100.8', `token ${call}`)
+    expect(isAdmitted(limit)).to.equal(false)
   })
 
   it('keeps a bounded number of callers: the oldest are forgotten', () => {
