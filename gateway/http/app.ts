@@ -18,7 +18,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { BodyStorages } from './body-storage.ts'
 import type { ConnectionOptions } from './connections.ts'
-import { sendEvents, StreamPlaces } from './event-stream.ts'
+import { sendEvents } from './event-stream.ts'
 import { createExactRoutes, type ExactRoutes, type Handlers, type UnpaidCalls } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createRequestLog } from './request-log.ts'
@@ -30,6 +30,7 @@ import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { type ClosingServer, createServer } from './server.ts'
+import { StreamPlaces } from './stream-places.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
@@ -50,12 +51,13 @@ export interface HttpParts {
   readonly limits: Limits
   /** How long the rest of a request that was answered early may take. */
   readonly restTimes?: Pick<ConnectionOptions, 'shortRestMs' | 'drainMs'>
-  /** How many event streams may be open at once. Default: 2000. */
+  /** How many event streams may be open at once. Default: 2,000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
   readonly operator?: OperatorConsole | null
 }
 
+const MAX_STREAMS = 2_000
 const MCP_METHODS = ['GET', 'POST']
 const ASSETS = 'GET /assets/*'
 const ASSET_METHODS = ['GET', 'HEAD']
@@ -85,7 +87,7 @@ export function createHttpServer(parts: HttpParts): ClosingServer {
     logVisit: createRequestLog(parts.log),
     proxy: createUpstreamProxy(),
     routers: new WeakMap(),
-    streams: new StreamPlaces(parts.maxStreams),
+    streams: new StreamPlaces('event', parts.maxStreams ?? MAX_STREAMS),
   }
   const framework = createExpress()
   const handlers: Handlers = {

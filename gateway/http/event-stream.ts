@@ -1,7 +1,6 @@
 /** Sends server-sent events (WHATWG HTML, section 9.2) over an open response. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { RateLimited } from '../errors.ts'
 import type { ServerEvent } from '../plugin/plugin.ts'
 import { timeoutSignal } from '../plugin/timeout-signal.ts'
 
@@ -9,49 +8,6 @@ import { timeoutSignal } from '../plugin/timeout-signal.ts'
 const HEARTBEAT_MS = 15_000
 /** A reader that accepts no data for this long is disconnected. It can reconnect and resume with Last-Event-ID. */
 const STALL_MS = 60_000
-
-const DEFAULT_MAX_STREAMS = 2_000
-/** One access token opens any number of streams. It may hold this part of the places, so that others find some. */
-const PART_OF_TOKEN = 0.1
-const FULL_SECONDS = 60
-
-/** The event streams that are open, or that a payment is being settled for. Each one holds a socket. */
-export class StreamPlaces {
-  readonly #most: number
-  readonly #mostOfToken: number
-  readonly #taken = new WeakSet<ServerResponse>()
-  readonly #openOfToken = new Map<string, number>()
-  #open = 0
-
-  constructor(most = DEFAULT_MAX_STREAMS) {
-    this.#most = most
-    this.#mostOfToken = Math.ceil(most * PART_OF_TOKEN)
-  }
-
-  /**
-   * Takes a place until the response has closed. Throws RateLimited if there is none.
-   * @param token that opens the stream; null if a payment does, or nothing has to
-   */
-  take(response: ServerResponse, token: string | null): void {
-    if (this.#taken.has(response)) return
-    const ofToken = token === null ? 0 : (this.#openOfToken.get(token) ?? 0)
-    if (ofToken >= this.#mostOfToken)
-      throw new RateLimited(`This access token has ${ofToken} open event streams, which is the most.`, FULL_SECONDS)
-    if (this.#open >= this.#most) throw new RateLimited('Too many open event streams.', FULL_SECONDS)
-    if (response.closed) return
-    this.#taken.add(response)
-    this.#add(token, 1)
-    response.once('close', () => this.#add(token, -1))
-  }
-
-  #add(token: string | null, streams: 1 | -1): void {
-    this.#open += streams
-    if (token === null) return
-    const ofToken = (this.#openOfToken.get(token) ?? 0) + streams
-    if (ofToken === 0) this.#openOfToken.delete(token)
-    else this.#openOfToken.set(token, ofToken)
-  }
-}
 
 export interface StreamOptions {
   /** Ends the stream: the caller disconnected, or the server is closing. */

@@ -11,7 +11,7 @@ import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback } from './caller-address.ts'
-import type { StreamPlaces } from './event-stream.ts'
+import type { StreamPlaces } from './stream-places.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
 import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
@@ -182,7 +182,7 @@ export function callRequest(call: HttpCall): CallRequest {
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),
-    takeStreamPlace: (isByToken) => streams.take(response, isByToken ? headerToken(headers) : null),
+    takeStreamPlace: (isByToken) => streams.take(response, visit.from, isByToken ? headerToken(headers) : null),
     read() {
       const query = parsePairs(target.search)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }

@@ -17,7 +17,7 @@ import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
-import { InvalidInput, RateLimited } from '../errors.ts'
+import { InvalidInput } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
@@ -39,6 +39,7 @@ import {
   visitOf,
 } from '../http/request.ts'
 import { announcedBytes } from '../http/request-body.ts'
+import { StreamPlaces } from '../http/stream-places.ts'
 import { InvalidParams, parseRequest } from './invalid-params.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import type { NotificationStream } from './notification-stream.ts'
@@ -59,6 +60,8 @@ export interface McpParts {
   readonly bodies: BodyStorage
   /** Reads large messages. If absent, they are parsed on the event loop. */
   readonly largeMessages?: LargeMessages
+  /** How many notification streams may be open at once. Default: 1,000. */
+  readonly maxStreams?: number
   /** Calls `listener` after each change of the edition. Returns a function that stops it. */
   readonly onEdition: (listener: (edition: Edition) => void) => () => void
 }
@@ -75,6 +78,7 @@ interface Endpoint extends McpParts {
   /** BASE_URL. */
   readonly own: URL
   readonly prepared: WeakMap<Edition, PreparedEdition>
+  readonly places: StreamPlaces
   /** The open notification streams. */
   readonly subscribers: Set<NotificationStream>
 }
@@ -99,8 +103,7 @@ interface Exchange {
 
 /** Smaller messages cost so little to read that they are counted afterwards, by what they ask for. */
 const SMALL_MESSAGE_BYTES = 16_384
-/** Each notification stream holds a socket. Beyond this number, callers are asked to retry later. */
-const MAX_STREAMS = 1000
+const MAX_STREAMS = 1_000
 const META_PAYMENT = 'x402/payment'
 const META_SIGN_IN = `x402/${SIGN_IN_WITH_X}`
 const CAPABILITIES = { tools: { listChanged: true } }
@@ -108,7 +111,8 @@ const CAPABILITIES = { tools: { listChanged: true } }
 /** Creates the MCP endpoint. Each request is served by the edition that is current when it arrives. */
 export function createMcp(parts: McpParts): McpHandler {
   const own = new URL(parts.baseUrl)
-  const endpoint: Endpoint = { ...parts, own, prepared: new WeakMap(), subscribers: new Set() }
+  const places = new StreamPlaces('notification', parts.maxStreams ?? MAX_STREAMS)
+  const endpoint: Endpoint = { ...parts, own, prepared: new WeakMap(), places, subscribers: new Set() }
   const stopListening = parts.onEdition(() => notifySubscribers(endpoint))
   return {
     async handle(request, response) {
@@ -219,12 +223,14 @@ async function readMessage(
 const refuse = (message: string): PostAnswer => ({ status: 400, body: rpcError(ErrorCode.InvalidRequest, message) })
 
 async function openNotificationStream(
-  { subscribers, editions, limits }: Endpoint,
+  { subscribers, places, editions, limits }: Endpoint,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  limits.free(visitOf(response).from, headerToken(request.headers))
-  if (subscribers.size >= MAX_STREAMS) throw new RateLimited('Too many open notification streams.', 60)
+  const { from } = visitOf(response)
+  limits.free(from, headerToken(request.headers))
+  // No token opens these streams, so none is checked: it could be made up.
+  places.take(response, from, null)
   const { createNotificationStream } = await import('./notification-stream.ts')
   const stream = await createNotificationStream(serverInfo(editions.current.catalog), CAPABILITIES)
   // The client may have left meanwhile.

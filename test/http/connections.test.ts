@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
@@ -8,9 +9,9 @@ import { openTransportGateway, type TransportGateway, route } from './transport-
 import { until } from '../support/until.ts'
 
 /** Sends a request and resolves with the response once its headers have arrived. */
-function open(url: string): Promise<IncomingMessage> {
+function open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    httpRequest(url, resolve).on('error', reject).end()
+    httpRequest(url, { headers }, resolve).on('error', reject).end()
   })
 }
 
@@ -49,10 +50,10 @@ describe('an open connection', () => {
   afterEach(() => gateway.close())
 
   it('receives events with their ids until the source ends', async () => {
-    const { text, headers } = await request(gateway.server).get('/watch/all').expect(200)
+    const { text: sent, headers } = await request(gateway.server).get('/watch/all').expect(200)
     expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8')
     expect(headers['cache-control']).to.equal('no-store')
-    const events = text.split('\n\n').filter(Boolean)
+    const events = sent.split('\n\n').filter(Boolean)
     expect(events).to.have.length(100)
     expect(events[99]).to.equal('id: 100\ndata: {"id":100,"payload":"x"}')
   })
@@ -196,3 +197,67 @@ describe('a request through a named proxy', () => {
     await from('192.0.2.14').expect(200)
   })
 })
+
+const STREAMS = 20
+
+for (const [kind, path] of [
+  ['event', '/watch'],
+  ['notification', '/mcp'],
+] as const)
+  describe(`the open ${kind} streams`, () => {
+    let gateway: TransportGateway
+    const opened: IncomingMessage[] = []
+    async function* wait(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+      yield { id: '1', data: 'open' }
+      await once(signal, 'abort')
+    }
+
+    async function openGateway(trustedProxies: readonly string[]): Promise<void> {
+      const watch = route('watch', 'GET /watch', {}, ({ request }) => Reply.events(wait(request.caller.signal)))
+      gateway = await openTransportGateway([watch], { maxStreams: STREAMS, trustedProxies })
+    }
+    beforeEach(() => openGateway(['127.0.0.1']))
+    afterEach(async () => {
+      for (const stream of opened.splice(0)) stream.destroy()
+      await gateway.close()
+    })
+
+    async function openFrom(address: string | null, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+      const from = address === null ? {} : { 'x-forwarded-for': address }
+      const answer = await open(gateway.url + path, { accept: 'text/event-stream', ...from, ...headers })
+      opened.push(answer)
+      return answer.statusCode ?? 0
+    }
+
+    it('are at most a tenth for one address behind a named proxy, whatever token it sends, and free again at their end', async () => {
+      for (let at = 0; at < STREAMS / 10; at++) expect(await openFrom('192.0.2.1')).to.equal(200)
+      for (const token of ['', 'made-up', 'made-up-too'])
+        expect(await openFrom('192.0.2.1', token === '' ? {} : { 'x-service-token': token })).to.equal(429)
+      const refused = opened.at(-1) as IncomingMessage
+      expect(refused.headers['retry-after']).to.equal('60')
+      const message = `This address has 2 open ${kind} streams, which is the most. Wait 60 s.`
+      expect(JSON.parse(await text(refused))).to.include({ code: 'rate_limited', message })
+      for (const address of ['192.0.2.2', '2001:db8:0:1::1', '2001:0DB8:0:1::2'])
+        expect(await openFrom(address), address).to.equal(200)
+      expect(await openFrom('2001:db8::1:0:0:0:3'), 'a third one of a /64').to.equal(429)
+      opened[0]?.destroy()
+      await until(async () => (await openFrom('192.0.2.1')) === 200)
+    })
+
+    it('are at most a tenth for all callers of a proxy that is not named', async () => {
+      await gateway.close()
+      await openGateway([])
+      const statuses = []
+      for (let at = 1; at <= 4; at++) statuses.push(await openFrom(`192.0.2.${at}`))
+      expect(statuses).to.deep.equal([200, 200, 429, 429])
+    })
+
+    it('are as many as there are places for callers on the same machine, and no more in all', async () => {
+      await gateway.close()
+      await openGateway([])
+      for (let at = 0; at < STREAMS; at++) expect(await openFrom(null)).to.equal(200)
+      expect(await openFrom(null)).to.equal(429)
+      const { message } = JSON.parse(await text(opened.at(-1) as IncomingMessage)) as { message: string }
+      expect(message).to.equal(`Too many open ${kind} streams. Wait 60 s.`)
+    })
+  })

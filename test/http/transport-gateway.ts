@@ -162,6 +162,7 @@ export interface TransportGateway {
 
 export interface TransportGatewayOptions {
   readonly limit?: Limit
+  /** How many event streams may be open, and as many notification streams. */
   readonly maxStreams?: number
   readonly trustedProxies?: readonly string[]
   readonly views?: Readonly<Record<string, string>>
@@ -220,7 +221,8 @@ export async function openTransportGateway(
     return () => listeners.delete(listener)
   }
   const bodies = new BodyStorage(options.bodies)
-  const mcp = createMcp({ ...parts, bodies, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
+  const places = options.maxStreams ? { maxStreams: options.maxStreams } : {}
+  const mcp = createMcp({ ...parts, ...places, bodies, recipients: RECIPIENT, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
     bodies: { paid: new BodyStorage(), free: bodies },
@@ -233,7 +235,7 @@ export async function openTransportGateway(
     render: createRenderer({ viewDir }),
     mcp,
     ...(options.restTimes ? { restTimes: options.restTimes } : {}),
-    ...(options.maxStreams ? { maxStreams: options.maxStreams } : {}),
+    ...places,
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.address() as AddressInfo

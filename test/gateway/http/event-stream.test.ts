@@ -1,9 +1,8 @@
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
-import { type AddressInfo, connect, Socket } from 'node:net'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import type { ServerEvent } from '../../../gateway/plugin/plugin.ts'
-import { RateLimited } from '../../../gateway/errors.ts'
-import { eventText, sendEvents, type StreamOptions, StreamPlaces } from '../../../gateway/http/event-stream.ts'
+import { eventText, sendEvents, type StreamOptions } from '../../../gateway/http/event-stream.ts'
 
 interface WatchedSource {
   readonly source: AsyncIterable<ServerEvent>
@@ -115,24 +114,5 @@ describe('a stream of events', () => {
     socket.destroy()
     await sent
     expect([watched.requested, watched.stopped]).to.deep.equal([1, 1])
-  })
-})
-
-describe('the places of event streams', () => {
-  const newResponse = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
-
-  it('are at most a tenth for one token, and free again once a stream has ended', () => {
-    const places = new StreamPlaces(20)
-    const [first, second] = [newResponse(), newResponse()]
-    for (const response of [first, second]) places.take(response, 'one')
-    places.take(first, 'one')
-    expect(() => places.take(newResponse(), 'one')).to.throw(RateLimited, /^This access token has 2 open event streams/)
-    places.take(newResponse(), 'other')
-    first.emit('close')
-    places.take(newResponse(), 'one')
-    for (let open = 3; open < 20; open++) places.take(newResponse(), null)
-    expect(() => places.take(newResponse(), null)).to.throw(RateLimited, /^Too many open event streams/)
-    second.emit('close')
-    places.take(newResponse(), null)
   })
 })
