@@ -132,9 +132,9 @@ function addHandlers(framework: Express, app: App, exact: ExactRoutes): void {
     framework.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
       const visit = visitOf(response)
       admit(app, 'free', visit)
-      const { id, edition, target } = visit
+      const { id, edition, target, from } = visit
       visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
-      await operator(request, response, { id, edition, path: target.path })
+      await operator(request, response, { id, edition, path: target.path, from })
     })
   framework.use('/assets', (request, response, next) => beginAsset(app, request, response, next))
   // Assets are small, and a range of a compressed one would be cut from the wrong bytes.

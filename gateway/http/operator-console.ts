@@ -10,6 +10,7 @@ import type { Action, Download, Fields, OperatorScreens, Screen } from '../accou
 import type { Edition } from '../editions/edition.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { CallerAddress } from './caller-address.ts'
 import { createHeaders } from './headers.ts'
 import type { OperatorSessions } from './operator-session.ts'
 import type { Render } from './render.ts'
@@ -28,6 +29,8 @@ export interface Visit {
   readonly id: string
   readonly edition: Edition
   readonly path: string
+  /** Where the request comes from. */
+  readonly from: CallerAddress
 }
 
 /** Answers one request to /metrics or below /operator. Rejects with ServiceError if the path does not exist. */
@@ -61,8 +64,8 @@ export function createOperatorConsole(parts: ConsoleParts): OperatorConsole {
     try {
       await answer(exchange)
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.status !== 401) throw error
-      sendUnauthorized(exchange, error)
+      if (!(error instanceof ServiceError) || ![401, 429].includes(error.status)) throw error
+      sendRefusal(exchange, error)
     }
   }
 }
@@ -76,10 +79,10 @@ function consoleHeaders(baseUrl: string): Readonly<Record<string, string>> {
 }
 
 async function answer(exchange: Exchange): Promise<void> {
-  const { request, path, edition, sessions, metrics, baseUrl } = exchange
+  const { request, path, edition, sessions, metrics, baseUrl, from } = exchange
   const { method } = request
   if (path === LOGIN && ['GET', 'HEAD', 'POST'].includes(method)) return logIn(exchange)
-  if (sessions.authenticate(request.headers) === null) throw new ServiceError('unauthorized')
+  if (sessions.authenticate(request.headers, from) === null) throw new ServiceError('unauthorized')
   const isRead = method === 'GET' || method === 'HEAD'
   if (path === '/metrics' && isRead)
     return sendAnswer(exchange, { type: metrics.contentType, body: await metrics.text() })
@@ -95,23 +98,23 @@ async function answer(exchange: Exchange): Promise<void> {
 }
 
 async function logIn(exchange: Exchange): Promise<void> {
-  const { request, sessions, log, id } = exchange
+  const { request, sessions, log, id, from } = exchange
   if (request.method !== 'POST') {
-    if (sessions.authenticate(request.headers) !== null) return redirect(exchange, '/operator')
+    if (sessions.authenticate(request.headers, from) !== null) return redirect(exchange, '/operator')
     return sendAnswer(exchange, { type: HTML, body: renderPage(exchange, 'login', { value: { problem: null } }) })
   }
   const { token } = await readFields(request)
-  if (typeof token === 'string' && sessions.isToken(token.trim()))
+  if (typeof token === 'string' && sessions.isToken(token.trim(), from))
     return redirect(exchange, '/operator', sessions.open())
   log.warn({ call: id }, 'a login to the operator console was refused')
-  sendUnauthorized(exchange, new ServiceError('unauthorized', 'This is not the operator token.'))
+  throw new ServiceError('unauthorized', 'This is not the operator token.')
 }
 
 async function runAction(exchange: Exchange, action: Action): Promise<void> {
-  const { request, path, edition, sessions, log, id } = exchange
+  const { request, path, edition, sessions, log, id, from } = exchange
   const fields = await readFields(request)
   const { csrf_token: csrfToken } = fields
-  const isForm = sessions.authenticate(request.headers) === 'cookie'
+  const isForm = sessions.authenticate(request.headers, from) === 'cookie'
   if (isForm && !sessions.isOwnForm(request.headers, typeof csrfToken === 'string' ? csrfToken : ''))
     throw new ServiceError('unauthorized', 'This form did not come from the console, or its session has ended.')
   log.info({ call: id, action: path }, 'an operator acted')
@@ -144,17 +147,22 @@ async function sendDownload(exchange: Exchange, { type, name, text }: Download):
   else await pipeline(Readable.from(text), response)
 }
 
-/** Answers 401: the login page to a browser, JSON to any other caller. */
-function sendUnauthorized(exchange: Exchange, error: ServiceError): void {
+/** Answers 401, or 429 to a caller who has to wait: the login page to a browser, JSON to any other caller. */
+function sendRefusal(exchange: Exchange, error: ServiceError): void {
   const { request, path, id } = exchange
-  const { status } = error
+  const { status, headers: own } = error
   if (!wantsPage(request)) {
-    const headers = { 'www-authenticate': 'Bearer realm="operator"' }
+    const headers = status === 401 ? { ...own, 'www-authenticate': 'Bearer realm="operator"' } : own
     const body = JSON.stringify({ ...errorBody(error), call_id: id })
     return sendAnswer(exchange, { status, type: JSON_TYPE, body, headers })
   }
-  const problem = path === LOGIN && request.method === 'POST' ? error.message : null
-  sendAnswer(exchange, { status, type: HTML, body: renderPage(exchange, 'login', { value: { problem } }) })
+  const problem = status === 429 || (path === LOGIN && request.method === 'POST') ? error.message : null
+  sendAnswer(exchange, {
+    status,
+    type: HTML,
+    body: renderPage(exchange, 'login', { value: { problem } }),
+    headers: own,
+  })
 }
 
 function redirect(exchange: Exchange, location: string, cookie?: string): void {

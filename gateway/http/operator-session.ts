@@ -7,6 +7,8 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Revocations } from '../tokens/revocations.ts'
+import type { CallerAddress } from './caller-address.ts'
+import { LoginLimit } from './login-limit.ts'
 
 const COOKIE_NAME = 'operator'
 const SESSION_SECONDS = 12 * 3600
@@ -23,7 +25,8 @@ const randomId = (): string => randomBytes(9).toString('hex')
 
 /** Checks and issues credentials of the operator console. */
 export class OperatorSessions {
-  readonly #token: string
+  readonly #limit: LoginLimit
+  readonly #tokenMac: string
   readonly #baseUrl: string
   readonly #now: () => Date
   readonly #key: Buffer
@@ -34,23 +37,32 @@ export class OperatorSessions {
   constructor(token: string, baseUrl: string, { now, revocations, newId = randomId }: SessionParts) {
     this.#revocations = revocations
     this.#newId = newId
-    this.#token = token
+    this.#limit = new LoginLimit(now)
     this.#baseUrl = baseUrl
     this.#now = now
     this.#key = Buffer.from(hkdfSync('sha256', token, '', 'tollgate operator session', 32))
+    this.#tokenMac = this.#mac('token', token)
   }
 
-  /** Returns how a request is authenticated, or null if it is not. */
-  authenticate(headers: IncomingHttpHeaders): 'bearer' | 'cookie' | null {
+  /** Returns how a request is authenticated, or null if it is not. Throws as `isToken` does. */
+  authenticate(headers: IncomingHttpHeaders, from: CallerAddress): 'bearer' | 'cookie' | null {
     // A token that an operator chooses may be several words.
     const bearer = /^bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]
-    if (bearer !== undefined) return this.isToken(bearer) ? 'bearer' : null
+    if (bearer !== undefined) return this.isToken(bearer, from) ? 'bearer' : null
     return this.#sessionOf(headers) === null ? null : 'cookie'
   }
 
-  /** Returns true if `text` is the operator token. Compares in constant time. */
-  isToken(text: string): boolean {
-    return isEqual(this.#mac('token', text), this.#mac('token', this.#token))
+  /**
+   * Returns true if `text` is the operator token. Compares in constant time.
+   * @throws RateLimited, without comparing, if the caller has sent too many wrong tokens and has to wait
+   */
+  isToken(text: string, from: CallerAddress): boolean {
+    this.#limit.assertMayTry(from)
+    const mac = this.#mac('token', text)
+    const isRight = isEqual(mac, this.#tokenMac)
+    if (isRight) this.#limit.succeeded(from)
+    else this.#limit.failed(from, mac)
+    return isRight
   }
 
   /** Returns the Set-Cookie header of a new session. */

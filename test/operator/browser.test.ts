@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { accessibilityViolations, addAxe } from '../browser/accessibility.ts'
 import { hasChromium, launchChromium } from '../browser/chromium.ts'
-import { buy } from '../support/agent.ts'
+import { ask, buy } from '../support/agent.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
@@ -69,4 +69,28 @@ describe('the operator console in a browser', () => {
       expect(await page.getByLabel('Operator token').count()).to.equal(1)
       await page.context().clearCookies()
     })
+
+  it('tells who has sent wrong tokens how long to wait, readable on a phone and on a desktop', async () => {
+    const opened = new Date()
+    const own = await openGateway({ OPERATOR_TOKEN: TOKEN }, { now: () => opened })
+    try {
+      for (let guess = 0; guess < 5; guess++)
+        await ask(`${own.url}/operator`, { headers: { authorization: `Bearer guess ${guess}` } })
+      for (const [colorScheme, width] of [
+        ['light', 1280],
+        ['dark', 360],
+      ] as const) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.emulateMedia({ colorScheme })
+        await page.goto(`${own.url}/operator/login`)
+        await page.getByLabel('Operator token').fill(TOKEN)
+        await page.getByRole('button', { name: 'Log in' }).click()
+        await page.getByRole('alert').filter({ hasText: 'Wait 1 s.' }).waitFor()
+        expect(await page.evaluate('document.documentElement.scrollWidth')).to.be.at.most(width)
+        expect(await accessibilityViolations(page)).to.deep.equal([])
+      }
+    } finally {
+      await own.close()
+    }
+  })
 })

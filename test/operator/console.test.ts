@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import type { CallerAddress } from '../../gateway/http/caller-address.ts'
 import { OperatorSessions } from '../../gateway/http/operator-session.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway, until } from '../support/gateway.ts'
@@ -9,6 +10,7 @@ import { newWallet, openGateway, type TestGateway, until } from '../support/gate
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
 const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
+const HERE: CallerAddress = { address: '127.0.0.1', isKnown: true, isShared: false }
 const FORM = 'application/x-www-form-urlencoded'
 
 const sessionsAt = (token: string, baseUrl: string, now = () => new Date()): OperatorSessions =>
@@ -66,8 +68,8 @@ describe('the operator console', () => {
 
   it('takes a token of several words from programs, as it does from its form', () => {
     const sessions = sessionsAt('correct horse battery', 'https://shop.example')
-    const access = (authorization: string) => sessions.authenticate({ authorization })
-    expect(sessions.isToken('correct horse battery')).to.equal(true)
+    const access = (authorization: string) => sessions.authenticate({ authorization }, HERE)
+    expect(sessions.isToken('correct horse battery', HERE)).to.equal(true)
     expect(access('Bearer correct horse battery')).to.equal('bearer')
     for (const wrong of ['correct', 'correct horse', 'correct horse battery staple', ''])
       expect(access(`Bearer ${wrong}`), wrong).to.equal(null)
@@ -139,9 +141,9 @@ describe('the operator console', () => {
     expect(sessions.open()).to.match(/; Secure$/)
     expect(sessionsAt(TOKEN, shop.url).open()).to.not.contain('Secure')
     const cookie = sessions.open().split(';')[0] as string
-    expect(sessions.authenticate({ cookie })).to.equal('cookie')
-    expect(sessions.authenticate({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
-    expect(sessionsAt('another-operator-token', shop.url).authenticate({ cookie })).to.equal(null)
+    expect(sessions.authenticate({ cookie }, HERE)).to.equal('cookie')
+    expect(sessions.authenticate({ cookie: cookie.replace(/=\d/, '=9') }, HERE), 'a later end').to.equal(null)
+    expect(sessionsAt('another-operator-token', shop.url).authenticate({ cookie }, HERE)).to.equal(null)
   })
 
   it('shows until when a subscription was sold, also after its plan has another duration', async () => {
@@ -214,5 +216,106 @@ describe('the operator console', () => {
     expect(refused).to.deep.equal([{ reason: 'payment_conflict', count: 1 }])
     expect(notCharged).to.deep.equal([{ reason: 'product_failed', count: 1 }])
     await gateway.close()
+  })
+})
+
+type Init = Omit<RequestInit, 'headers'> & { readonly headers: Readonly<Record<string, string>> }
+
+describe('wrong operator tokens', () => {
+  let shop: TestGateway
+  /** Stands still unless a test moves it. */
+  let time = 0
+  const now = (): Date => new Date(time)
+  const wait = (seconds: number): void => void (time += seconds * 1000)
+  let guesses = 0
+  /** A token that was not sent before. */
+  const guess = (): string => `guess-${++guesses}`
+  beforeEach(async () => {
+    time = Date.now()
+    shop = await openGateway({ OPERATOR_TOKEN: TOKEN, TRUSTED_PROXIES: '127.0.0.1' }, { now })
+  })
+  afterEach(() => shop.close())
+
+  const send = (address: string, init: Init, path: string) =>
+    fetch(shop.url + path, { redirect: 'manual', ...init, headers: { 'x-forwarded-for': address, ...init.headers } })
+  const asBearer = (address: string, token: string, path = '/operator') =>
+    send(address, { headers: { authorization: `Bearer ${token}` } }, path)
+  const inForm = (address: string, token: string) => {
+    const init = { method: 'POST', headers: { accept: 'text/html' }, body: new URLSearchParams({ token }) }
+    return send(address, init, '/operator/login')
+  }
+  /** Sends wrong tokens, each after the wait that the last one brought. Returns the waits in seconds, 0 for none. */
+  async function waitsOf(address: string, times: number): Promise<number[]> {
+    const waits: number[] = []
+    for (let at = 0; at < times; at++) {
+      expect((await asBearer(address, guess())).status).to.equal(401)
+      const next = await asBearer(address, TOKEN, '/metrics')
+      waits.push(Number(next.headers.get('retry-after') ?? 0))
+      if (next.status !== 429) break
+      wait(waits.at(-1) as number)
+    }
+    return waits
+  }
+
+  it('make their address wait longer each time, in the form and as bearer tokens alike, until the right one comes', async () => {
+    const [address, other] = ['203.0.113.7', '203.0.113.8']
+    for (const path of ['/operator', '/metrics', '/operator/login', '/operator/nothing'])
+      expect((await asBearer(address, guess(), path)).status, path).to.equal(path === '/operator/login' ? 200 : 401)
+    expect((await inForm(address, guess())).status).to.equal(401)
+    for (const path of ['/operator', '/metrics', '/operator/login', '/operator/nothing']) {
+      const refused = await asBearer(address, TOKEN, path)
+      expect([refused.status, refused.headers.get('retry-after')], path).to.deep.equal([429, '1'])
+      expect(await json(refused)).to.include({ code: 'rate_limited', retry: 'after_delay' })
+    }
+    const page = await inForm(address, TOKEN)
+    expect([page.status, page.headers.get('retry-after')]).to.deep.equal([429, '1'])
+    expect(page.headers.get('set-cookie')).to.equal(null)
+    expect(await page.text()).to.match(
+      /role="alert"[^>]*>Too many wrong operator tokens came from this address.* Wait 1 s\./,
+    )
+    expect((await asBearer(other, TOKEN)).status, 'another address').to.equal(200)
+    wait(1)
+    expect(await waitsOf(address, 11)).to.deep.equal([2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900])
+    expect((await inForm(address, TOKEN)).status).to.equal(303)
+    for (let at = 0; at < 4; at++) expect((await asBearer(address, guess())).status).to.equal(401)
+    expect((await asBearer(address, TOKEN)).status, 'counted anew').to.equal(200)
+  })
+
+  it('are five from one address, also if more come at once', async () => {
+    const all = await Promise.all(Array.from({ length: 30 }, () => inForm('203.0.113.7', guess())))
+    expect(all.filter(({ status }) => status === 401)).to.have.length(5)
+    expect(all.filter(({ status }) => status === 429)).to.have.length(25)
+  })
+
+  it('of an IPv6 customer count together, and do not end a session', async () => {
+    const login = await inForm('2001:db8::1', TOKEN)
+    const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
+    for (const last of ['1', '0002', '0:0:0:3', 'ffff:0:1:4', '5'])
+      expect((await inForm(`2001:DB8::${last}`, guess())).status).to.equal(401)
+    expect((await inForm('2001:db8::6', TOKEN)).status).to.equal(429)
+    expect((await send('2001:db8::6', { headers: { cookie } }, '/operator')).status).to.equal(200)
+  })
+
+  it('count once if they are the same: a program with a former token does not lock the operator out', async () => {
+    for (let at = 0; at < 9; at++) expect((await asBearer('203.0.113.7', 'former-token')).status).to.equal(401)
+    expect((await asBearer('203.0.113.7', TOKEN)).status).to.equal(200)
+  })
+
+  it('from many addresses make each of them wait from its first one on, and nobody else', async () => {
+    for (let at = 0; at < 100; at++) expect((await asBearer(`198.51.100.${at}`, guess())).status).to.equal(401)
+    expect((await asBearer('198.51.100.1', TOKEN)).status, 'a mistake before').to.equal(200)
+    expect(await waitsOf('203.0.113.7', 4)).to.deep.equal([64, 128, 256, 512])
+    expect((await asBearer('203.0.113.8', TOKEN)).status).to.equal(200)
+    expect((await inForm('203.0.113.9', TOKEN)).status).to.equal(303)
+    wait(900)
+    expect(await waitsOf('203.0.113.10', 1), 'later').to.deep.equal([0])
+  })
+
+  it('that come through a proxy that is not named do not lock out who calls from its machine', async () => {
+    await shop.close()
+    shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
+    for (let at = 0; at < 5; at++) expect((await asBearer(`203.0.113.${at}`, guess())).status).to.equal(401)
+    expect((await asBearer('203.0.113.9', TOKEN)).status).to.equal(429)
+    expect((await ask(`${shop.url}/operator`, { headers: bearer })).status).to.equal(200)
   })
 })

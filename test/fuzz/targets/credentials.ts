@@ -2,6 +2,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { hashMessage } from 'viem/utils'
 import { parseSiweMessage } from 'viem/siwe'
+import type { CallerAddress } from '../../../gateway/http/caller-address.ts'
 import { OperatorSessions } from '../../../gateway/http/operator-session.ts'
 import { headerToken } from '../../../gateway/http/request.ts'
 import { createTokens } from '../../../gateway/tokens/access-tokens.ts'
@@ -71,13 +72,16 @@ function readOneSignIn(presented: string | Readonly<Record<string, unknown>>): v
   equal(text.split('\n').length, 9 + (read.statement === undefined ? 0 : 1) + optional + resources)
 }
 
-const sessions = new OperatorSessions('operator-token', BASE_URL, {
-  now: () => NOW,
-  revocations: { ids: new Set(), revoke: async () => {} },
-  // Inputs of earlier runs hold the cookie.
-  newId: () => 'c0ffee',
-})
-const COOKIE = sessions.open().split(';', 1)[0] ?? ''
+/** New sessions, for a caller who has sent no wrong token yet. */
+const openSessions = (): OperatorSessions =>
+  new OperatorSessions('operator-token', BASE_URL, {
+    now: () => NOW,
+    revocations: { ids: new Set(), revoke: async () => {} },
+    // Inputs of earlier runs hold the cookie.
+    newId: () => 'c0ffee',
+  })
+const FROM: CallerAddress = { address: '203.0.113.7', isKnown: true, isShared: false }
+const COOKIE = openSessions().open().split(';', 1)[0] ?? ''
 
 export const CREDENTIALS: readonly FuzzTarget[] = [
   {
@@ -148,9 +152,10 @@ export const CREDENTIALS: readonly FuzzTarget[] = [
     words: ['operator=', '; ', 'Bearer ', ...COOKIE.split(/[=.]/)],
     read(input) {
       const text = input.toString('latin1')
-      const byCookie = sessions.authenticate({ cookie: text })
+      const sessions = openSessions()
+      const byCookie = sessions.authenticate({ cookie: text }, FROM)
       if (byCookie) ok(text.includes(COOKIE), 'a forged cookie opens the console')
-      const byBearer = sessions.authenticate({ authorization: text })
+      const byBearer = sessions.authenticate({ authorization: text }, FROM)
       if (byBearer) ok(/^bearer +operator-token$/i.test(text), 'a wrong token opens the console')
       equal(sessions.isOwnForm({ cookie: COOKIE, origin: text, host: text }, 'wrong'), false)
       deepEqual(typeof sessions.csrfToken({ cookie: text }), 'string')
