@@ -51,6 +51,7 @@ import { type Watch, watchFolders } from './editions/watch.ts'
 import { createHttpServer } from './http/app.ts'
 import { BodyStorage } from './http/body-storage.ts'
 import { CallerAddresses } from './http/caller-address.ts'
+import { createNameClient } from './http/client-names.ts'
 import { createLimits } from './http/rate-limit.ts'
 import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
 import { OperatorSessions } from './http/operator-session.ts'
@@ -329,8 +330,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     free: new BodyStorage({ folder }),
   }
   const limits = createLimits(undefined, peers)
+  const nameClient = createNameClient(keys)
   const mcp = mcpOnDemand({
     limits,
+    nameClient,
     // Whether a message is paid is known once it was read.
     bodies: bodies.free,
     largeMessages: createLargeMessages(bodyReaders),
@@ -350,6 +353,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     readLarge: createLargeBodyReader(bodyReaders),
     config,
     callers,
+    nameClient,
     log,
     render,
     mcp,

@@ -64,6 +64,8 @@ export async function openTestCatalog({ now, environment }: TestCatalogOptions =
 export interface TestRequest extends Partial<Input> {
   /** The newest moment of data that the caller may see. */
   readonly asOf: Date
+  /** Where the call comes from. The default is one place for all calls. */
+  readonly client?: string
   readonly signal?: AbortSignal
   /** Set it to accept server-sent events, as a caller does with `Accept: text/event-stream`. */
   readonly stream?: StreamRequest
@@ -84,7 +86,7 @@ const PAYER = '0x00000000000000000000000000000000000000b2'
 export async function callOperation(edition: Edition, id: string, request: TestRequest): Promise<unknown> {
   const bound = edition.bound.get(id)
   if (!bound) throw new Error(`The edition has no operation ${id}.`)
-  const { params = {}, query = {}, body, asOf, signal = new AbortController().signal, stream } = request
+  const { params = {}, query = {}, body, asOf, client, signal = new AbortController().signal, stream } = request
   const answer = await bound.handle({
     id: 'contract',
     operation: bound.operation,
@@ -92,7 +94,7 @@ export async function callOperation(edition: Edition, id: string, request: TestR
     input: bound.validate({ params, query, body }),
     access: accessTo(bound.operation),
     asOf,
-    caller: callerOfSignal(signal),
+    caller: callerOfSignal(signal, undefined, client),
     ...(stream ? { stream } : {}),
   })
   return answer instanceof Reply ? (answer.source ?? answer.body) : answer

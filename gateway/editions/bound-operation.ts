@@ -241,7 +241,8 @@ function callOf(
     [RUNNING]: timeout,
     ...(stream ? { stream } : {}),
   }
-  const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal'>
+  Object.defineProperty(known, 'client', CLIENT)
+  const call = Object.defineProperty(known, 'signal', SIGNAL) as typeof known & Pick<Call, 'signal' | 'client'>
   if (readsClaim && claimed) keepClaim(call, claimed)
   if (planGate) keepPlanGate(call, planGate)
   return Object.assign(call, { ask: createAsk(edition(), operation.product, call, operation.maxFreshnessSeconds) })
@@ -257,6 +258,14 @@ const SIGNAL = {
   enumerable: true,
   get(this: { readonly [ENDING]: { readonly signal: AbortSignal } }) {
     return this[ENDING].signal
+  },
+}
+
+/** The property `client` of every call, made when it is read: few plugins do, and a keyed hash costs a microsecond. */
+const CLIENT = {
+  enumerable: true,
+  get(this: { readonly [RUNNING]: RunningCall }) {
+    return this[RUNNING].client
   },
 }
 

@@ -21,8 +21,11 @@ export interface RawInput {
   readonly forwarded?: ForwardedRequest
 }
 
-/** A call of a bound operation, which adds the `ask` of its product and a signal that also ends with its timeout. */
-export type HandledCall = Omit<Call, 'ask' | 'signal'> & {
+/**
+ * A call of a bound operation, which adds the `ask` of its product, a signal that also ends with its timeout, and the
+ * client of its caller.
+ */
+export type HandledCall = Omit<Call, 'ask' | 'signal' | 'client'> & {
   readonly caller: Caller
   /** The caller's request. Absent if another product asks. */
   readonly claimed?: ClaimedRequest

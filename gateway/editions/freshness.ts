@@ -12,7 +12,7 @@ import type { FreshData, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Freshness, Input, Logger } from '../plugin/plugin.ts'
 import { hasUnreadBody } from '../plugin/unread-body.ts'
 import type { FreshnessNotice, Missing } from '../x402/challenge.ts'
-import { type Caller, type Meter, type TimeoutOptions, withTimeout } from './timeout.ts'
+import { type Caller, GATEWAY_CLIENT, type Meter, type TimeoutOptions, withTimeout } from './timeout.ts'
 import { type NamedInput, WatchedInputs } from './watched-inputs.ts'
 
 /**
@@ -343,7 +343,12 @@ function isSame(one: Freshness | null, other: Freshness | null): boolean {
 }
 
 /** Stands in for the caller of a report. Several calls may wait for it, so it does not end when one of them leaves. */
-const NOBODY: Caller = { hasLeft: false, signal: new AbortController().signal, onLeave: () => () => {} }
+const NOBODY: Caller = {
+  client: GATEWAY_CLIENT,
+  hasLeft: false,
+  signal: new AbortController().signal,
+  onLeave: () => () => {},
+}
 
 /** Waits for a report. Throws Unavailable if the machine is too busy (ADR 77), and an Error if the product takes too long. */
 async function inTime<Value>(work: Promise<Value>, lost: Meter | undefined): Promise<Value> {

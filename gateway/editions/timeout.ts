@@ -11,6 +11,8 @@ import type { Operation, Queue } from '../plugin/catalog.ts'
 export interface RunningCall {
   /** The queue in which its functions wait for a thread. A product that is asked uses the queue of the asking call. */
   readonly queue: Queue
+  /** Where the call comes from. A product that is asked gets the client of the asking call. */
+  readonly client: string
   /** Stops the clock of the timeout while the call waits for a thread, until the returned function is called. */
   wait(): () => void
   /** Leaves the time that this meter counts out of the timeout, until the returned function is called. */
@@ -34,6 +36,8 @@ export function runningOf(
 export interface Caller {
   /** The asking call, if another product asks. */
   readonly asking?: RunningCall | undefined
+  /** Where the call comes from, as plugins read it. It may be made when it is first read, because few plugins do. */
+  readonly client: string
   readonly hasLeft: boolean
   /**
    * Aborts when the caller leaves. It may be created when it is first read, because it costs more than a small call.
@@ -43,18 +47,27 @@ export interface Caller {
   onLeave(listener: () => void): () => void
 }
 
-/** Returns a caller that leaves when the signal aborts. */
-export function callerOf(signal: AbortSignal, asking?: RunningCall): Caller {
-  return new SignalCaller(signal, asking)
+/** The client of calls that the gateway makes itself, for example in jobs. */
+export const GATEWAY_CLIENT = 'gateway'
+
+/** Returns a caller that leaves when the signal aborts. By default, its client is that of the asking call or the gateway. */
+export function callerOf(signal: AbortSignal, asking?: RunningCall, client?: string): Caller {
+  return new SignalCaller(signal, asking, client)
 }
 
 class SignalCaller implements Caller {
   readonly signal: AbortSignal
   readonly asking: RunningCall | undefined
+  readonly #client: string | undefined
 
-  constructor(signal: AbortSignal, asking?: RunningCall) {
+  constructor(signal: AbortSignal, asking?: RunningCall, client?: string) {
     this.signal = signal
     this.asking = asking
+    this.#client = client
+  }
+
+  get client(): string {
+    return this.#client ?? this.asking?.client ?? GATEWAY_CLIENT
   }
 
   get hasLeft(): boolean {
@@ -122,6 +135,10 @@ class Timeout implements RunningCall {
     this.#productLost = lost
     this.#caller = caller
     this.queue = caller.asking?.queue ?? queue
+  }
+
+  get client(): string {
+    return this.#caller.client
   }
 
   get signal(): AbortSignal {

@@ -16,6 +16,7 @@ import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-pr
 import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
+import type { NameClient } from './client-names.ts'
 import type { BodyStorages } from './body-storage.ts'
 import type { ConnectionOptions } from './connections.ts'
 import { sendEvents } from './event-stream.ts'
@@ -40,6 +41,7 @@ export interface HttpParts {
   readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
   /** Finds the callers of requests. */
   readonly callers: CallerAddresses
+  readonly nameClient: NameClient
   readonly network: Network
   readonly log: Logger
   readonly render: Render
@@ -217,7 +219,7 @@ function routerOf(app: App, exact: ExactRoutes, edition: Edition): RequestHandle
 function handleOperation(app: App, visit: Visit, bound: BoundOperation): Awaitable<Answer> {
   const { baseUrl } = app.config
   const { proxy, streams, readLarge, bodies } = app
-  const caller = new HttpCaller(visit.response)
+  const caller = new HttpCaller(visit.response, app.nameClient)
   const call = callRequest({ visit, bound, caller, baseUrl, proxy, streams, readLarge, bodies })
   return andThen(app.serve(visit.edition, bound, call), (answer) => {
     if (answer.events || answer.stream) return sendStream(app, visit, bound, caller, answer)

@@ -11,6 +11,7 @@ import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback } from './caller-address.ts'
+import type { NameClient } from './client-names.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
@@ -92,13 +93,19 @@ export function visitOf(response: ServerResponse): Visit {
   return (response as Visited)[VISIT] as Visit
 }
 
-/** Whether a caller still waits. Its signal is created when somebody asks for it: most calls end before. */
+/** Whether a caller still waits, and where it is. Its signal is created when somebody asks for it: most calls end before. */
 export class HttpCaller implements Caller {
   readonly #response: ServerResponse
+  readonly #nameClient: NameClient
   #leaving: AbortController | null = null
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, nameClient: NameClient) {
     this.#response = response
+    this.#nameClient = nameClient
+  }
+
+  get client(): string {
+    return this.#nameClient(visitOf(this.#response).from.address)
   }
 
   /** Aborts if the connection closes before the whole answer was sent. */

@@ -24,6 +24,7 @@ import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
 import type { ArrivedBody, BodyStorage } from '../http/body-storage.ts'
 import { parseMeasuredJson } from '../validation/json-body.ts'
 import { JSON_LIMITS, JsonMeter } from '../validation/json-meter.ts'
+import type { NameClient } from '../http/client-names.ts'
 import type { Limits } from '../http/rate-limit.ts'
 import type { LargeMessages } from './large-messages.ts'
 import {
@@ -55,6 +56,7 @@ export interface McpParts {
   /** The networks that payments are taken on, and the wallet that is paid on each. */
   readonly recipients: Recipients
   readonly limits: Limits
+  readonly nameClient: NameClient
   readonly log: Logger
   /** Where messages are kept while they arrive. */
   readonly bodies: BodyStorage
@@ -136,7 +138,7 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
 
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { methods, tools, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
-  const { limits } = endpoint
+  const { limits, nameClient } = endpoint
   const { from } = visitOf(response)
   const token = headerToken(request.headers)
   if (announcedBytes(request) > SMALL_MESSAGE_BYTES) limits.largeMessages(from, token)
@@ -158,7 +160,7 @@ async function handleMessage(endpoint: Endpoint, request: IncomingMessage, respo
   const { message, size, large } = read
   for (const part of Array.isArray(message) ? message : [message])
     limits[isSale(part, tools) ? 'sales' : 'free'](from, token)
-  const exchange = { request, response, caller: new HttpCaller(response), size, large }
+  const exchange = { request, response, caller: new HttpCaller(response, nameClient), size, large }
   sendAnswer(response, await answerPost(request, message, methods, exchange))
 }
 

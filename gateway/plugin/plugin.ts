@@ -28,6 +28,7 @@ export {
   InvalidInput,
   NotFound,
   NotHeld,
+  RateLimited,
   ServiceError,
   Unavailable,
   type ValidationItem,
@@ -357,6 +358,13 @@ export interface Call<In = Input> {
   /** `{ params, query, body }`, validated, with defaults applied. */
   readonly input: In
   readonly access: Access
+  /**
+   * Where the call comes from: an opaque text of at most 22 characters, the same for all calls from one IPv4 address or IPv6
+   * /64. It is a keyed hash, so a table may hold it where an address would not belong. Callers behind a proxy that
+   * TRUSTED_PROXIES does not name share one. A product that is asked gets that of the asking call, and `gateway` if a job
+   * asks.
+   */
+  readonly client: string
   /** The newest moment of data that this caller may see. Never answer with anything newer. */
   readonly asOf: Date
   /**

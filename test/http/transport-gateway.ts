@@ -213,6 +213,7 @@ export async function openTransportGateway(
     },
     serve: (_edition: Edition, bound: BoundOperation, request: CallRequest) => answer(bound, request),
     limits: createLimits(options.limit),
+    nameClient: (address: string) => address,
     network: NETWORK,
     log: options.log ?? createLog('silent'),
   }

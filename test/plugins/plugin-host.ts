@@ -79,7 +79,15 @@ export async function openPluginHost(
     const handler = handlers.find((candidate) => id in candidate)?.[id]
     if (!handler) throw new Error(`no handler ${id}`)
     const operation = { id, maxFreshnessSeconds: delaySeconds }
-    const call = { id: 'test', operation, input, asOf, signal, ask: ask(asOf, signal) } as unknown as Call
+    const call = {
+      id: 'test',
+      operation,
+      input,
+      asOf,
+      client: 'test',
+      signal,
+      ask: ask(asOf, signal),
+    } as unknown as Call
     const answer = await handler(call)
     return answer instanceof Reply ? answer.body : answer
   }

@@ -99,6 +99,7 @@ const mcp = createMcp({
   baseUrl: 'https://gate.test',
   recipients: { network, payTo: `0x${'1'.repeat(40)}` },
   limits: unlimited,
+  nameClient: (address) => address,
   log: createLog('silent'),
   bodies: storage,
   onEdition: () => () => {},

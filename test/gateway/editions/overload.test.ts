@@ -173,6 +173,7 @@ describe('overload', () => {
     let lostMs = 0
     const running: RunningCall = {
       queue: 'paid',
+      client: 'test',
       wait: () => () => {},
       loses(meter) {
         const before = meter()

@@ -150,6 +150,7 @@ export async function openTestFeed({
       catalog,
       input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
       access,
+      client: 'test',
       ...(stream ? { stream } : {}),
       asOf: new Date(time),
       signal: new AbortController().signal,
