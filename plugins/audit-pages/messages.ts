@@ -36,6 +36,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   body_too_large: 'The file is larger than 40 MB, or has more than 200,000 rows.',
   media_unsupported: 'Choose a file before you send the form.',
   rate_limited: 'There are too many audits at the moment. Please wait a minute.',
+  product_suspended:
+    'There are too many free audits at the moment, or too many of their reports are kept. Please try again later, or delete a report that you no longer need.',
   product_timeout: 'The audit took too long and was stopped.',
   not_found: 'This report does not exist.',
 }

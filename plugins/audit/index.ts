@@ -1,5 +1,5 @@
 /** The backtest audit: takes a trade ledger, returns a report, and stores it at an address that nobody can guess. */
-import { type Call, definePlugin, hasUnreadBody, NotFound, Reply } from 'tollgate/plugin'
+import { type Call, definePlugin, hasUnreadBody, NotFound, Reply, Unavailable } from 'tollgate/plugin'
 import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
 import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
 import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
@@ -21,7 +21,7 @@ interface Report extends Audit {
  */
 const MAX_INLINE_BYTES = 4096
 
-/** How often free reports that are too old or too many are deleted. */
+/** How often free reports that are too old are deleted. */
 const EXPIRE_SECONDS = 600
 
 /** Id of the report on the example in the catalog. */
@@ -81,11 +81,21 @@ export default definePlugin({
 
     async function auditBacktest(call: Call<{ body: Form }>): Promise<Report> {
       const { id, asOf, access } = call
+      const client = access.kind === 'free' ? call.client : null
+      if (client !== null) await assertRoom(client)
       const result = await run(call)
       const rid = await reports.idFor(id, result.ledger.sha256)
       const report = reportOf(rid, result)
-      await reports.save(rid, asOf, report, access.kind === 'free')
+      await reports.save(rid, asOf, report, client)
       return report
+    }
+
+    /** Throws Unavailable if a free report of this client could not be stored. */
+    async function assertRoom(client: string): Promise<void> {
+      const fullUntil = await reports.fullUntil(client, now())
+      if (!fullUntil) return
+      const message = `No free report can be stored before ${fullUntil.toISOString()}, because too many are kept. Delete one of yours, or buy the audit: its report is always stored.`
+      throw new Unavailable(message, Math.ceil((fullUntil.getTime() - now().getTime()) / 1000))
     }
 
     /** Gives the same answer whether or not the report existed, so that nobody can probe for addresses. */
@@ -111,7 +121,7 @@ export default definePlugin({
           const report = await reports.find(input.query.rid, now())
           if (report === null)
             throw new NotFound(
-              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days.',
+              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days, the newest 10 of each network address.',
             )
           return JSON.parse(report) as Report
         },

@@ -19,20 +19,34 @@ export const migrations: readonly Migration[] = [
       table.index(['expires'])
     })
   },
+  async (db) => {
+    await db.schema.alterTable('audit_reports', (table) => {
+      // Null if it was paid for, or stored by an earlier release.
+      table.text('client').nullable()
+      table.index(['client', 'expires'])
+    })
+  },
 ]
 
 export interface ReportStore {
   /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
   /**
-   * Stores a report. A report that is already stored under this id stays as it is. A free one is kept for 30 days, a paid one
-   * until it is deleted.
+   * Stores a report. A report that is already stored under this id stays as it is. A free one is kept for 30 days, while it
+   * is one of the newest of its client. A paid one is kept until it is deleted.
+   *
+   * @param client `Call.client` of a free call; null for a paid one
    */
-  save(rid: string, created: Date, report: object, isFree: boolean): Promise<void>
+  save(rid: string, created: Date, report: object, client: string | null): Promise<void>
+  /**
+   * Returns null if a free report of this client can be stored: in place of its oldest if its share is used up, otherwise in
+   * a place of all. If there is none, returns when the next one becomes free.
+   */
+  fullUntil(client: string, now: Date): Promise<Date | null>
   /** The report as JSON, or null if it does not exist, or no longer at `now`. */
   find(rid: string, now: Date): Promise<string | null>
-  /** Deletes the free reports that are too old, and the oldest of those beyond `maxFree`. */
-  expire(now: Date, maxFree?: number): Promise<void>
+  /** Deletes the free reports that are too old. */
+  expire(now: Date): Promise<void>
   /** Deletes a report. Ignores an unknown id. */
   remove(rid: string): Promise<void>
 }
@@ -40,8 +54,17 @@ export interface ReportStore {
 const RID_BYTES = 18
 const FREE_DAYS = 30
 const DAY_MS = 86_400_000
-/** A report takes up to 300 kB, so free ones take 600 MB at most. */
-const MAX_FREE = 2_000
+
+/** How many free reports are kept. */
+interface Places {
+  /** The newest of each client. */
+  readonly perClient: number
+  /** Of all clients together. */
+  readonly total: number
+}
+
+/** A report takes up to 300 kB, so free ones take 3 GB at most. It takes a thousand addresses to fill all places. */
+const PLACES: Places = { perClient: 10, total: 10_000 }
 
 /** PostgreSQL returns bigint as text. */
 interface Row {
@@ -49,8 +72,13 @@ interface Row {
   readonly expires: number | string | null
 }
 
+interface Taken {
+  readonly places: number | string
+  readonly next: number | string | null
+}
+
 /** Opens the stored reports and the secret from which their ids are made. */
-export function openReportStore(db: Database): ReportStore {
+export function openReportStore(db: Database, { perClient, total }: Places = PLACES): ReportStore {
   let secret: Promise<string> | null = null
 
   /** Reads the secret once. A failure is not remembered. */
@@ -74,31 +102,43 @@ export function openReportStore(db: Database): ReportStore {
     return row.secret
   }
 
+  /** Deletes what a client holds beyond its share, never the report that it has just stored. */
+  async function dropOldest(client: string, stored: string): Promise<void> {
+    const held = await db<{ rid: string }>('audit_reports').where({ client }).orderBy('expires', 'desc').select('rid')
+    const others = held.map(({ rid }) => rid).filter((rid) => rid !== stored)
+    const dropped = others.slice(perClient - 1)
+    if (dropped.length > 0) await db('audit_reports').whereIn('rid', dropped).delete()
+  }
+
+  /** The places that free reports take, and when the next of them becomes free. */
+  const takenAt = (now: Date) =>
+    db<Taken>('audit_reports').where('expires', '>', now.getTime()).count({ places: '*' }).min({ next: 'expires' })
+
   return {
     async idFor(callId, sha256) {
       const key = await secretOnce()
       const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },
-    async save(rid, created, report, isFree) {
-      const expires = isFree ? created.getTime() + FREE_DAYS * DAY_MS : null
-      const row = { rid, created: created.getTime(), report: JSON.stringify(report), expires }
+    async save(rid, created, report, client) {
+      const expires = client === null ? null : created.getTime() + FREE_DAYS * DAY_MS
+      const row = { rid, created: created.getTime(), report: JSON.stringify(report), expires, client }
       await db('audit_reports').insert(row).onConflict('rid').ignore()
+      if (client !== null) await dropOldest(client, rid)
+    },
+    async fullUntil(client, now) {
+      const held = await takenAt(now).where({ client }).first()
+      if (Number(held?.places) >= perClient) return null
+      const taken = await takenAt(now).first()
+      return Number(taken?.places) < total ? null : new Date(Number(taken?.next))
     },
     async find(rid, now) {
       const row = await db<Row>('audit_reports').where({ rid }).first('report', 'expires')
       const isGone = row === undefined || (row.expires !== null && Number(row.expires) <= now.getTime())
       return isGone ? null : row.report
     },
-    async expire(now, maxFree = MAX_FREE) {
+    async expire(now) {
       await db('audit_reports').where('expires', '<=', now.getTime()).delete()
-      const newest = await db<Row>('audit_reports')
-        .select('expires')
-        .whereNotNull('expires')
-        .orderBy('expires', 'desc')
-        .limit(maxFree + 1)
-      const oldest = newest[maxFree]
-      if (oldest) await db('audit_reports').where('expires', '<=', oldest.expires).delete()
     },
     async remove(rid) {
       await db('audit_reports').where({ rid }).delete()

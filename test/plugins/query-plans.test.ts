@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import type { Database } from 'tollgate/plugin'
 import type { OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
+import { migrations as auditTables, openReportStore } from '../../plugins/audit/report-store.ts'
 import { DirectoryStore } from '../../plugins/directory/directory-store.ts'
 import { migrations as directoryTables } from '../../plugins/directory/directory-tables.ts'
 import { idOf } from '../../plugins/directory/listing.ts'
@@ -36,6 +37,7 @@ import { snapshotAt } from './regime/snapshot.ts'
 
 /** Tables that grow with time. Others have a row per series, source or note. */
 const GROWING = new Set([
+  'audit_reports',
   'regime_snapshots',
   'market_bars',
   'market_windows',
@@ -62,6 +64,7 @@ const START = Date.UTC(2026, 4, 1)
 const MINUTE = 60_000
 
 const TABLES = {
+  audit: auditTables,
   market: marketTables,
   regime: regimeTables,
   directory: directoryTables,
@@ -111,6 +114,17 @@ async function useKeptBooks(db: OpenDatabase): Promise<void> {
   await books.refute('BTC-USD', { from: 400_000, minutes, tolerance: 0.01 })
   await books.keep('BTC-USD', { venue: 'kraken', time: 600_000, bids, asks })
   await books.prune(new AbortController().signal)
+}
+
+async function useReports(db: OpenDatabase): Promise<void> {
+  const reports = openReportStore(db, { perClient: 2, total: 2 })
+  for (const rid of ['a', 'b', 'c']) {
+    await reports.fullUntil('somebody', new Date(START))
+    await reports.save(rid, new Date(START), {}, 'somebody')
+  }
+  await reports.find('c', new Date(START))
+  await reports.expire(new Date(START))
+  await reports.remove('c')
 }
 
 async function useSnapshots(db: OpenDatabase): Promise<void> {
@@ -198,7 +212,7 @@ async function recordStatements(db: OpenDatabase): Promise<ReadonlyMap<string, r
   db.on('query', ({ sql, bindings }: { sql: string; bindings?: readonly unknown[] }) => {
     if (/^\s*(select|update|delete|with)\b/i.test(sql)) statements.set(sql, bindings ?? [])
   })
-  for (const use of [useBars, useKeptBooks, useSnapshots, useDirectory, useRates, useNews]) await use(db)
+  for (const use of [useReports, useBars, useKeptBooks, useSnapshots, useDirectory, useRates, useNews]) await use(db)
   db.removeAllListeners('query')
   expect(statements.size).to.be.greaterThan(60)
   return statements

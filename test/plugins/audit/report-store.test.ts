@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { migrations, openReportStore, type ReportStore } from '../../../plugins/audit/report-store.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
@@ -47,8 +48,8 @@ for (const [name, open] of Object.entries(DATABASES))
 
     it('are returned unchanged until they are deleted for good', async () => {
       const report = { verdict: 'plausible', nested: { list: [1.5, null, '<b>'] } }
-      await reports.save('one', new Date(), report, false)
-      await reports.save('one', new Date(), { verdict: 'another' }, true)
+      await reports.save('one', new Date(), report, null)
+      await reports.save('one', new Date(), { verdict: 'another' }, 'somebody')
       expect(JSON.parse((await reports.find('one', NEVER)) ?? '')).to.deep.equal(report)
       await reports.remove('one')
       await reports.remove('one')
@@ -57,8 +58,8 @@ for (const [name, open] of Object.entries(DATABASES))
     })
 
     it('are kept for 30 days if they were free, and for ever if they were paid for', async () => {
-      await reports.save('free', START, { verdict: 'plausible' }, true)
-      await reports.save('paid', START, { verdict: 'reject' }, false)
+      await reports.save('free', START, { verdict: 'plausible' }, 'somebody')
+      await reports.save('paid', START, { verdict: 'reject' }, null)
       await reports.expire(dayOf(29.9))
       expect(await reports.find('free', dayOf(29.9))).to.equal('{"verdict":"plausible"}')
       expect(await reports.find('free', dayOf(30))).to.equal(null)
@@ -67,11 +68,63 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await reports.find('paid', NEVER)).to.equal('{"verdict":"reject"}')
     })
 
-    it('are at most so many if they were free: the oldest are deleted', async () => {
-      await Promise.all(Array.from({ length: 7 }, (_, day) => reports.save(`day ${day}`, dayOf(day), { day }, true)))
-      await reports.expire(dayOf(7), 3)
-      const found = await Promise.all(Array.from({ length: 7 }, (_, day) => reports.find(`day ${day}`, dayOf(7))))
-      expect(found.map((report) => report !== null)).to.deep.equal([false, false, false, false, true, true, true])
-      expect(await reports.find('paid', NEVER)).to.equal('{"verdict":"reject"}')
+    it('of an earlier release stay for 30 days, and their places are taken until then', async () => {
+      const { db } = database!
+      const small = openReportStore(db, { perClient: 2, total: 3 })
+      await db('audit_reports').delete()
+      await db('audit_reports').insert({ rid: 'old', created: 0, report: '{}', expires: dayOf(30).getTime() })
+      for (const day of [0, 1, 2, 3]) await small.save(`${day}`, dayOf(day), { day }, 'somebody')
+      expect(await small.find('old', dayOf(29))).to.equal('{}')
+      expect(await small.fullUntil('other', dayOf(3))).to.deep.equal(dayOf(30))
+      expect(await small.fullUntil('somebody', dayOf(3)), 'a full share takes no new place').to.equal(null)
+      expect(await small.fullUntil('other', dayOf(30))).to.equal(null)
+    })
+
+    it('are at most a share if they are stored at once, also by several processes', async () => {
+      const { db, open: connect } = database!
+      await db('audit_reports').delete()
+      const processes = [db, connect?.() ?? db].map((one) => openReportStore(one, { perClient: 3, total: 100 }))
+      await Promise.all(
+        Array.from({ length: 20 }, (_, at) => processes[at % 2]!.save(`${at}`, START, { at }, 'somebody')),
+      )
+      expect(await db('audit_reports').where({ client: 'somebody' })).to.have.length.within(1, 3)
+      // A clock that stands still gives all of them the same age.
+      await processes[0]!.save('last', START, { at: 'last' }, 'somebody')
+      expect(await processes[0]!.find('last', START)).not.to.equal(null)
+    })
+
+    it('are taken away by nobody else: the newest of each client stay for 30 days, whatever others store', async function () {
+      this.timeout(60_000)
+      const { db } = database!
+      const limits = { perClient: 3, total: 7 }
+      const small = openReportStore(db, limits)
+      const step = fc.record({
+        client: fc.constantFrom('victim', 'attacker', 'attacker', 'another', 'a third'),
+        hours: fc.integer({ min: 1, max: 200 }),
+        expires: fc.boolean(),
+      })
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+          await db('audit_reports').delete()
+          let at = START.getTime()
+          const saved: { readonly rid: string; readonly client: string; readonly until: number }[] = []
+          for (const [nth, { client, hours, expires }] of steps.entries()) {
+            at += hours * 3_600_000
+            const now = new Date(at)
+            if (expires) await small.expire(now)
+            if (await small.fullUntil(client, now)) continue
+            await small.save(`${nth}`, now, { nth }, client)
+            saved.unshift({ rid: `${nth}`, client, until: at + 30 * DAY_MS })
+            const kept = saved.filter((one, nth) => {
+              const newer = saved.slice(0, nth).filter((other) => other.client === one.client)
+              return newer.length < limits.perClient && one.until > at
+            })
+            const found = await Promise.all(saved.map(async ({ rid }) => (await small.find(rid, now)) !== null))
+            expect(saved.filter((_, nth) => found[nth])).to.deep.equal(kept)
+            expect(kept.length).to.be.at.most(limits.total)
+          }
+        }),
+        { numRuns: name === 'memory' ? 200 : 25 },
+      )
     })
   })
