@@ -2,7 +2,10 @@
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import type { FoundingForm, LeaveAddress } from '../../schemas/types.d.ts'
 import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
+import { forgetFormerDays } from './daily-shares.ts'
 import { migrations, openMembers } from './members.ts'
+
+const FORGET_SECONDS = 3_600
 
 export default definePlugin({
   name: 'founding',
@@ -10,11 +13,12 @@ export default definePlugin({
   setup({ db, now }) {
     const members = openMembers(db)
     return {
+      jobs: [{ name: 'forget', everySeconds: FORGET_SECONDS, run: () => forgetFormerDays(db, now()) }],
       handlers: {
         /** Answers the same for new and known addresses, so that nobody can find out who is on the list. */
-        async joinFounding({ input }: Call<{ body: FoundingForm }>) {
+        async joinFounding({ input, client }: Call<{ body: FoundingForm }>) {
           const { email, source } = input.body
-          await members.join(email, source, now())
+          await members.join(email, source, now(), client)
           return { ok: true as const, message: 'The address is on the list.' }
         },
         /** Only shows a form: programs that follow links in e-mail must not unsubscribe the reader. */

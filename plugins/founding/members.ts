@@ -1,6 +1,7 @@
 /** Stores the addresses of the founding list. Each has a random id that only appears in the operator's e-mails. */
 import { randomBytes } from 'node:crypto'
 import type { Database, Migration } from 'tollgate/plugin'
+import { countSignUp, sharesTable } from './daily-shares.ts'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
@@ -13,6 +14,7 @@ export const migrations: readonly Migration[] = [
       table.bigInteger('joined').notNullable()
     })
   },
+  sharesTable,
 ]
 
 export interface Member {
@@ -26,8 +28,11 @@ export interface Member {
 }
 
 interface Members {
-  /** Stores an address. An address that is already stored does not change. */
-  join(email: string, source: string, joined: Date): Promise<void>
+  /**
+   * Stores an address. An address that is already stored does not change.
+   * @throws RateLimited or Unavailable if there were too many sign-ups today
+   */
+  join(email: string, source: string, joined: Date, client: string): Promise<void>
   /** Deletes the address with this id. Ignores an unknown id. */
   leave(id: string): Promise<void>
   /** Returns all members in the order in which they joined. */
@@ -39,10 +44,13 @@ const ID_BYTES = 18
 /** Opens the stored members of the founding list. */
 export function openMembers(db: Database): Members {
   return {
-    async join(email, source, joined) {
+    async join(email, source, joined, client) {
       const id = randomBytes(ID_BYTES).toString('base64url')
       const row = { id, mailbox: email.toLowerCase(), email, source, joined: joined.getTime() }
-      await db('founding_members').insert(row).onConflict('mailbox').ignore()
+      await db.transaction(async (transaction) => {
+        await countSignUp(transaction, client, joined)
+        await transaction('founding_members').insert(row).onConflict('mailbox').ignore()
+      })
     },
     async leave(id) {
       await db('founding_members').where({ id }).delete()

@@ -111,7 +111,8 @@ export function routeParts({ method, displayRoute }: Operation): { readonly meth
 /** Messages for a form that was sent back with an error code. */
 const MESSAGES: Readonly<Record<string, string>> = {
   validation_failed: 'Your input was not accepted. Please check it and send it again.',
-  rate_limited: 'Too many requests. Please wait a minute and try again.',
+  rate_limited: 'Too many requests from your network address. Please try again later.',
+  product_suspended: 'This is not available at the moment. Please try again later.',
 }
 
 /**

@@ -10,6 +10,8 @@ import { migrations as directoryTables } from '../../plugins/directory/directory
 import { idOf } from '../../plugins/directory/listing.ts'
 import { UNVISITED } from '../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
+import { forgetFormerDays } from '../../plugins/founding/daily-shares.ts'
+import { migrations as foundingTables, openMembers } from '../../plugins/founding/members.ts'
 import { PerpetualBookStore } from '../../plugins/funding/perpetual-books.ts'
 import { createRateStore, migrations as fundingTables } from '../../plugins/funding/rate-store.ts'
 import { createSettlementSource, pruneSettlements, storeSettlements } from '../../plugins/funding/settlement-store.ts'
@@ -38,6 +40,8 @@ import { snapshotAt } from './regime/snapshot.ts'
 /** Tables that grow with time. Others have a row per series, source or note. */
 const GROWING = new Set([
   'audit_reports',
+  'founding_members',
+  'founding_sign_ups',
   'regime_snapshots',
   'market_bars',
   'market_windows',
@@ -65,6 +69,7 @@ const MINUTE = 60_000
 
 const TABLES = {
   audit: auditTables,
+  founding: foundingTables,
   market: marketTables,
   regime: regimeTables,
   directory: directoryTables,
@@ -125,6 +130,13 @@ async function useReports(db: OpenDatabase): Promise<void> {
   await reports.find('c', new Date(START))
   await reports.expire(new Date(START))
   await reports.remove('c')
+}
+
+async function useSignUps(db: OpenDatabase): Promise<void> {
+  const members = openMembers(db)
+  await members.join('ada@example.org', 'pricing', new Date(START), 'somebody')
+  await members.leave('a')
+  await forgetFormerDays(db, new Date(START))
 }
 
 async function useSnapshots(db: OpenDatabase): Promise<void> {
@@ -212,7 +224,8 @@ async function recordStatements(db: OpenDatabase): Promise<ReadonlyMap<string, r
   db.on('query', ({ sql, bindings }: { sql: string; bindings?: readonly unknown[] }) => {
     if (/^\s*(select|update|delete|with)\b/i.test(sql)) statements.set(sql, bindings ?? [])
   })
-  for (const use of [useReports, useBars, useKeptBooks, useSnapshots, useDirectory, useRates, useNews]) await use(db)
+  for (const use of [useReports, useSignUps, useBars, useKeptBooks, useSnapshots, useDirectory, useRates, useNews])
+    await use(db)
   db.removeAllListeners('query')
   expect(statements.size).to.be.greaterThan(60)
   return statements
