@@ -15,7 +15,7 @@ export default definePlugin({
     return {
       jobs: [{ name: 'forget', everySeconds: FORGET_SECONDS, run: () => forgetFormerDays(db, now()) }],
       handlers: {
-        /** Answers the same for new and known addresses, so that nobody can find out who is on the list. */
+        /** Answers and counts new and known addresses alike, so that nobody can find out who is on the list. */
         async joinFounding({ input, client }: Call<{ body: FoundingForm }>) {
           const { email, source } = input.body
           await members.join(email, source, now(), client)

@@ -1,5 +1,6 @@
 /** What plugins learn of where a call comes from: a name in place of the address. */
 import { expect } from 'chai'
+import { callOperation } from '../../gateway/testing.ts'
 import { createKey } from '../../gateway/tokens/key-set.ts'
 import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
 import { until } from '../support/until.ts'
@@ -126,5 +127,11 @@ describe('the client of a call', () => {
     const live = await open()
     await until(async () => (await answerTo(live, null)).ofJob !== null)
     expect((await answerTo(live, null)).ofJob).to.equal('gateway')
+  })
+
+  it('is chosen by the test of a plugin', async () => {
+    const live = await open()
+    const answer = await callOperation(live.gateway.current, 'outerClient', { asOf: live.now(), client: 'one' })
+    expect(answer).to.include({ client: 'one', asked: 'one' })
   })
 })
