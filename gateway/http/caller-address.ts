@@ -92,9 +92,15 @@ export class CallerAddresses {
     return caller
   }
 
-  #callerOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): CallerAddress {
+  /** Whether the connection of a request is that of a named proxy, so that many callers share it. */
+  isOfProxy({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
+    return this.#trusted !== null && this.#isProxy(plainAddress(socket.remoteAddress ?? ''))
+  }
+
+  #callerOf(request: Pick<IncomingMessage, 'headers' | 'socket'>): CallerAddress {
+    const { headers, socket } = request
     const peer = plainAddress(socket.remoteAddress ?? '')
-    if (this.#trusted && this.#isProxy(peer)) return this.#forwarded(headers['x-forwarded-for'], peer)
+    if (this.isOfProxy(request)) return this.#forwarded(headers['x-forwarded-for'], peer)
     if (FORWARDED_HEADERS.every((name) => headers[name] === undefined))
       return { address: peer, isKnown: peer !== '', isShared: this.#areCallersHidden && isPrivate(peer) }
     if (!this.#warnings.includes(NOT_NAMED)) {

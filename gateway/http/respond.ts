@@ -9,6 +9,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Quote } from '../x402/challenge.ts'
 import { receiptHeaders } from '../x402/settlement-response.ts'
+import type { CallerAddresses } from './caller-address.ts'
 import type { HeaderSets } from './headers.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
@@ -26,6 +27,7 @@ export interface ResponderParts {
   readonly headers: HeaderSets
   readonly render: Render
   readonly log: Logger
+  readonly callers: Pick<CallerAddresses, 'isOfProxy'>
   /** Aborts when the server begins to close: from then on no connection is kept alive. */
   readonly closing: { readonly signal: AbortSignal }
 }
@@ -145,10 +147,14 @@ function headOf(headers: Readonly<Record<string, string>>): Head {
 }
 
 /** Writes a message, or 304 if the caller has it already. */
-function send({ closing }: ResponderParts, { request, response, operation, callId }: Exchange, message: Message): void {
+function send(
+  { callers, closing }: ResponderParts,
+  { request, response, operation, callId }: Exchange,
+  message: Message,
+): void {
   const { status, head, body, etag } = message
-  // A caller over its limit could send the next requests with this one.
-  const isClosing = closing.signal.aborted || status === 429
+  // A caller over its limit ends its connection, on which thousands of requests may follow.
+  const isClosing = closing.signal.aborted || (status === 429 && !callers.isOfProxy(request))
   const own = ['x-call-id', callId, ...(isClosing ? ['connection', 'close'] : [])]
   if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
     response.writeHead(304, [...withoutContent(head.headers), ...own]).end()

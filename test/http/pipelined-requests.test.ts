@@ -5,7 +5,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { createLog } from '../../gateway/observe/log.ts'
 import { until } from '../support/until.ts'
-import { openTransportGateway, route, type TransportGateway } from './transport-gateway.ts'
+import {
+  openTransportGateway,
+  route,
+  type TransportGateway,
+  type TransportGatewayOptions,
+} from './transport-gateway.ts'
 
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`
 
@@ -20,7 +25,7 @@ function echo({ kind, text }: Sent): string {
   const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
   const body = JSON.stringify(text)
   if (kind === 'length') return `${head}Content-Length: ${body.length}\r\n\r\n${body}`
-  const chunks = [...body].map((letter) => `1\r\n${letter}\r\n`).join('')
+  const chunks = Array.from(body, (letter) => `1\r\n${letter}\r\n`).join('')
   return `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`
 }
 
@@ -33,7 +38,7 @@ describe('requests that are sent without waiting for answers', () => {
   const gate = new EventEmitter()
   const echoes = (): string[] => [...received.matchAll(/"echo":"(\w*)"/g)].map(([, text]) => text ?? '')
 
-  async function open(options = {}): Promise<void> {
+  async function open(options: TransportGatewayOptions = {}): Promise<void> {
     gateway = await openTransportGateway(
       [
         route('getHeld', 'GET /held', {}, async () => {
@@ -52,7 +57,7 @@ describe('requests that are sent without waiting for answers', () => {
         }),
         route('postEcho', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => ({ echo: raw.body })),
       ],
-      options,
+      { limit: { requests: 1_000_000, seconds: 10 }, ...options },
     )
   }
 
@@ -160,5 +165,14 @@ describe('requests that are sent without waiting for answers', () => {
     }
     const refused = lines.filter((line) => line.includes('"status":429'))
     expect(refused).to.have.length.within(5, 49)
+  })
+
+  it('stay on the connection of a named proxy, which carries the calls of others, when one is refused', async () => {
+    await open({ limit: { requests: 10, seconds: 600 }, trustedProxies: ['127.0.0.1'] })
+    await call()
+    socket.write(get('/echo?text=a', 'X-Forwarded-For: 203.0.113.9\r\n').repeat(12))
+    socket.write(get('/echo?text=b', 'X-Forwarded-For: 203.0.113.10\r\n'))
+    await until(() => echoes().includes('b'))
+    expect(received.match(/HTTP\/1\.1 429/g)).to.have.length(2)
   })
 })
