@@ -40,7 +40,7 @@ const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SE
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL', 'GAS_COIN_USD'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
-/** How many blocks deep a payment of real money is final by default. The token of a plan waits that long in any case. */
+/** How many blocks deep a payment of real money is final by default. The token of a plan waits at least that long. */
 export const SAFE_BLOCKS = 5
 
 /** The name in NETWORK of the local chain with test money. It is the default. */

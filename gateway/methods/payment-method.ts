@@ -205,7 +205,10 @@ export interface SettleOptions {
   /** Stores the intent. False: nothing may be sent. */
   readonly record: (intent: Intent) => Promise<boolean>
   readonly wait: Wait
-  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. The settler notes it in the intent. */
+  /**
+   * The payment has to outlast a rollback of CONFIRM_BLOCKS: it is final one block deeper than that, and at this depth at the
+   * earliest. The settler notes it in the intent. Absent or 1: it is final at CONFIRM_BLOCKS.
+   */
   readonly minBlocks?: number
   /** Describes what is paid for. If absent, nothing is said about it. */
   readonly listing?: () => Listing

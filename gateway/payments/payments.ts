@@ -66,7 +66,7 @@ export interface PaymentsParts extends Recipients {
   readonly pause?: (ms: number) => Promise<unknown>
   /** Amounts accepted besides the current price: former prices in their grace period. */
   readonly formerPrices?: (operation: Operation) => FormerPrices
-  /** The payment of a plan is only final at this depth, where CONFIRM_BLOCKS is less. Default: 1. */
+  /** The `minBlocks` of payments of plans for real money. 1, the default: they are final like all others. */
   readonly planBlocks?: number
   /** Signs the requirements of a 402; they are not signed if absent. */
   readonly offers?: Offers

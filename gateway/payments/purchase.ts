@@ -83,7 +83,7 @@ export interface PurchaseParts {
   readonly payment: DecodedPayment
   readonly requirements: PaymentRequirements
   readonly wait: Wait
-  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. */
+  /** As in SettleOptions. */
   readonly minBlocks: number
   /** Whether it buys a plan. */
   readonly isPlan: boolean
@@ -98,8 +98,8 @@ export interface PurchaseParts {
 }
 
 /**
- * How deep the payment of an operation must be, beyond CONFIRM_BLOCKS. The token of a plan would outlive a
- * reorganisation that takes its payment back, so it waits for `planBlocks`.
+ * The `minBlocks` of a settlement. The token of a plan would outlive a reorganisation that takes its payment back, so it
+ * waits for `planBlocks` and for one block more than CONFIRM_BLOCKS.
  */
 export function minBlocksOf(
   { plan }: Pick<Operation, 'plan'>,

@@ -11,7 +11,7 @@ import { type Authorization, stateData, TOPICS, word } from './eip3009.ts'
 
 /** An authorization that may have been sent. Nothing before `fromBlock` can be our settlement of it. */
 export type SentAuthorization = Pick<Authorization, 'from' | 'to' | 'value' | 'nonce' | 'validBefore'> & {
-  /** It is final at this depth, if that is more than the reader's. */
+  /** See `finalDepth`. */
   readonly minBlocks?: number
   /** Null if the height of the chain was not known before sending. */
   readonly fromBlock: number | null
@@ -81,7 +81,7 @@ export function createOutcomeReader(
   { depth = 1, agreement }: OutcomeReaderOptions = {},
 ): ReadOutcome {
   return async (sent) => {
-    const blocks = Math.max(depth, sent.minBlocks ?? 1)
+    const blocks = finalDepth(depth, sent.minBlocks)
     if (!agreement || !needsAgreement(agreement, sent.value))
       return (await readFrom(rpc, network, sent, blocks)).outcome
     const about = { payer: sent.from, nonce: sent.nonce }
@@ -260,6 +260,15 @@ async function readAlone(node: Rpc, transaction: Hex): Promise<ReadReceipt> {
  */
 export function depthOf({ blockNumber }: Pick<Log, 'blockNumber'>, height: number): number {
   return Math.max(1, height - Number(blockNumber) + 1)
+}
+
+/**
+ * How deep a payment is final: at the depth of all payments, CONFIRM_BLOCKS. One that has to outlast a rollback of that many
+ * blocks names `minBlocks`. It is final one block deeper, and at `minBlocks` at the earliest.
+ * @example finalDepth(5) → 5, finalDepth(5, 5) → 6, finalDepth(1, 5) → 5, finalDepth(9, 5) → 10
+ */
+export function finalDepth(depth: number, minBlocks = 1): number {
+  return minBlocks > 1 ? Math.max(depth + 1, minBlocks) : depth
 }
 
 /** How long a further block may take, with a margin: blocks of Base are two seconds apart. */

@@ -12,7 +12,7 @@ export interface ChainIntent {
   readonly senderNonce: number
   /** The first block that can contain it. Logs are searched from here. */
   readonly fromBlock: number
-  /** The payment is only final at this depth, where CONFIRM_BLOCKS is less. */
+  /** The payment has to outlast a rollback of CONFIRM_BLOCKS: it is final one block deeper, and at this depth at the earliest. */
   readonly minBlocks?: number
   /** How many payments share the transaction. `raw` is then "0x", because each payment is resent on its own. */
   readonly batch?: number

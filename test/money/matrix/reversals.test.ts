@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { type Hex, NETWORKS } from '../../../gateway/config/networks.ts'
 import { TOKEN_HEADER } from '../../../gateway/plugin/catalog.ts'
 import { ask, json } from '../../support/agent.ts'
 import { outcomeOf, type SignedPayment } from '../../support/chain-gateway.ts'
+import { PAY_TO } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 import { drain, expectStates, PLAN, PLAN_PRICE, SETTLED, sendFor, useChainGateway } from './fault-fixture.ts'
 
@@ -172,5 +174,49 @@ describe('a plan whose payment is final in the fifth block', function () {
     ])
     expect(await payment.states()).to.not.include('settled')
     expect(await gateway.received()).to.equal(-PLAN_PRICE)
+  })
+})
+
+describe('a plan sold for real money where payments are final in the fifth block', function () {
+  this.timeout(120_000)
+  const CONFIRM_BLOCKS = 5
+  const fixture = useChainGateway({ confirmBlocks: CONFIRM_BLOCKS }, { network: NETWORKS.base })
+
+  /** Rolls as many blocks back as CONFIRM_BLOCKS says, and mines others in which the buyer has spent the money elsewhere. */
+  async function rollBackAndSpend(buyer: Hex): Promise<void> {
+    const { gateway } = fixture
+    const { rpc } = gateway.chain
+    await rpc.call('evm_setAutomine', false)
+    await rpc.call('anvil_reorg', CONFIRM_BLOCKS, [])
+    if ((await gateway.chain.balanceOf(buyer)) > 0n) await drain(gateway, buyer)
+    await gateway.mine(CONFIRM_BLOCKS)
+    await rpc.call('evm_setAutomine', true)
+  }
+
+  it('is delivered one block deeper than that, so that a rollback of exactly five blocks cannot take it back', async () => {
+    const { gateway } = fixture
+    const buyer = await gateway.newBuyer(PLAN_PRICE)
+    const headers = { 'idempotency-key': 'a-plan-for-real-money' }
+    const payment = await gateway.sign(PLAN, buyer, { method: 'POST', headers })
+    const first = payment.pay()
+    await until(async () => (await payment.states()).includes('submitted'))
+    await until(async () => (await gateway.chain.balanceOf(PAY_TO)) > 0n)
+    let delivered: Response | null = null
+    let blocks = 1
+    while (!delivered && blocks <= 2 * CONFIRM_BLOCKS) {
+      await gateway.mine(1)
+      blocks += 1
+      // The first call waits for its block; a repeat of it reads the chain once.
+      if (blocks >= CONFIRM_BLOCKS) {
+        const response = blocks === CONFIRM_BLOCKS ? await first : await payment.pay()
+        if (response.status === 200) delivered = response
+      }
+    }
+    const { token } = (await json(delivered as Response)) as { token: string }
+    await gateway.received()
+    await rollBackAndSpend(buyer.address)
+    expect(await gateway.received(), 'what the rollback took back').to.equal(0n)
+    expect(await payment.states()).to.deep.equal(SETTLED)
+    expect((await ask(`${gateway.url}/v1/late`, { headers: { [TOKEN_HEADER]: token } })).status).to.equal(200)
   })
 })

@@ -7,6 +7,7 @@ import type { PendingTransaction } from './pending-transaction.ts'
 import {
   costOf,
   depthOf,
+  finalDepth,
   hasTransfer,
   type ReadOutcome,
   readReceipt,
@@ -24,7 +25,7 @@ export interface SentPayment {
   readonly transfer: Transfer
   /** Nothing before this block can be our settlement. Null if the height was not known. */
   readonly fromBlock: number | null
-  /** It is final at this depth, where `depth` is less. */
+  /** See `finalDepth`. */
   readonly minBlocks: number
   /** Whether it shares its transaction with other payments, which may have made it fail. */
   readonly isShared: boolean
@@ -38,7 +39,7 @@ export interface OutcomeParts {
   readonly agreement: Agreement
   readonly readOutcome: ReadOutcome
   readonly simulate: Simulate
-  /** How many blocks deep a payment is final. */
+  /** How many blocks deep a payment is final that names no `minBlocks`. */
   readonly depth: number
   /** How long to wait for a block. */
   readonly confirmSeconds: number
@@ -63,7 +64,7 @@ async function outcomeOfReceipt(
   const { network, simulate, sendAlone } = parts
   const { transfer, isShared } = sent
   const transaction = receipt.transactionHash
-  const isShallow = depthOf(receipt, height) < finalDepth(parts, sent)
+  const isShallow = depthOf(receipt, height) < finalDepth(parts.depth, sent.minBlocks)
   if (hasTransfer(receipt, network, transfer)) return settledOutcome(receipt, isShallow)
   if (isShallow) return { state: 'pending', transaction }
   const outcome = await outcomeOfLogs(parts, sent)
@@ -89,7 +90,7 @@ export async function awaitOutcome(
   wait: 'mined' | 'confirmed',
 ): Promise<Outcome> {
   const { network, depth, confirmSeconds, log } = parts
-  const blocks = finalDepth(parts, sent)
+  const blocks = finalDepth(depth, sent.minBlocks)
   const deadline = performance.now() + secondsToDepth(confirmSeconds, blocks - depth + 1) * 1000
   try {
     const mined = await before(deadline, wait === 'mined' ? tx.mined : tx.confirmed)
@@ -108,9 +109,6 @@ export async function awaitOutcome(
     return { state: 'pending', transaction: tx.hash }
   }
 }
-
-/** How deep a payment is final. */
-const finalDepth = ({ depth }: OutcomeParts, { minBlocks }: SentPayment): number => Math.max(depth, minBlocks)
 
 function outcomeOfLogs(
   { readOutcome }: OutcomeParts,
