@@ -60,7 +60,7 @@ import { closeServer, type ClosingServer } from './http/server.ts'
 import { createLargeMessages } from './mcp/large-messages.ts'
 import type { McpHandler, McpParts } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
-import { createErc1271Check, type Erc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
+import { createErc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
 import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
 import type { GasAccount, PaymentMethod, Settler } from './methods/payment-method.ts'
@@ -68,11 +68,17 @@ import { createLog } from './observe/log.ts'
 import { once } from './once.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
+import { NodeCallBudget } from './payments/node-call-budget.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
 import { openPriceHistory, type PriceHistory } from './payments/price-history.ts'
 import { createFinalityWatch } from './payments/finality-watch.ts'
 import { createRecovery } from './payments/recovery.ts'
-import { createWalletSignIn, type WalletSignIn } from './payments/wallet-sign-in.ts'
+import {
+  createSignInLimit,
+  createWalletSignIn,
+  type MessageChecks,
+  type WalletSignIn,
+} from './payments/wallet-sign-in.ts'
 import type { Logger } from 'pino'
 import type { Plugin } from './plugin/plugin.ts'
 import { joinSandbox, openSandbox, type Sandbox, type SharedSandbox } from './sandbox/sandbox.ts'
@@ -84,7 +90,7 @@ import { migrate } from './stores/migrations.ts'
 import { closeDataFolder, makePrivateFolder } from './stores/private-files.ts'
 import { serverError } from './stores/postgres-error.ts'
 import { checkSqliteFile, type FileCheck, openingError } from './stores/sqlite-files.ts'
-import { createNonceStore, type NonceStore } from './stores/nonce-store.ts'
+import { createNonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
 import { openRedis } from './stores/redis.ts'
 import { createRedisPeers } from './stores/redis-peers.ts'
@@ -228,7 +234,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const readable = readableNetworks(settlement, config)
   const accepts = createErc1271Check(readable, log)
   const nonces = createNonceStore(stores.db, clock.wall)
-  const signIn = createWalletSignIn({ baseUrl: config.baseUrl, nonces, accepts, now: clock.wall })
+  const nodeCalls = new NodeCallBudget({ journal, peers })
+  const messages = { nonces, accepts, nodeCalls, failures: createSignInLimit(peers) }
+  const signIn = createWalletSignIn({ ...messages, baseUrl: config.baseUrl, now: clock.wall })
   const payments = createPayments({
     network: settlement.network,
     payTo: settlement.payTo,
@@ -242,6 +250,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     formerPrices: prices.former,
     planBlocks: config.allowShallowPlans ? 1 : SAFE_BLOCKS,
     peers,
+    nodeCalls,
     signIn,
     offers: createOffers({ sign: tokens.signOffer, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })
@@ -275,8 +284,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     config,
     recipients: settlement,
     warnings: () => callers.warnings,
-    accepts,
-    nonces,
+    messages,
     signIn,
     journalHealth: journal.health,
     settlerHealth: (network) => settlement.settler.health(network),
@@ -439,8 +447,12 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   const editions = createSwap({ prepare: async () => {}, now: clock.wall, log })
   // An error in networks.json is among the issues of the catalog, so it must not fail here.
   const { known } = knownNetworks(config.catalogDir)
-  const accepts = async (): Promise<boolean> => false
-  const nonces = createNonceStore(stores.db, clock.wall)
+  const messages = {
+    nonces: createNonceStore(stores.db, clock.wall),
+    accepts: async () => false,
+    nodeCalls: new NodeCallBudget(stores),
+    failures: createSignInLimit(null),
+  }
   const plugins = builtInPlugins({
     config,
     recipients: {
@@ -448,9 +460,8 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
       payTo: config.payTo ?? NO_PAY_TO,
     },
     warnings: () => [],
-    accepts,
-    nonces,
-    signIn: createWalletSignIn({ baseUrl: config.baseUrl, nonces, accepts, now: clock.wall }),
+    messages,
+    signIn: createWalletSignIn({ ...messages, baseUrl: config.baseUrl, now: clock.wall }),
     journalHealth: () => ({ ready: true }),
     settlerHealth: () => ({ ready: true }),
     editions,
@@ -596,9 +607,7 @@ interface PluginParts {
   readonly recipients: Recipients
   /** Settings that the operator should look at. */
   readonly warnings: () => readonly Warning[]
-  /** Checks the signatures of contract wallets. */
-  readonly accepts: Erc1271Check
-  readonly nonces: NonceStore
+  readonly messages: MessageChecks
   readonly signIn: WalletSignIn
   readonly journalHealth: Journal['health']
   readonly settlerHealth: Settler['health']
@@ -613,7 +622,7 @@ const BUILTINS: ReadonlySet<string> = new Set(['documents', 'plans', 'receipts']
 
 /** Creates the plugins of these names. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, recipients, warnings, accepts, nonces, signIn, editions, stores, tokens, clock } = parts
+  const { config, recipients, warnings, messages, signIn, editions, stores, tokens, clock } = parts
   const { baseUrl, dataMode } = config
   const { journal, prices, revocations } = stores
   const documents = createDocumentsPlugin({
@@ -637,8 +646,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     tokens,
     baseUrl,
     revoked: revocations.ids,
-    nonces,
-    accepts,
+    ...messages,
     now: clock.wall,
   })
   const networks = recipientsOf(recipients).map(({ network }) => network)

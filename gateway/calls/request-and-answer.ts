@@ -34,6 +34,8 @@ export interface CallRequest {
   readonly bodyBytes: number
   /** The address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
+  /** What limits count as one caller: the address, or its /64. Absent on this machine, which is not limited. */
+  readonly callerPlace?: string
   /** Leaves when the connection closes before the whole answer was sent. */
   readonly caller: Caller
   /** Set when the caller accepts server-sent events. */

@@ -10,7 +10,7 @@ import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
-import { type CallerAddress, isLoopback } from './caller-address.ts'
+import { type CallerAddress, isLoopback, placeOf } from './caller-address.ts'
 import type { NameClient } from './client-names.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
@@ -147,6 +147,13 @@ export function clientOf({ from: { address, isKnown, isShared } }: Pick<Visit, '
   return isLoopback(address) ? 'loopback' : address
 }
 
+/** Returns what limits count as one caller: its address, or its /64. Nothing on this machine, which is not limited. */
+export function callerPlaceOf({
+  from: { address, isKnown, isShared },
+}: Pick<Visit, 'from'>): Pick<CallRequest, 'callerPlace'> {
+  return isKnown && !isShared && isLoopback(address) ? {} : { callerPlace: placeOf(address) }
+}
+
 /** Returns `stream` if the caller accepts server-sent events, with the id of the last event it received. */
 function streamRequestOf({ accept, 'last-event-id': last }: IncomingHttpHeaders): Pick<CallRequest, 'stream'> {
   if (!/\btext\/event-stream\b/i.test(accept ?? '')) return {}
@@ -186,6 +193,7 @@ export function callRequest(call: HttpCall): CallRequest {
     ...signInOf(headers),
     bodyBytes: operation.bodyMedia.length === 0 ? 0 : announcedBytes(request),
     client: clientOf(visit),
+    ...callerPlaceOf(visit),
     caller,
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),

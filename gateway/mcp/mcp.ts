@@ -28,6 +28,7 @@ import type { NameClient } from '../http/client-names.ts'
 import type { Limits } from '../http/rate-limit.ts'
 import type { LargeMessages } from './large-messages.ts'
 import {
+  callerPlaceOf,
   clientOf,
   credentialOf,
   headerPayments,
@@ -328,6 +329,7 @@ async function callTool(
     ...metaSignIn(params),
     bodyBytes: size,
     client: clientOf(visitOf(response)),
+    ...callerPlaceOf(visitOf(response)),
     caller,
     onSent: (listener) => void response.once('finish', listener),
     read: () => (large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input),

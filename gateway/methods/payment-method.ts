@@ -188,11 +188,22 @@ export interface GasAccount {
 /** The amount that another payment in progress will take from the payer's balance. */
 export type Commitment = Pick<Payment, 'identity' | 'amount'>
 
+/** Counts the calls of nodes that a caller causes. */
+export interface NodeCallCounter {
+  /**
+   * Counts calls that are about to be made. Throws RateLimited if they may not be.
+   * @param isProven whether the payer is known to have signed; otherwise anybody may have named this payer
+   */
+  spend(calls: number, isProven: boolean): Promise<void>
+}
+
 export interface CheckOptions {
   /** False if `verify` could not verify the proof, so that the settler has to. */
   readonly proven: boolean
   /** Payments of the same payer on this network that are in progress and were committed before this one. */
   readonly ahead: readonly Commitment[]
+  /** What the calls of nodes count for. Absent: they are not counted. */
+  readonly nodeCalls?: NodeCallCounter
 }
 
 /** What a facilitator may list: the resource and its description, in the words of our own 402. */
@@ -217,7 +228,10 @@ export interface SettleOptions {
 /** Moves the money of one method's payments. */
 export interface Settler {
   readonly kind: 'chain' | 'facilitator' | 'scripted'
-  /** Checks a payment on the network, e.g. the balance and whether the payment is used. Null: it can be settled. */
+  /**
+   * Checks a payment on the network, e.g. the balance and whether the payment is used. Null: it can be settled. A refusal may
+   * be some seconds old.
+   */
   check(payment: DecodedPayment, requirements: PaymentRequirements, options?: CheckOptions): Promise<Refusal | null>
   /**
    * Whether a payer could make a payment at all, from what was read of its account some seconds ago: a look before the
@@ -226,7 +240,7 @@ export interface Settler {
   mayPay?(
     payment: DecodedPayment,
     requirements: PaymentRequirements,
-    options: Pick<CheckOptions, 'proven'>,
+    options: Pick<CheckOptions, 'proven' | 'nodeCalls'>,
   ): Promise<Refusal | null>
   /**
    * The keccak-256 of the code of a payer's account, as the last check of it read it. Code can do anything while a payment

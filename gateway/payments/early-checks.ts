@@ -4,16 +4,14 @@
  * read only for a payer who could pay, and who has not let many such bodies go unpaid. The journal is asked last, because
  * a payment that has bought its answer gets it again, whatever became of its price and its time.
  */
-import { createHash } from 'node:crypto'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Awaitable } from '../awaitable.ts'
 import type { Recipient } from '../config/pay-to.ts'
-import { RateLimited, ServiceError } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import { type DecodedPayment, methodOf, type OfflineRefusal } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import type { CallTotal, Peers } from '../stores/peers.ts'
+import { createSharedLimit, type SharedLimitOptions } from '../stores/shared-limit.ts'
 import { createRequirements, isForAnotherRoute, offeredOn, type Refusal } from '../x402/payment-requirements.ts'
-import type { CountedBody, OfflineCheck } from './presented-payment.ts'
+import type { CountedBody, OfflineCheck, UnreadPayment } from './presented-payment.ts'
 import type { FormerPrices } from './price-history.ts'
 import { isKnown, type ReplayParts } from './replay.ts'
 
@@ -21,7 +19,6 @@ export interface EarlyCheckParts extends ReplayParts {
   readonly baseUrl: string
   readonly recipients: readonly [Recipient, ...Recipient[]]
   readonly formerPrices: ((operation: Operation) => FormerPrices) | undefined
-  readonly limitSignatureChecks: (payer: string) => Promise<void>
   readonly largeBodies: LargeBodyLimit
 }
 
@@ -54,29 +51,27 @@ export function checkOffline(
  * Decides whether the body of a request may be read for its payment. Returns what the offline check found, or null for a
  * payment that is refused by now and has bought something before. Throws `payment_invalid`, `rate_limited`, or
  * `settler_unavailable`.
- * @param bodyBytes the size of the body as it is announced; infinite if it is not
  */
 export function checkEarly(
   parts: EarlyCheckParts,
   operation: Operation,
-  payment: DecodedPayment,
-  bodyBytes: number,
+  unread: UnreadPayment,
   version: string,
 ): Awaitable<OfflineCheck | null> {
+  const { payment, bodyBytes } = unread
   let checked: OfflineCheck
   try {
     checked = checkOffline(parts, operation, payment, version)
   } catch (error) {
-    return unlessKnown(parts, payment, bodyBytes, error)
+    return unlessKnown(parts, unread, error)
   }
   if (bodyBytes === 0 || (checked.refusal === null && !isLargeBody(bodyBytes))) return checked
-  return lookAtPayer(parts, payment, checked, bodyBytes)
+  return lookAtPayer(parts, unread, checked)
 }
 
 async function unlessKnown(
   parts: EarlyCheckParts,
-  payment: DecodedPayment,
-  bodyBytes: number,
+  { payment, bodyBytes }: UnreadPayment,
   error: unknown,
 ): Promise<null> {
   if (!(await isKnown(parts, payment))) throw error
@@ -88,22 +83,22 @@ async function unlessKnown(
 /** Asks the settler what it knows of the payer, before a large body is read or a signature that it has to verify counts. */
 async function lookAtPayer(
   parts: EarlyCheckParts,
-  payment: DecodedPayment,
+  unread: UnreadPayment,
   checked: OfflineCheck,
-  bodyBytes: number,
 ): Promise<OfflineCheck | null> {
-  const { settler, inProgress, limitSignatureChecks } = parts
+  const { settler, inProgress } = parts
+  const { payment, bodyBytes, nodeCalls } = unread
   const { requirements, refusal } = checked
   const { ready, reason } = settler.health(requirements.network)
   if (!ready) throw new ServiceError('settler_unavailable', undefined, { cause: reason })
   const isLarge = isLargeBody(bodyBytes)
   const proven = refusal === null
-  let problem = (await settler.mayPay?.(payment, requirements, { proven })) ?? null
+  let problem = (await settler.mayPay?.(payment, requirements, { proven, nodeCalls })) ?? null
   if (!problem && isLarge && !proven) {
-    await limitSignatureChecks(payment.payer)
-    problem = await settler.check(payment, requirements, { proven, ahead: inProgress.heldBefore(payment) })
+    await nodeCalls.countCodeCheck(proven)
+    problem = await settler.check(payment, requirements, { proven, ahead: inProgress.heldBefore(payment), nodeCalls })
   }
-  if (problem) return unlessKnown(parts, payment, bodyBytes, invalidError(refusalOf(problem, refusal)))
+  if (problem) return unlessKnown(parts, unread, invalidError(refusalOf(problem, refusal)))
   return isLarge ? { ...checked, largeBody: await parts.largeBodies.admit(payment.payer) } : checked
 }
 
@@ -136,8 +131,9 @@ const OTHER_ROUTE: Refusal = {
 }
 
 /** The 402 of a refused payment. */
-export function invalidError({ reason, message }: Refusal): ServiceError {
-  return new ServiceError('payment_invalid', message, { reason })
+export function invalidError({ reason, message, retryAfterSeconds }: Refusal): ServiceError {
+  const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+  return new ServiceError('payment_invalid', message, { reason, headers })
 }
 
 /** Counts the large bodies of each payer that were read and did not lead to a sale. */
@@ -147,52 +143,15 @@ export interface LargeBodyLimit {
 }
 
 const UNPAID_BODIES = 20
-const WINDOW_SECONDS = 60
 
-/**
- * Creates the limit of one process; with `peers`, of all processes together. A large body costs so much that it waits for
- * what the others say. While they cannot be reached, each process counts for itself.
- */
-export function createLargeBodyLimit(peers: Pick<Peers, 'addCalls'> | null = null): LargeBodyLimit {
-  const counts = new RateLimiterMemory({ points: UNPAID_BODIES, duration: WINDOW_SECONDS })
-
-  /** Adds to what all processes counted. Null: there are no others, or they cannot be reached. */
-  async function tell(name: string, calls: number, msLeft: number): Promise<CallTotal | null> {
-    if (!peers) return null
-    // Payments and payers do not leave the process.
-    const caller = `large-${createHash('sha256').update(name).digest('base64url').slice(0, 22)}`
-    const totals = await peers.addCalls([{ caller, calls, msLeft }]).catch(() => null)
-    return totals?.[0] ?? null
-  }
-
-  /**
-   * Takes a body back from the windows that it was counted in, this process's and that of all. Taken from a later window, it
-   * would admit one more unpaid body there.
-   */
-  async function takeBack(name: string, ownEnd: number, sharedEnd: number): Promise<void> {
-    const now = Date.now()
-    // The time left bounds the window that begins if the other one ends meanwhile.
-    await Promise.all([
-      ownEnd > now && counts.reward(name, 1, { customDuration: (ownEnd - now) / 1000 }),
-      sharedEnd > now && tell(name, -1, sharedEnd - now),
-    ])
-  }
-
+/** Creates the limit of one process; with `peers`, of all processes together. */
+export function createLargeBodyLimit(peers: SharedLimitOptions['peers'] = null): LargeBodyLimit {
+  const message = `More than ${UNPAID_BODIES} large requests of this payer were not paid.`
+  const limit = createSharedLimit({ name: 'large', points: UNPAID_BODIES, seconds: 60, message, peers })
   return {
     async admit(name) {
-      const own = await counts.consume(name).catch((rejection: unknown) => {
-        throw rejection instanceof RateLimiterRes ? tooMany(rejection.msBeforeNext) : rejection
-      })
-      const ownEnd = Date.now() + own.msBeforeNext
-      const total = await tell(name, 1, WINDOW_SECONDS * 1000)
-      const sharedEnd = total ? Date.now() + total.msLeft : 0
-      if (!total || total.calls <= UNPAID_BODIES) return { paid: () => takeBack(name, ownEnd, sharedEnd) }
-      // A body that is not read does not count.
-      await takeBack(name, ownEnd, sharedEnd)
-      throw tooMany(total.msLeft)
+      const counted = await limit.count(name)
+      return { paid: () => counted.takeBack() }
     },
   }
 }
-
-const tooMany = (ms: number): RateLimited =>
-  new RateLimited(`More than ${UNPAID_BODIES} large requests of this payer were not paid.`, ms / 1000)

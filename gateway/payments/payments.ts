@@ -16,7 +16,6 @@ import {
   type PaymentMethod,
   type Settler,
 } from '../methods/payment-method.ts'
-import { createSignatureCheckLimit } from '../methods/signature-check-limit.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
@@ -48,6 +47,7 @@ import {
   presentedPayment,
   type UnreadPayment,
 } from './presented-payment.ts'
+import { NodeCallBudget } from './node-call-budget.ts'
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, minBlocksOf, type PaidAnswer, pendingError, type Purchase, receiptOf } from './purchase.ts'
 import { identifierConflict, nonceConflict, provesRecord, replay } from './replay.ts'
@@ -72,6 +72,8 @@ export interface PaymentsParts extends Recipients {
   readonly offers?: Offers
   /** The other processes, which count large bodies together with this one. */
   readonly peers?: Pick<Peers, 'addCalls'> | null
+  /** Counts the calls of nodes that payments cause, together with those of others. If absent, it counts nothing else. */
+  readonly nodeCalls?: NodeCallBudget
   /** Lets a wallet prove that a purchase is its own. If absent, only the identifier of the purchase proves it. */
   readonly signIn?: WalletSignIn
 }
@@ -109,7 +111,7 @@ export interface Payments {
     catalog: Catalog,
     url: string,
   ): Promise<Purchase | PaidAnswer>
-  /** Records that the call of a payment ended with a sale, so that its large body does not count as unpaid. */
+  /** Records that the call of a payment ended with a sale, so that neither its body nor its calls of nodes count. */
   sold(presented: PresentedPayment): Promise<void>
   /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
@@ -128,10 +130,10 @@ export function createPayments(parts: PaymentsParts): Payments {
   const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
   const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, signIn, planBlocks, pause, inProgress }
   const recipients = recipientsOf(parts)
+  const nodeCalls = parts.nodeCalls ?? new NodeCallBudget(parts)
   const context: Context = {
     ...shared,
     recipients,
-    limitSignatureChecks: createSignatureCheckLimit(),
     largeBodies: createLargeBodyLimit(parts.peers),
   }
   const networks = recipients.map(({ network }) => network)
@@ -152,13 +154,13 @@ export function createPayments(parts: PaymentsParts): Payments {
     quote: (catalog, operation, url, error, notice) => challengesOf(catalog).write(operation, url, error, notice),
     quotesAt: (catalog, operation, url) => challengesOf(catalog).at(operation, url),
     revision: createRevision({ ...parts, isReady }, networks),
-    present: (request) => presentedPayment(request, methods),
-    checkEarly(operation, { payment, bodyBytes }, version) {
-      const checked = checkEarly(context, operation, payment, bodyBytes, version)
+    present: (request) => presentedPayment(request, methods, nodeCalls),
+    checkEarly(operation, unread, version) {
+      const checked = checkEarly(context, operation, unread, version)
       return isPromise(checked) ? withJournal(() => checked) : checked
     },
-    async sold({ checked }) {
-      await checked?.largeBody?.paid()
+    async sold({ checked, nodeCalls }) {
+      await Promise.all([checked?.largeBody?.paid(), nodeCalls.sold()])
     },
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
     admit(operation, presented, catalog, url) {
@@ -260,7 +262,7 @@ async function tryToAdmit(
   if (!work) return null
   try {
     await untilValid(context, payment)
-    const problem = await checkOnline(context, work, payment, requirements, refusal === null)
+    const problem = await checkOnline(context, work, presented, requirements, refusal === null)
     if (problem) {
       // A duplicate request, here or in another process, may have settled the payment: then its outcome counts.
       const current = await journal.find(payment.key)

@@ -9,6 +9,7 @@ import {
 } from '../methods/payment-method.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { identifierInHeader, identifierOf } from '../x402/payment-identifier.ts'
+import type { NodeCallAccount, NodeCallBudget } from './node-call-budget.ts'
 import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
 
 /** Identifies the caller who presents a payment. */
@@ -46,6 +47,8 @@ export interface UnreadPayment extends Claim {
   readonly callId: string
   /** Whether somebody still waits for the answer. */
   readonly connection: Connection
+  /** Counts the calls of nodes for it. */
+  readonly nodeCalls: NodeCallAccount
 }
 
 /** A payment with the request that it came with. */
@@ -69,12 +72,16 @@ export interface ClaimedRequest {
   readonly signIn?: PresentedSignIn
   /** The network address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
+  /** What limits count as one caller: the address, or its /64. Absent on this machine, which is not limited. */
+  readonly callerPlace?: string
 }
 
 /** A caller who says that a purchase is his. */
 export interface Claim extends Caller {
   /** The wallet's sign-in, as it was sent. */
   readonly signIn: PresentedSignIn | null
+  /** What limits count as one caller. Null on this machine, which is not limited. */
+  readonly callerPlace: string | null
 }
 
 /** The parts of a request that payments need. */
@@ -92,8 +99,9 @@ export interface PaymentRequest extends ClaimedRequest {
  * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
  */
 export function presentedPayment(
-  { id, caller, credential, idempotencyKey, signIn, client, bodyBytes }: PaymentRequest,
+  { id, caller, credential, idempotencyKey, signIn, client, callerPlace, bodyBytes }: PaymentRequest,
   methods: readonly PaymentMethod[],
+  nodeCalls: NodeCallBudget,
 ): UnreadPayment | null {
   const decoded = (credential?.payments ?? []).map((each) => decodePayment(each, methods))
   const [payment, ...others] = decoded
@@ -108,9 +116,11 @@ export function presentedPayment(
     identifier,
     place: placeOf(client),
     signIn: signIn ?? null,
+    callerPlace: callerPlace ?? null,
     callId: id,
     bodyBytes,
     connection: caller,
+    nodeCalls: nodeCalls.account(payment.payer, callerPlace ?? null),
   }
 }
 
@@ -118,9 +128,9 @@ export function presentedPayment(
  * The claim of a request without a payment.
  * @throws InvalidInput (422) for a malformed Idempotency-Key
  */
-export function claimOf({ idempotencyKey, signIn, client }: ClaimedRequest): Claim {
+export function claimOf({ idempotencyKey, signIn, client, callerPlace }: ClaimedRequest): Claim {
   const identifier = idempotencyKey === undefined ? null : identifierInHeader(idempotencyKey)
-  return { identifier, place: placeOf(client), signIn: signIn ?? null }
+  return { identifier, place: placeOf(client), signIn: signIn ?? null, callerPlace: callerPlace ?? null }
 }
 
 function placeOf(client: string | null): string | null {

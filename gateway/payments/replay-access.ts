@@ -74,7 +74,7 @@ export class ReplayAccess {
     if (!signIn || this.#claim.signIn === null) return null
     const known = signIns.get(this.#claim)
     if (known) return known
-    const checked = signIn(this.#claim.signIn, bought)
+    const checked = signIn(this.#claim.signIn, bought, this.#claim.callerPlace)
     signIns.set(this.#claim, checked)
     return checked
   }

@@ -29,7 +29,7 @@ import { ReplayAccess, type ReplayAccessParts } from './replay-access.ts'
 export interface ReplayParts
   extends
     Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>,
-    Pick<ReservationParts, 'limitSignatureChecks' | 'pause'>,
+    Pick<ReservationParts, 'pause'>,
     ReplayAccessParts {
   readonly methods: readonly PaymentMethod[]
   readonly planBlocks: number
@@ -217,7 +217,7 @@ async function finishRecord(
   }
   try {
     if (record.state === 'answered') {
-      const paid = await settleKept(parts, purchase, answer)
+      const paid = await settleKept(parts, purchase, presented, answer)
       if (!paid) work.finish(null)
       return paid
     }
@@ -243,6 +243,7 @@ async function finishRecord(
 async function settleKept(
   parts: ReplayParts,
   purchase: PurchaseParts,
+  presented: PresentedPayment,
   answer: StoredAnswer,
 ): Promise<PaidAnswer | null> {
   const { journal, settler, now } = parts
@@ -251,7 +252,7 @@ async function settleKept(
   // The settler accepted the same proof when the payment was reserved.
   const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
   const problem =
-    refusal && !isAccepted ? refusal : await checkOnline(parts, work, payment, requirements, refusal === null)
+    refusal && !isAccepted ? refusal : await checkOnline(parts, work, presented, requirements, refusal === null)
   if (problem) {
     if (!(await journal.released(record.key, record.attempt, problem.reason))) return null
     if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, record.key)

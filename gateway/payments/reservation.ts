@@ -10,7 +10,7 @@ import { type HeldAmount, type Journal, JournalError, type Reservation, type Res
 import { PayerLimited } from './journal/payer-limits.ts'
 import { mayStillSettle } from './late-settlement.ts'
 import { BLOCK_TIME_LAG_SECONDS, type PaymentInProgress, type PaymentsInProgress } from './payments-in-progress.ts'
-import type { Connection } from './presented-payment.ts'
+import type { Connection, PresentedPayment } from './presented-payment.ts'
 import { notRecordedError, type PaidAnswer, type Purchase } from './purchase.ts'
 
 /** What a reservation needs. */
@@ -20,7 +20,6 @@ export interface ReservationParts {
   readonly now: () => Date
   readonly pause: (ms: number) => Promise<unknown>
   readonly inProgress: PaymentsInProgress<PaidAnswer>
-  readonly limitSignatureChecks: (payer: string) => Promise<void>
 }
 
 /**
@@ -29,19 +28,19 @@ export interface ReservationParts {
  *   otherwise anybody could block a payer's balance
  */
 export async function checkOnline(
-  { settler, inProgress, limitSignatureChecks }: ReservationParts,
+  { settler, inProgress }: ReservationParts,
   work: PaymentInProgress<PaidAnswer>,
-  payment: DecodedPayment,
+  { payment, nodeCalls }: Pick<PresentedPayment, 'payment' | 'nodeCalls'>,
   requirements: PaymentRequirements,
   proven: boolean,
 ): Promise<Refusal | null> {
   if (proven) work.holdBalance()
-  else await limitSignatureChecks(payment.payer)
+  else await nodeCalls.countCodeCheck(proven)
   const ahead = inProgress.heldBefore(payment)
-  const refusal = await settler.check(payment, requirements, { proven, ahead })
+  const refusal = await settler.check(payment, requirements, { proven, ahead, nodeCalls })
   if (proven) {
     // The signature is that of a key, and still the code of the account decides what becomes of it (EIP-7702).
-    if ((settler.codeHashOf?.(payment) ?? null) !== null) await limitSignatureChecks(payment.payer)
+    if ((settler.codeHashOf?.(payment) ?? null) !== null) await nodeCalls.countCodeCheck(proven)
     return refusal
   }
   if (refusal) return refusal
@@ -49,7 +48,7 @@ export async function checkOnline(
   work.holdBalance()
   const since = inProgress.heldBefore(payment)
   if (since.every((each) => ahead.includes(each))) return null
-  return settler.check(payment, requirements, { proven: true, ahead: since })
+  return settler.check(payment, requirements, { proven: true, ahead: since, nodeCalls })
 }
 
 /**

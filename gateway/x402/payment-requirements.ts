@@ -47,6 +47,8 @@ export function formatOf<Format extends RequirementFormat>(
 export interface Refusal {
   readonly reason: string
   readonly message: string
+  /** The same payment gets this refusal until then, whatever becomes of its wallet. */
+  readonly retryAfterSeconds?: number
 }
 
 /** The longest life of a signature that we ask for: long enough for a slow product and a slow block. */

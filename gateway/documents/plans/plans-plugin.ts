@@ -1,6 +1,7 @@
 /** The built-in plugin that sells plans: the free list of plans, purchases that return access tokens, and reissue. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../../plugin/catalog.ts'
 import { termsOf } from '../../catalog/plans.ts'
+import { claimedBy, readsClaim } from '../../editions/claimed-request.ts'
 import { freshnessOfPlan } from '../../editions/freshness.ts'
 import { ServiceError } from '../../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../../plugin/plugin.ts'
@@ -43,9 +44,10 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
   const getPlans = documentHandler((catalog) => planList(catalog, baseUrl))
 
   /** Every token of the wallet that is still valid. */
-  async function reissueTokens({ catalog, input }: Call) {
+  async function reissueTokens(call: Call) {
     if (!reissue) throw new Unavailable('Purchases cannot be looked up here.')
-    const reissued = await reissue(catalog, input.body as ReissueBody)
+    const { catalog, input } = call
+    const reissued = await reissue(catalog, input.body as ReissueBody, claimedBy(call)?.callerPlace ?? null)
     return { count: reissued.length, tokens: reissued.map(({ plan, ...issued }) => purchaseOf(catalog, plan, issued)) }
   }
 
@@ -56,7 +58,7 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
       handlers: {
         ...(settings['lists'] ? { getPlans } : {}),
         ...(settings['sells'] ? { purchase } : {}),
-        ...(settings['reissues'] ? { reissueTokens } : {}),
+        ...(settings['reissues'] ? { reissueTokens: readsClaim(reissueTokens) } : {}),
       },
     }),
   })

@@ -6,25 +6,21 @@
 import { hashMessage, recoverAddress } from 'viem/utils'
 import type { Hex } from '../../config/networks.ts'
 import type { Erc1271Check } from '../../methods/exact-evm/erc1271.ts'
-import { createSignatureCheckLimit } from '../../methods/signature-check-limit.ts'
 import type { Journal } from '../../payments/journal/journal.ts'
+import type { NodeCallAccount } from '../../payments/node-call-budget.ts'
+import type { MessageChecks } from '../../payments/wallet-sign-in.ts'
 import type { Catalog, Plan } from '../../plugin/catalog.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'
-import type { NonceStore } from '../../stores/nonce-store.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 import { type PlanPurchase, planPurchases } from './plan-purchases.ts'
 
-export interface ReissueParts {
+export interface ReissueParts extends MessageChecks {
   readonly journal: Pick<Journal, 'list' | 'events'>
   readonly tokens: Pick<Tokens, 'issue'>
   /** Public address without a trailing slash. */
   readonly baseUrl: string
   /** Ids of revoked tokens. */
   readonly revoked: ReadonlySet<string>
-  /** Remembers used signatures: each is accepted once. */
-  readonly nonces: NonceStore
-  /** Checks the signatures of contract wallets. */
-  readonly accepts: Erc1271Check
   readonly now: () => Date
 }
 
@@ -44,9 +40,10 @@ export interface Reissued {
 
 /**
  * Returns every valid token of the wallet, the longest first. Throws InvalidInput if the signature is old, used or not
- * the wallet's, and Unavailable if the journal or the chain cannot be read.
+ * the wallet's, RateLimited after too many of those, and Unavailable if the journal or the chain cannot be read.
+ * @param callerPlace what limits count as one caller; null on this machine, which is not limited
  */
-export type Reissue = (catalog: Catalog, body: ReissueBody) => Promise<readonly Reissued[]>
+export type Reissue = (catalog: Catalog, body: ReissueBody, callerPlace: string | null) => Promise<readonly Reissued[]>
 
 /** How far the time in the message may be from now. It limits how long an intercepted signature is of use. */
 const MAX_AGE_MS = 10 * 60_000
@@ -56,17 +53,21 @@ export function reissueMessage(baseUrl: string, address: string, issuedAt: strin
   return `Give me my access tokens for ${baseUrl} again.\n\nWallet: ${address}\nIssued At: ${issuedAt}`
 }
 
-/** Creates the function that reissues tokens. Checks of contract wallets share one limit. */
+/** Creates the function that reissues tokens. */
 export function createReissue(parts: ReissueParts): Reissue {
-  const limitSignatureChecks = createSignatureCheckLimit()
-  return (catalog, body) => reissue(parts, limitSignatureChecks, catalog, body)
+  return async (catalog, body, callerPlace) => {
+    const counted = callerPlace === null ? null : await parts.failures.count(callerPlace)
+    const reissued = await reissue(parts, catalog, body, callerPlace)
+    await counted?.takeBack()
+    return reissued
+  }
 }
 
 async function reissue(
-  { journal, tokens, baseUrl, revoked, nonces, accepts, now }: ReissueParts,
-  limitSignatureChecks: LimitSignatureChecks,
+  { journal, tokens, baseUrl, revoked, nonces, accepts, nodeCalls, now }: ReissueParts,
   catalog: Catalog,
   { address, issued_at: issuedAt, signature }: ReissueBody,
+  callerPlace: string | null,
 ): Promise<readonly Reissued[]> {
   const signedAt = Date.parse(issuedAt)
   if (!(Math.abs(now().getTime() - signedAt) <= MAX_AGE_MS))
@@ -81,7 +82,7 @@ async function reissue(
   const isKey = signer?.toLowerCase() === wallet
   const owned = isKey
     ? bought
-    : await acceptedByContract({ accepts, limitSignatureChecks }, bought, wallet, digest, signature)
+    : await acceptedByContract(accepts, nodeCalls.account(wallet, callerPlace), bought, wallet, digest, signature)
   if (!isKey && owned.length === 0)
     throw invalid('signature', 'is not a signature of this address over the message that this route asks for')
 
@@ -99,17 +100,13 @@ async function reissue(
   return reissued.toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime())
 }
 
-type LimitSignatureChecks = ReturnType<typeof createSignatureCheckLimit>
-
 /**
  * Purchases on the networks where the wallet's contract accepts the signature. The same address may belong to somebody
  * else on another chain. At this point anybody may claim the address, so chain reads are limited per wallet.
  */
 async function acceptedByContract(
-  {
-    accepts,
-    limitSignatureChecks,
-  }: { readonly accepts: Erc1271Check; readonly limitSignatureChecks: LimitSignatureChecks },
+  accepts: Erc1271Check,
+  account: NodeCallAccount,
   bought: readonly PlanPurchase[],
   wallet: Hex,
   digest: Hex,
@@ -117,7 +114,8 @@ async function acceptedByContract(
 ): Promise<readonly PlanPurchase[]> {
   const accepted = new Set<string>()
   for (const caip2 of new Set(bought.map(({ network }) => network))) {
-    await limitSignatureChecks(wallet)
+    await account.countCodeCheck(false)
+    await account.spend(1, false)
     const isAccepted = await accepts({ caip2 }, wallet, digest, signature as Hex).catch(() => {
       throw new Unavailable('The chain cannot check the signature of this wallet now; send the request again.', 10)
     })

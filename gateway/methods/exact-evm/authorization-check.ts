@@ -156,16 +156,17 @@ function checkSignature(
   digestOf: (authorization: Authorization) => Uint8Array,
 ): OfflineRefusal | null {
   const signature = Buffer.from(transfer.signature.slice(2), 'hex')
+  // Only a contract wallet makes longer ones.
+  if (signature.length > 65) return unsigned(FORM)
   const v = signature[64]
-  if (signature.length !== 65 || (v !== 27 && v !== 28))
-    return unsigned('The signature must be r, s and v: 65 bytes, v 27 or 28.')
-  if (signature.compare(HALF_ORDER, 0, 32, 32, 64) > 0) return unsigned('The signature has a high s; use the low one.')
+  if (v !== 27 && v !== 28) return wrong(FORM)
+  if (signature.compare(HALF_ORDER, 0, 32, 32, 64) > 0) return wrong('The signature has a high s; use the low one.')
   try {
     const key = secp256k1.ecdsaRecover(signature.subarray(0, 64), v - 27, digestOf(transfer), false)
     const signer = Buffer.from(keccak256(key.subarray(1)).subarray(12)).toString('hex')
     if (same(`0x${signer}`, transfer.from)) return null
   } catch {
-    return unsigned('The signature is not a point on the curve.')
+    return wrong('The signature is not a point on the curve.')
   }
   return unsigned(
     `The payer did not sign this. The domain is "${domain.name}", version "${domain.version}", chain ${chainId}, contract ${asset}.`,
@@ -176,9 +177,16 @@ function same(one: unknown, other: string): boolean {
   return typeof one === 'string' && one.toLowerCase() === other.toLowerCase()
 }
 
+const FORM = 'The signature must be r, s and v: 65 bytes, v 27 or 28.'
+
+/** No key made this signature, neither the payer's nor one that owns a contract wallet. */
+function wrong(message: string): OfflineRefusal {
+  return refusal('invalid_exact_evm_payload_signature', message)
+}
+
 /** The payer may be a contract wallet, whose signature only a call to the chain can verify. */
 function unsigned(message: string): OfflineRefusal {
-  return { ...refusal('invalid_exact_evm_payload_signature', message), needsSettler: true }
+  return { ...wrong(message), needsSettler: true }
 }
 
 function refusal(reason: string, message: string): Refusal {

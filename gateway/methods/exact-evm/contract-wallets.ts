@@ -6,11 +6,13 @@
 import { LRUCache } from 'lru-cache'
 import { isErc6492Signature, keccak256, parseErc6492Signature } from 'viem/utils'
 import type { Refusal } from '../../x402/payment-requirements.ts'
+import type { NodeCallCounter } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import { createKeyCheck } from './authorization-check.ts'
 import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import { isKeySignature, settleData, type Transfer } from './eip3009.ts'
+import { REFUSED_SECONDS } from './recent-refusals.ts'
 
 /** The call that settles one payment. */
 export interface SettlementCall {
@@ -31,12 +33,15 @@ export interface ContractWallets {
   settlementOf(transfer: Transfer): Promise<SettlementCall | Refusal>
   /**
    * Refuses a signature that failed the offline check if no contract can have made it. Null: the payer may be a
-   * contract wallet. Anybody can claim to be the payer, so an account without code is looked up once a minute at most.
-   * Throws RpcError.
+   * contract wallet. Anybody can name any payer, so what was found is good for some seconds, in which a wallet may be
+   * deployed. Throws RpcError.
+   * @param nodeCalls what the look-up counts for
    */
-  refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
+  refuseWithoutCode(payer: Hex, signature: Hex, nodeCalls?: NodeCallCounter): Promise<Refusal | null>
   /** Finds out whether a payer has code, at most once a minute per payer. Throws RpcError. */
   lookUp(payer: Hex): Promise<void>
+  /** Whether `lookUp` would ask no node. */
+  isKnown(payer: Hex): boolean
   /** The keccak-256 of a payer's code, as it was last read. Null: it had none, or was never read. */
   codeHashOf(payer: Hex): Hex | null
 }
@@ -47,7 +52,7 @@ export const KEY_GAS = 200_000n
 const CONTRACT_GAS = 600_000n
 /** Gas limit if the transaction also deploys the wallet. */
 const DEPLOY_GAS = 1_500_000n
-/** How long it is remembered whether an account has code, so that repeated forgeries cost one lookup. */
+/** How long it is remembered whether an account has code. */
 const CODE_MS = 60_000
 const NO_CODE: Hex = '0x'
 
@@ -75,10 +80,16 @@ export function createContractWallets(
   }
 
   return {
-    async refuseWithoutCode(payer, signature) {
+    async refuseWithoutCode(payer, signature, nodeCalls) {
       if (isErc6492Signature(signature)) return null
-      return codes.get(payer) !== NO_CODE && (await hasCode(payer)) ? null : NOT_SIGNED
+      const known = codes.get(payer)
+      const isFresh = codeMs - codes.getRemainingTTL(payer) < REFUSED_SECONDS * 1000
+      if (known !== undefined && isFresh) return known === NO_CODE ? NOT_SIGNED : null
+      await nodeCalls?.spend(1, false)
+      return (await hasCode(payer)) ? null : NOT_SIGNED
     },
+
+    isKnown: (payer) => codes.has(payer),
 
     async lookUp(payer) {
       if (!codes.has(payer)) await hasCode(payer)

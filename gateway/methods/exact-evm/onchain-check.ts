@@ -3,13 +3,15 @@
  * whether a contract wallet can have signed it, and whether the balance covers it together with the payer's other
  * payments in progress.
  */
+import { isErc6492Signature } from 'viem/utils'
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { CheckOptions, Commitment } from '../payment-method.ts'
-import { balanceData, refusalOf, revertText, stateData, type Transfer } from './eip3009.ts'
+import { balanceData, isKeySignature, refusalOf, revertText, stateData, type Transfer } from './eip3009.ts'
 import { aggregateData, aggregateResults, MULTICALL3 } from './multicall.ts'
 import { quantity, type Rpc, RpcError } from './nodes/rpc.ts'
 import type { ContractWallets } from './contract-wallets.ts'
+import { RecentRefusals } from './recent-refusals.ts'
 import type { Fees } from './chain/transaction-signer.ts'
 
 /** Simulates a transfer. Null: the token would accept it now. Throws RpcError if the chain cannot be read. */
@@ -82,15 +84,35 @@ export interface CheckParts {
   readonly network: Network
   readonly wallets: ContractWallets
   readonly simulate: Simulate
+  /** Throws while no payment of this amount can be settled. */
+  readonly assertReady: (amount: bigint) => Promise<unknown>
+  /** Whether the code of every payer is looked up, because we pay the gas that it uses. */
+  readonly looksUpCode?: boolean
 }
 
-/** Creates the check of one network. */
-export function createCheck({ rpc, network: { asset }, wallets, simulate }: CheckParts): Check {
-  return async (transfer, { proven, ahead } = { proven: true, ahead: [] }) => {
-    const unsigned = proven ? null : await wallets.refuseWithoutCode(transfer.from, transfer.signature)
+/** Creates the check of one network. What it has refused within the last seconds, it refuses without asking a node. */
+export function createCheck(parts: CheckParts): Check {
+  const { rpc, network, wallets, simulate, assertReady, looksUpCode = false } = parts
+  const refusals = new RecentRefusals()
+  return async (transfer, { proven, ahead, nodeCalls } = { proven: true, ahead: [] }) => {
+    const { from, signature, value } = transfer
+    const known = refusals.find(transfer)
+    if (known) return known
+    const unsigned = proven ? null : await wallets.refuseWithoutCode(from, signature, nodeCalls)
     if (unsigned) return unsigned
-    const [refusal, isCovered] = await Promise.all([simulate(transfer), coversAll(rpc, asset, transfer, ahead)])
-    return refusal ?? (isCovered ? null : BALANCE_RESERVED)
+    const readsCode = looksUpCode && proven && !wallets.isKnown(from)
+    if (nodeCalls) {
+      const simulating = !isKeySignature(signature) && isErc6492Signature(signature) ? 2 : 1
+      await nodeCalls.spend(simulating + Number(readsCode) + Number(ahead.length > 0), proven)
+    }
+    await assertReady(value)
+    const [refusal, isCovered] = await Promise.all([
+      simulate(transfer),
+      coversAll(rpc, network.asset, transfer, ahead),
+      readsCode && wallets.lookUp(from),
+    ])
+    if (refusal) return refusals.add(transfer, refusal)
+    return isCovered ? null : BALANCE_RESERVED
   }
 }
 

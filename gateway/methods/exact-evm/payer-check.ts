@@ -5,12 +5,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Hex } from '../../config/networks.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
+import type { NodeCallCounter } from '../payment-method.ts'
 import type { ContractWallets } from './contract-wallets.ts'
 import { balanceData, type Transfer } from './eip3009.ts'
 import type { Rpc } from './nodes/rpc.ts'
 
 /** Null: the payer could make the transfer. Throws RpcError if the chain cannot be read. */
-export type LookAtPayer = (transfer: Transfer, proven: boolean) => Promise<Refusal | null>
+export type LookAtPayer = (transfer: Transfer, proven: boolean, nodeCalls?: NodeCallCounter) => Promise<Refusal | null>
 
 const MAX_PAYERS = 10_000
 /** How long a balance that suffices is remembered. */
@@ -32,24 +33,36 @@ export function createPayerCheck(rpc: Rpc, asset: Hex, wallets: ContractWallets,
   }
 
   /** Calls at the same time share one reading. */
-  async function balanceOf(payer: Hex, forMs: number): Promise<bigint> {
+  async function balanceOf(
+    payer: Hex,
+    forMs: number,
+    proven: boolean,
+    nodeCalls: NodeCallCounter | undefined,
+  ): Promise<bigint> {
     const known = seen.get(payer)
     if (known && now() - known.at < forMs) return known.balance
+    if (nodeCalls) {
+      await nodeCalls.spend(1, proven)
+      // Others may have read it meanwhile.
+      return balanceOf(payer, forMs, proven, undefined)
+    }
     const balance = read(payer)
     seen.set(payer, { balance, at: now() })
     balance.catch(() => seen.delete(payer))
     return balance
   }
 
-  return async ({ from, signature, value }, proven) => {
-    const unsigned = proven ? null : await wallets.refuseWithoutCode(from, signature)
+  return async ({ from, signature, value }, proven, nodeCalls) => {
+    const unsigned = proven ? null : await wallets.refuseWithoutCode(from, signature, nodeCalls)
     if (unsigned) return unsigned
-    const covers = (await balanceOf(from, BALANCE_MS)) >= value || (await balanceOf(from, TOO_SMALL_MS)) >= value
-    return covers ? null : TOO_LITTLE
+    for (const forMs of [BALANCE_MS, TOO_SMALL_MS])
+      if ((await balanceOf(from, forMs, proven, nodeCalls)) >= value) return null
+    return TOO_LITTLE
   }
 }
 
 const TOO_LITTLE: Refusal = {
   reason: 'insufficient_funds',
   message: "The payer's balance does not cover the payment. Add USDC and send the same request again.",
+  retryAfterSeconds: TOO_SMALL_MS / 1000,
 }

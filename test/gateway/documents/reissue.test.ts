@@ -6,6 +6,9 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { createReissue, reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
+import type { ServiceError } from '../../../gateway/errors.ts'
+import { NodeCallBudget } from '../../../gateway/payments/node-call-budget.ts'
+import { createSignInLimit } from '../../../gateway/payments/wallet-sign-in.ts'
 import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 
@@ -151,18 +154,41 @@ describe('a lost access token', () => {
       network,
       answer: null,
     })
+    const journal = { list: async () => [record(here), record(there)] as never, events: async () => [] }
     const reissue = createReissue({
-      journal: { list: async () => [record(here), record(there)] as never, events: async () => [] },
+      journal,
       tokens: { issue: async ({ id }) => ({ token: id, issuedAt: new Date(), expiresAt: new Date() }) },
       baseUrl: shop.url,
       revoked: new Set(),
       nonces: { use: async () => true },
       accepts: async ({ caip2 }) => caip2 === there,
+      nodeCalls: new NodeCallBudget({ journal }),
+      failures: createSignInLimit(null),
       now: () => new Date(),
     })
     const body = { address: PAY_TO, issued_at: new Date().toISOString(), signature: '0x01' }
-    const tokens = await reissue(shop.gateway.current.catalog, body)
+    const tokens = await reissue(shop.gateway.current.catalog, body, null)
     expect(tokens.map(({ token }) => token)).to.deep.equal([`of ${there}`])
+  })
+
+  it('is no longer looked up for an address from which sixty wrong signatures came within a minute', async () => {
+    const journal = { list: async () => [], events: async () => [] }
+    const reissue = createReissue({
+      journal,
+      tokens: { issue: () => Promise.reject(new Error('nothing was bought')) },
+      baseUrl: shop.url,
+      revoked: new Set(),
+      nonces: { use: async () => true },
+      accepts: async () => false,
+      nodeCalls: new NodeCallBudget({ journal }),
+      failures: createSignInLimit(null),
+      now: () => new Date(),
+    })
+    const body = { address: PAY_TO, issued_at: new Date().toISOString(), signature: '0x01' }
+    const codes: unknown[] = []
+    for (const place of [...Array<string>(61).fill('192.0.2.7'), '192.0.2.8'])
+      await reissue(shop.gateway.current.catalog, body, place).catch((error: ServiceError) => codes.push(error.code))
+    expect(codes).to.deep.equal([...Array<string>(60).fill('validation_failed'), 'rate_limited', 'validation_failed'])
   })
 
   it('is documented: the description of the route contains the message to sign', () => {

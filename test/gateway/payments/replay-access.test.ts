@@ -290,6 +290,37 @@ describe('an answer that was bought', () => {
       await refused(await again(bought, { from: ELSEWHERE, headers: unneeded }), SAID)
     })
 
+    it('until sixty sign-ins from its address have failed within a minute, and from any other address', async () => {
+      const account = await buyer()
+      const bought = await buy(ECHO, account)
+      const challenge = await refused(await again(bought, { from: ELSEWHERE }), SAID)
+      const forged = JSON.parse(Buffer.from(await signIn(challenge, newWallet()), 'base64').toString()) as object
+      const wrong = { 'sign-in-with-x': encodeSIWxHeader({ ...forged, address: account.address } as never) }
+      const guesser = '192.0.2.66'
+      const statuses: number[] = []
+      let last: Response | null = null
+      while (statuses.length < 62) {
+        last = await again(bought, { from: guesser, headers: wrong })
+        statuses.push(last.status)
+      }
+      expect(statuses).to.deep.equal([...Array<number>(60).fill(402), 429, 429])
+      expect(Number(last?.headers.get('retry-after'))).to.be.within(1, 60)
+      const own = async () => ({ 'sign-in-with-x': await signIn(challenge, account, { nonce: 'c'.repeat(32) }) })
+      expect((await again(bought, { from: guesser, headers: await own() })).status).to.equal(429)
+      expect((await again(bought, { from: ELSEWHERE, headers: await own() })).status).to.equal(200)
+    })
+
+    it('as often as it likes, because a sign-in that succeeds does not count', async () => {
+      const account = await buyer()
+      const bought = await buy(ECHO, account)
+      const challenge = await refused(await again(bought, { from: ELSEWHERE }), SAID)
+      for (let times = 0; times < 62; times++) {
+        const nonce = `${'d'.repeat(20)}${times}`
+        const headers = { 'sign-in-with-x': await signIn(challenge, account, { nonce }) }
+        expect((await again(bought, { from: '192.0.2.67', headers })).status).to.equal(200)
+      }
+    })
+
     it('but to nobody with a signature that is wrong in any way', async () => {
       const account = await buyer()
       const bought = await buy(ECHO, account)

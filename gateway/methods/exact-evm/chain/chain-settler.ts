@@ -114,10 +114,14 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const sendPayment = createPaymentSender({ sender, address, size: () => mostPayments(sharing) })
   const wallets = createContractWallets(rpc, network, factories)
   const simulate = createSimulate(rpc, wallets, { address, fees: sender.fees })
-  const check = createCheck({ rpc, network, wallets, simulate })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
   const assertCanAgree = createCanAgree(agreement)
+  const assertReady = async (amount: bigint): Promise<void> => {
+    await sender.price()
+    await assertCanAgree(amount)
+  }
+  const check = createCheck({ rpc, network, wallets, simulate, assertReady, looksUpCode: true })
   const readOutcome = createOutcomeReader(rpc, network, { depth, agreement })
   const inspect = (): Promise<string | null> => inspectAccount(context)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
@@ -144,21 +148,12 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     kind: 'chain',
 
     check: (payment, _requirements, checkOptions) =>
-      orUnavailable(health, isOutage, async () => {
-        await sender.price()
-        const transfer = transferOf(payment)
-        await assertCanAgree(transfer.value)
-        // The check of an unproven signature looks the code up itself. A read of the same moment shares its request.
-        const isProven = checkOptions?.proven ?? true
-        const lookingUp = isProven ? wallets.lookUp(transfer.from) : null
-        const [refusal] = await Promise.all([check(transfer, checkOptions), lookingUp])
-        return refusal
-      }),
+      orUnavailable(health, isOutage, () => check(transferOf(payment), checkOptions)),
 
     codeHashOf: ({ payer }) => wallets.codeHashOf(payer),
 
-    mayPay: (payment, _requirements, { proven }) =>
-      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
+    mayPay: (payment, _requirements, { proven, nodeCalls }) =>
+      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven, nodeCalls)),
 
     settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
     status: (payment, { maySend = true } = {}) => statusOf(context, payment, maySend),

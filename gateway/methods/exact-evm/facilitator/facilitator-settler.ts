@@ -5,7 +5,7 @@
  * facilitators send it, the buyer pays once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { ServiceError } from '../../../errors.ts'
+import { RateLimited, ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import type {
   DecodedPayment,
@@ -98,10 +98,10 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const { confirmBlocks = 1, twoNodesFrom = null, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createContractWallets(rpc, network, factories)
-  const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
   const lookAtPayer = createPayerCheck(rpc, network.asset, wallets)
   const agreement = { from: twoNodesFrom, nodes: rpc, log }
-  const assertCanAgree = createCanAgree(agreement)
+  const assertReady = createCanAgree(agreement)
+  const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets), assertReady })
   const readOutcome = createOutcomeReader(rpc, network, { depth: confirmBlocks, agreement })
   const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
@@ -115,14 +115,10 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
     kind: 'facilitator',
 
     check: (payment, _requirements, checkOptions) =>
-      orUnavailable(health, isOutage, async () => {
-        const transfer = transferOf(payment)
-        await assertCanAgree(transfer.value)
-        return check(transfer, checkOptions)
-      }),
+      orUnavailable(health, isOutage, () => check(transferOf(payment), checkOptions)),
 
-    mayPay: (payment, _requirements, { proven }) =>
-      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven)),
+    mayPay: (payment, _requirements, { proven, nodeCalls }) =>
+      orUnavailable(health, isOutage, () => lookAtPayer(transferOf(payment), proven, nodeCalls)),
 
     async settle(payment, requirements, { record, wait, minBlocks = 1, listing }) {
       const [first] = usable(clients)
@@ -179,7 +175,7 @@ async function inspectFacilitators(
 }
 
 /** Any error while the chain is asked counts: without the chain, nobody can tell what a facilitator did. */
-const isOutage = (): boolean => true
+const isOutage = (error: unknown): boolean => !(error instanceof RateLimited)
 
 /** The outcome according to the chain; pending if the chain cannot be read. */
 async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorization): Promise<Outcome> {
