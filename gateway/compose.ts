@@ -236,7 +236,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const nonces = createNonceStore(stores.db, clock.wall)
   const nodeCalls = new NodeCallBudget({ journal, peers })
   const messages = { nonces, accepts, nodeCalls, failures: createSignInLimit(peers) }
-  const signIn = createWalletSignIn({ ...messages, baseUrl: config.baseUrl, now: clock.wall })
+  const chains = recipientsOf(settlement).map(({ network }) => network.caip2)
+  const signIn = createWalletSignIn({ ...messages, baseUrl: config.baseUrl, chains, now: clock.wall })
   const payments = createPayments({
     network: settlement.network,
     payTo: settlement.payTo,
@@ -461,7 +462,7 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
     },
     warnings: () => [],
     messages,
-    signIn: createWalletSignIn({ ...messages, baseUrl: config.baseUrl, now: clock.wall }),
+    signIn: createWalletSignIn({ ...messages, baseUrl: config.baseUrl, chains: [], now: clock.wall }),
     journalHealth: () => ({ ready: true }),
     settlerHealth: () => ({ ready: true }),
     editions,

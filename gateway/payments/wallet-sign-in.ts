@@ -33,7 +33,10 @@ export interface MessageChecks {
   readonly failures: SharedLimit
 }
 
-export interface WalletSignInParts extends SignInParts, MessageChecks {}
+export interface WalletSignInParts extends SignInParts, MessageChecks {
+  /** The networks that payments are taken on, CAIP-2. A message must name one of them. */
+  readonly chains: readonly string[]
+}
 
 export interface PayingWallet {
   readonly payer: Hex
@@ -67,10 +70,11 @@ export function createSignInLimit(peers: SharedLimitOptions['peers']): SharedLim
 
 /** Creates the check. */
 export function createWalletSignIn(parts: WalletSignInParts): WalletSignIn {
-  const { failures } = parts
+  const { chains, failures } = parts
   return async (presented, wallet, callerPlace) => {
     const signIn = readSignIn(parts, presented)
     if (isRefusal(signIn)) return signIn
+    if (!chains.includes(signIn.chainId)) return otherChain(chains)
     if (signIn.address.toLowerCase() !== wallet.payer.toLowerCase()) return OTHER_WALLET
     const counted = callerPlace === null ? null : await failures.count(callerPlace)
     const refused = await checkSigned(parts, signIn, wallet, callerPlace)
@@ -95,6 +99,7 @@ async function checkSigned(
     const account = nodeCalls.account(wallet, callerPlace)
     await account.countCodeCheck(false)
     await account.spend(1, false)
+    // The chain of the purchase decides, whichever of ours the message names: clients sign for the first that we offer.
     const isAccepted = await accepts({ caip2: network }, payer, hash, signature).catch(() => {
       throw new Unavailable('The chain cannot check the sign-in of this wallet now; sign in again.', 10)
     })
@@ -108,3 +113,6 @@ async function checkSigned(
 const OTHER_WALLET = refusal('invalid_siwx_address', 'is of another wallet')
 const WRONG_SIGNATURE = refusal('invalid_siwx_signature', 'has a signature that is not of this wallet')
 const USED = refusal('invalid_siwx_nonce', 'was used before; each is good for one call')
+
+const otherChain = (chains: readonly string[]): SignInRefusal =>
+  refusal('invalid_siwx_unsupported_chain', `was signed for another chain than ${chains.join(' or ')}`)

@@ -290,6 +290,23 @@ describe('an answer that was bought', () => {
       await refused(await again(bought, { from: ELSEWHERE, headers: unneeded }), SAID)
     })
 
+    it('with a message for a network that payments are taken on, and for no other, which is not used up', async () => {
+      for (const account of [await buyer(), await wallets.newWallet({ deployed: true, balance: RICH })]) {
+        const bought = await buy(ECHO, account)
+        const challenge = await refused(await again(bought, { from: ELSEWHERE }), SAID)
+        for (const chainId of ['eip155:1', 'eip155:8453']) {
+          const headers = { 'sign-in-with-x': await signIn(challenge, account, { chainId }) }
+          const response = await again(bought, { from: ELSEWHERE, headers })
+          const { error, message } = await json(response.clone())
+          expect(error).to.equal('invalid_siwx_unsupported_chain')
+          expect(message).to.contain('eip155:84532')
+          await refused(response, SAID)
+        }
+        const headers = { 'sign-in-with-x': await signIn(challenge, account) }
+        expect((await again(bought, { from: ELSEWHERE, headers })).status).to.equal(200)
+      }
+    })
+
     it('until sixty sign-ins from its address have failed within a minute, and from any other address', async () => {
       const account = await buyer()
       const bought = await buy(ECHO, account)
