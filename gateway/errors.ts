@@ -195,7 +195,7 @@ export const ERRORS = {
     status: 429,
     retry: 'after_delay',
     message: 'Too many requests. Wait as long as Retry-After says.',
-    when: 'The caller sent too many requests or wrong operator tokens, or holds too many open streams.',
+    when: 'The caller sent too many requests, wrong operator tokens, or payments or sign-ins that failed, or holds too many open streams.',
     action: 'Wait as many seconds as Retry-After says, then send the request again.',
   },
   internal: {

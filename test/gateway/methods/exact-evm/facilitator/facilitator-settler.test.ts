@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { RateLimited } from '../../../../../gateway/errors.ts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
 import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
@@ -342,6 +343,28 @@ describe('the facilitator settler', () => {
           await opened.drop()
         }
       })
+  })
+
+  describe('for a caller who may cause no more calls', () => {
+    const spent = { spend: () => Promise.reject(new RateLimited('Too many calls of the chain.', 7)) }
+
+    it('asks neither the node nor a facilitator, and says so instead of that the chain is down', async () => {
+      const node = await startProxy(chain.rpcUrl)
+      const settler = open(undefined, { rpcUrl: node.url })
+      await until(() => settler.health().ready && node.requests.length > 0)
+      const before = node.requests.length
+      const payload = await pay()
+      const work = [true, false].flatMap((proven) => [
+        settler.check(payload, requirements, { proven, ahead: [], nodeCalls: spent }),
+        settler.mayPay?.(payload, requirements, { proven, nodeCalls: spent }),
+      ])
+      const errors = (await Promise.allSettled(work)).map((each) => each.status === 'rejected' && String(each.reason))
+      expect(errors).to.deep.equal(Array(4).fill('RateLimited: Too many calls of the chain. Wait 7 s.'))
+      expect(node.requests.slice(before).filter((body) => /eth_call|eth_getCode/.test(body))).to.deep.equal([])
+      expect(settleRequests(first) + settleRequests(second)).to.equal(0)
+      expect(settler.health().ready).to.equal(true)
+      await node.close()
+    })
   })
 
   describe('in its health report', () => {
