@@ -103,7 +103,8 @@ export function createCheck(parts: CheckParts): Check {
     const readsCode = looksUpCode && proven && !wallets.isKnown(from)
     if (nodeCalls) {
       const simulating = !isKeySignature(signature) && isErc6492Signature(signature) ? 2 : 1
-      await nodeCalls.spend(simulating + Number(readsCode) + Number(ahead.length > 0), proven)
+      const comparing = ahead.length > 0 ? 2 : 0
+      await nodeCalls.spend(simulating + Number(readsCode) + comparing, proven)
     }
     await assertReady(value)
     const [refusal, isCovered] = await Promise.all([
