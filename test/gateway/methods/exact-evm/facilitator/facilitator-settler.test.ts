@@ -354,9 +354,9 @@ describe('the facilitator settler', () => {
       await until(() => settler.health().ready && node.requests.length > 0)
       const before = node.requests.length
       const payload = await pay()
-      const work = [true, false].flatMap((proven) => [
+      const work = [true, false].flatMap((proven): Promise<unknown>[] => [
         settler.check(payload, requirements, { proven, ahead: [], nodeCalls: spent }),
-        settler.mayPay?.(payload, requirements, { proven, nodeCalls: spent }),
+        (settler.mayPay as NonNullable<Settler['mayPay']>)(payload, requirements, { proven, nodeCalls: spent }),
       ])
       const errors = (await Promise.allSettled(work)).map((each) => each.status === 'rejected' && String(each.reason))
       expect(errors).to.deep.equal(Array(4).fill('RateLimited: Too many calls of the chain. Wait 7 s.'))
