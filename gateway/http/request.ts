@@ -10,7 +10,7 @@ import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
-import { type CallerAddress, isLoopback, placeOf } from './caller-address.ts'
+import { type CallerAddress, isLoopback, limitedPlaceOf } from './caller-address.ts'
 import type { NameClient } from './client-names.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
@@ -148,10 +148,9 @@ export function clientOf({ from: { address, isKnown, isShared } }: Pick<Visit, '
 }
 
 /** Returns what limits count as one caller: its address, or its /64. Nothing on this machine, which is not limited. */
-export function callerPlaceOf({
-  from: { address, isKnown, isShared },
-}: Pick<Visit, 'from'>): Pick<CallRequest, 'callerPlace'> {
-  return isKnown && !isShared && isLoopback(address) ? {} : { callerPlace: placeOf(address) }
+export function callerPlaceOf({ from }: Pick<Visit, 'from'>): Pick<CallRequest, 'callerPlace'> {
+  const callerPlace = limitedPlaceOf(from)
+  return callerPlace === null ? {} : { callerPlace }
 }
 
 /** Returns `stream` if the caller accepts server-sent events, with the id of the last event it received. */

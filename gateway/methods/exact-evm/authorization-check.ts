@@ -158,7 +158,9 @@ function checkSignature(
   const signature = Buffer.from(transfer.signature.slice(2), 'hex')
   // Only a contract wallet makes longer ones.
   if (signature.length > 65) return unsigned(FORM)
-  const v = signature[64]
+  const v = signature[64] ?? 0
+  // A Safe with one owner: its hash was approved (1), or the owner signed it as a message (31, 32).
+  if ([1, 31, 32].includes(v)) return unsigned(FORM)
   if (v !== 27 && v !== 28) return wrong(FORM)
   if (signature.compare(HALF_ORDER, 0, 32, 32, 64) > 0) return wrong('The signature has a high s; use the low one.')
   try {

@@ -173,6 +173,18 @@ describe('the offline check of the exact scheme', () => {
       expect(reason({ ...payload, proof: `0x${signature}` }), name).to.equal('invalid_exact_evm_payload_signature')
   })
 
+  it('leaves signatures to the chain that only a contract wallet could accept, such as those of a Safe', async () => {
+    const payload = await sign()
+    const [rs, v] = [payload.proof.slice(2, 130), payload.proof.slice(130)]
+    const otherV = v === '1b' ? '1c' : '1b'
+    const owner = account.address.slice(2).toLowerCase().padStart(64, '0')
+    const askable = [`${rs}${otherV}`, `${rs}1f`, `${rs}20`, `${owner}${'0'.repeat(64)}01`, `${rs}${v}${rs}${v}`]
+    const check = (signature: string) => verify({ ...payload, proof: `0x${signature}` }, requirements, NOW)
+    for (const signature of askable) expect(check(signature), signature).to.include({ needsSettler: true })
+    for (const signature of [rs, `${rs}00`, `${rs}1d`, '0'.repeat(128) + v])
+      expect(check(signature), signature).to.not.have.property('needsSettler')
+  })
+
   it('refuses every signature with one changed byte', async () => {
     const payload = await sign()
     const bytes = Buffer.from(payload.proof.slice(2), 'hex')
