@@ -30,7 +30,10 @@ export interface CallRequest {
   readonly idempotencyKey?: string
   /** The header SIGN-IN-WITH-X or its counterpart in MCP, as sent. */
   readonly signIn?: PresentedSignIn
-  /** The size of the body as it is announced, in bytes: 0 without one, infinite if its size is not announced. */
+  /**
+   * The size of the body in bytes; until it has arrived, as it is announced. 0 without one, infinite if its size is not
+   * announced.
+   */
   readonly bodyBytes: number
   /** The address that the call comes from. Null if others may call from there too. */
   readonly client: string | null
@@ -51,8 +54,9 @@ export interface CallRequest {
   /**
    * Reads and decodes the body; returns at once if the operation takes none. Called at most once, and not at all for an
    * unpaid call of a priced route.
+   * @param onArrival called once the body has arrived, before it is decoded; what it throws refuses the call
    */
-  read(): Awaitable<RawInput>
+  read(onArrival?: () => void): Awaitable<RawInput>
 }
 
 /** A call on its way through the gateway. One edition serves it from start to end, also when the catalog changes. */

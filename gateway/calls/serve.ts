@@ -3,7 +3,8 @@
  *
  * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
  * 2. check: so does a call whose token is not valid, or whose payment could not be accepted, whatever its input is;
- * 3. read: the body is read and decoded; heavy free work is refused before that if its queue is full;
+ * 3. read: the body is read and decoded; heavy free work is refused before that if its queue is full, and queued as soon
+ *    as its body has arrived;
  * 4. replay: a payment that already bought an answer gets that answer again;
  * 5. validate: the input must fit the schema and the product must be available;
  * 6. admit: free access, access token or payment; a payment is checked in full and reserved; heavy work is queued;
@@ -62,7 +63,7 @@ function answerCall(parts: ServeParts, call: IncomingCall): Awaitable<Answer> {
   const readAndProduce = (): Awaitable<Answer> =>
     andThen(request.read(), (raw) => produce(parts, call, raw, null, null))
   if (operation.price === null) {
-    const place = parts.queues.enter(operation, request.bodyBytes)
+    const place = parts.queues.open(operation, placeOf(request))
     return place ? produceInPlace(parts, call, place) : readAndProduce()
   }
   return andThen(readToken(parts, call), (token) => {
@@ -73,10 +74,14 @@ function answerCall(parts: ServeParts, call: IncomingCall): Awaitable<Answer> {
   })
 }
 
-/** Steps 3 to 8 for a free call that has a place in its queue. */
+/** Steps 3 to 8 for a free call that takes a place in its queue. */
 async function produceInPlace(parts: ServeParts, call: IncomingCall, place: Place): Promise<Answer> {
+  const { request } = call
+  const take = (): void => place.take(request.bodyBytes)
   try {
-    const raw = await place.read(() => call.request.read())
+    const raw = await request.read(take)
+    // A call without a body has nothing that could arrive.
+    take()
     return await produce(parts, call, raw, null, null)
   } finally {
     place.leave()
@@ -149,6 +154,9 @@ function notOpenedAgain(error: ServiceError, receipt: PaidAnswer['receipt']): Se
   )
 }
 
+/** Whose share of the queues of heavy work a call uses. Callers on this machine share one. */
+const placeOf = ({ callerPlace = 'loopback' }: CallRequest): string => callerPlace
+
 /** What can be known about a payment before its request is read. */
 async function checkEarly(
   { payments }: ServeParts,
@@ -180,7 +188,7 @@ function produce(
   if (operation.retired) throw retiredError(operation.replacement)
   // A free call already has its place in the queue. A priced one takes it once its payment is reserved.
   const isQueuedLater = operation.price !== null && bought === null
-  if (isQueuedLater) parts.queues.assertRoom(operation, request.bodyBytes)
+  if (isQueuedLater) parts.queues.assertRoom(operation, placeOf(request), request.bodyBytes)
   const input = bound.validate(raw)
   bound.assertAvailable()
 
@@ -213,7 +221,7 @@ function handle(call: IncomingCall, input: Input, admission: Admission, queues: 
     throw error
   }
   try {
-    place = queues?.enter(operation, request.bodyBytes) ?? null
+    place = queues?.enter(operation, placeOf(request), request.bodyBytes) ?? null
     const { access, asOf } = admission
     const handled = {
       id: request.id,

@@ -1,7 +1,7 @@
 /**
  * Keeps request bodies while they arrive and while their calls run, within a limit of memory for all of them. What
- * exceeds the limit is written to disk as it arrives, and waits there until earlier calls have ended. A body that stops
- * arriving is cut off.
+ * exceeds the limit is written to disk as it arrives, and waits there until earlier calls have ended. Each address has a
+ * share of the disk. A body that stops arriving is cut off, and so is one that would take longer than a quarter of an hour.
  */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
@@ -10,8 +10,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
-import { refusalOf } from './chunk-limit.ts'
 import { makePrivateFolder } from '../stores/private-files.ts'
+import { placeOf } from './caller-address.ts'
+import { refusalOf } from './chunk-limit.ts'
 
 export interface BodyStorageOptions {
   /** Folder of temporary files, created when it is needed. The system's own if absent. */
@@ -22,15 +23,28 @@ export interface BodyStorageOptions {
   readonly heldBytes?: number
   /** The disk space for all bodies. Default: 1 GB. */
   readonly diskBytes?: number
+  /** The disk space for the bodies of one address. Default: 250 MB. */
+  readonly diskBytesOfAddress?: number
   /** How fast all bodies together may go to disk. Clients that send faster are read more slowly. Default: 16 MB/s. */
   readonly diskBytesPerSecond?: number
   /** How long a body may wait for memory once it has arrived. Default: 15 seconds. */
   readonly maxWaitMs?: number
   /**
-   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. What the storage
-   * itself makes a body wait does not count. Default: 10 s.
+   * The interval over which the rate of a body is measured: in each, 4,096 bytes a second must arrive. It is also how far
+   * a body may be behind the rate at which it arrives within a quarter of an hour. What the storage itself makes a body
+   * wait does not count. Default: 10 s.
    */
   readonly graceMs?: number
+  /** What tests replace. */
+  readonly time?: ArrivalTime
+}
+
+/** The clock by which the rate of bodies is measured. */
+export interface ArrivalTime {
+  /** Milliseconds that never decrease. */
+  readonly now: () => number
+  /** Runs a function in each interval. Returns a function that stops it. */
+  readonly every: (ms: number, run: () => void) => () => void
 }
 
 /**
@@ -66,6 +80,7 @@ const SMALL_BYTES = 65_536
 const ARRIVING_BYTES = 32_000_000
 const HELD_BYTES = 96_000_000
 const DISK_BYTES = 1_000_000_000
+const DISK_BYTES_OF_ADDRESS = DISK_BYTES / 4
 /**
  * Every 20 to 60 MB that arrive cause a full garbage collection, which stops the event loop for 10 to 40 ms, because V8
  * counts the buffers of Node's sockets as memory pressure. At this rate that happens once in one to four seconds.
@@ -75,6 +90,8 @@ const MAX_WAIT_MS = 15_000
 const GRACE_MS = 10_000
 /** A slower body is cut off. */
 const MIN_BYTES_PER_SECOND = 4_096
+/** How long a body may take that announces its size. Node ends a request of unknown size after the same time. */
+const MAX_ARRIVAL_MS = 900_000
 const SWEEPS_PER_GRACE = 5
 const RETRY_AFTER_SECONDS = 10
 /** Larger pieces of memory are copied in turns, so that other calls go on. */
@@ -98,15 +115,52 @@ class Share {
   }
 }
 
+/** The disk space that bodies share, and what each place has of it. */
+class DiskShare extends Share {
+  readonly #limitOfPlace: number
+  readonly #places = new Map<string, number>()
+
+  constructor(limit: number, limitOfPlace: number) {
+    super(limit)
+    this.#limitOfPlace = limitOfPlace
+  }
+
+  /** Throws Unavailable if there is no room, or the place has used its part. */
+  take(place: string, bytes: number): void {
+    const own = (this.#places.get(place) ?? 0) + bytes
+    if (own > this.#limitOfPlace) throw noRoom(undefined, ' from your address')
+    if (this.used + bytes > this.limit) throw noRoom()
+    this.used += bytes
+    this.#places.set(place, own)
+  }
+
+  free(place: string, bytes: number): void {
+    const own = (this.#places.get(place) ?? 0) - bytes
+    this.used -= bytes
+    if (own > 0) this.#places.set(place, own)
+    else this.#places.delete(place)
+  }
+}
+
+const REAL_TIME: ArrivalTime = {
+  now: () => performance.now(),
+  every(ms, run) {
+    const timer = setInterval(run, ms).unref()
+    return () => clearInterval(timer)
+  },
+}
+
 /** The bodies of one kind of request, and the memory and disk that they share. */
 export class BodyStorage {
   readonly #options: BodyStorageOptions
+  readonly #time: ArrivalTime
   readonly #arriving: Share
   readonly #held: Share
-  readonly #disk: Share
+  readonly #disk: DiskShare
   readonly #waiting: Hold[] = []
   readonly #running = new Set<Arrival>()
-  #sweeper: NodeJS.Timeout | undefined
+  /** Ends the sweeping; null while no body arrives. */
+  #stopSweeper: (() => void) | null = null
   /**
    * How many bytes of large bodies this turn of the event loop has taken, and the next turn once somebody waits for it.
    */
@@ -117,9 +171,10 @@ export class BodyStorage {
 
   constructor(options: BodyStorageOptions = {}) {
     this.#options = options
+    this.#time = options.time ?? REAL_TIME
     this.#arriving = new Share(options.arrivingBytes ?? ARRIVING_BYTES)
     this.#held = new Share(options.heldBytes ?? HELD_BYTES)
-    this.#disk = new Share(options.diskBytes ?? DISK_BYTES)
+    this.#disk = new DiskShare(options.diskBytes ?? DISK_BYTES, options.diskBytesOfAddress ?? DISK_BYTES_OF_ADDRESS)
   }
 
   /** How many bytes are in memory beyond the first of each body, and on disk. */
@@ -131,11 +186,13 @@ export class BodyStorage {
    * Reads a whole body. Throws `body_too_large` as soon as more than `limit` bytes are announced or sent, `body_too_slow` if
    * it does not arrive, Unavailable if there is no room for it, and InvalidInput if it ends too early. Reads by events: an
    * iterator costs more than the rest of a small call.
+   * @param address where it comes from
    */
-  receive(request: IncomingMessage, limit: number, inspect?: Inspect): Promise<ArrivedBody> {
-    if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
+  receive(request: IncomingMessage, limit: number, inspect?: Inspect, address = ''): Promise<ArrivedBody> {
+    const announced = Number(request.headers['content-length'] ?? 0)
+    if (announced > limit) return Promise.reject(tooLarge(limit))
     return new Promise((resolve, reject) => {
-      const arrival = new Arrival(this, this.#arriving, this.#disk)
+      const arrival = new Arrival(this, this.#arriving, this.#disk, address, announced)
       const take = (piece: Buffer): void => {
         try {
           if (arrival.size + piece.length > limit) throw tooLarge(limit)
@@ -176,12 +233,17 @@ export class BodyStorage {
       }
       arrival.cut = () => fail(tooSlow())
       this.#running.add(arrival)
-      if (!this.#sweeper) this.#sweeper = this.#startSweeper()
+      this.#stopSweeper ??= this.#startSweeper()
       request.on('data', take).on('end', finish).on('error', breakOff).on('close', breakOff).on('refused', fail)
       const refusal = refusalOf(request)
       if (refusal) fail(refusal)
       else if (request.destroyed) breakOff()
     })
+  }
+
+  /** The time by which the rate of bodies is measured. */
+  now(): number {
+    return this.#time.now()
   }
 
   /** The folder of temporary files. */
@@ -258,17 +320,15 @@ export class BodyStorage {
   }
 
   /** Cuts off bodies that arrive too slowly. It runs while bodies arrive. */
-  #startSweeper(): NodeJS.Timeout {
+  #startSweeper(): () => void {
     const graceMs = this.#options.graceMs ?? GRACE_MS
-    const timer = setInterval(() => {
-      const now = performance.now()
-      for (const arrival of this.#running)
-        if (arrival.isTooSlow(now, graceMs, (MIN_BYTES_PER_SECOND * graceMs) / 1000)) arrival.cut()
+    return this.#time.every(graceMs / SWEEPS_PER_GRACE, () => {
+      const now = this.now()
+      for (const arrival of this.#running) if (arrival.isTooSlow(now, graceMs)) arrival.cut()
       if (this.#running.size > 0) return
-      clearInterval(timer)
-      this.#sweeper = undefined
-    }, graceMs / SWEEPS_PER_GRACE)
-    return timer.unref()
+      this.#stopSweeper?.()
+      this.#stopSweeper = null
+    })
   }
 }
 
@@ -310,7 +370,10 @@ class Arrival implements ArrivedBody {
   cut: () => void = () => {}
   readonly #storage: BodyStorage
   readonly #memory: Share
-  readonly #disk: Share
+  readonly #disk: DiskShare
+  readonly #address: string
+  /** The size that was announced; 0 if none was. */
+  readonly #announced: number
   #pieces: Buffer[] = []
   /** The size of the pieces. */
   #unwritten = 0
@@ -322,17 +385,25 @@ class Arrival implements ArrivedBody {
   #file: Promise<FileHandle> | null = null
   #writing: Promise<unknown> | null = null
   #onDisk = 0
+  /** The place that `#onDisk` counts for. */
+  #place = ''
   #hold: Hold | null = null
   #isReleased = false
   /** What had arrived when its rate was last looked at. */
-  #seen = { size: 0, at: performance.now() }
+  #seen: { readonly size: number; at: number }
+  /** When it began to arrive, without the time in which the storage did not read on. */
+  #startedAt: number
   /** Since when the storage has not read on. Null while it reads. */
   #pausedAt: number | null = null
 
-  constructor(storage: BodyStorage, memory: Share, disk: Share) {
+  constructor(storage: BodyStorage, memory: Share, disk: DiskShare, address: string, announced: number) {
     this.#storage = storage
     this.#memory = memory
     this.#disk = disk
+    this.#address = address
+    this.#announced = announced
+    this.#startedAt = storage.now()
+    this.#seen = { size: 0, at: this.#startedAt }
   }
 
   get isHeld(): boolean {
@@ -355,6 +426,7 @@ class Arrival implements ArrivedBody {
     this.#memory.used += counted - this.#counted
     this.#counted = counted
     if (counted === 0 || this.#memory.used <= this.#memory.limit) return null
+    this.#place = placeOf(this.#address)
     this.#file = openUnnamed(this.#storage.folder())
     // Whoever writes learns of it, but may have to wait for its turn first.
     this.#file.catch(() => {})
@@ -368,8 +440,7 @@ class Arrival implements ArrivedBody {
   flush(): Promise<unknown> | null {
     if (!this.#file || this.#unwritten === 0) return this.#writing
     const bytes = this.#unwritten
-    if (this.#disk.used + bytes > this.#disk.limit) throw noRoom()
-    this.#disk.used += bytes
+    this.#disk.take(this.#place, bytes)
     this.#onDisk += bytes
     this.#writing = this.#write(this.#file, this.#writing, this.#pieces, bytes)
     this.#leaveMemory()
@@ -396,19 +467,27 @@ class Arrival implements ArrivedBody {
 
   /** Notes that the storage does not read on, which is not the sender's fault. */
   pause(): void {
-    this.#pausedAt ??= performance.now()
+    this.#pausedAt ??= this.#storage.now()
   }
 
   resume(): void {
     if (this.#pausedAt === null) return
-    this.#seen.at += performance.now() - this.#pausedAt
+    const pausedMs = this.#storage.now() - this.#pausedAt
+    this.#seen.at += pausedMs
+    this.#startedAt += pausedMs
     this.#pausedAt = null
   }
 
-  /** Whether less than `leastBytes` arrived within the last `graceMs` in which the storage read. */
-  isTooSlow(now: number, graceMs: number, leastBytes: number): boolean {
-    if (this.#pausedAt !== null || now - this.#seen.at < graceMs) return false
-    const isSlow = this.size - this.#seen.size < leastBytes
+  /**
+   * Whether too little arrived within the last `graceMs` in which the storage read, or so little since it began that it
+   * will not have arrived in time.
+   */
+  isTooSlow(now: number, graceMs: number): boolean {
+    if (this.#pausedAt !== null) return false
+    const due = (this.#announced * (now - this.#startedAt - graceMs)) / MAX_ARRIVAL_MS
+    if (this.size < due) return true
+    if (now - this.#seen.at < graceMs) return false
+    const isSlow = this.size - this.#seen.size < (MIN_BYTES_PER_SECOND * graceMs) / 1000
     this.#seen = { size: this.size, at: now }
     return isSlow
   }
@@ -496,7 +575,7 @@ class Arrival implements ArrivedBody {
     if (!file) return
     await writing?.catch(() => {})
     await file.then((handle) => handle.close()).catch(() => {})
-    this.#disk.used -= onDisk
+    this.#disk.free(this.#place, onDisk)
   }
 }
 
@@ -545,9 +624,9 @@ function tooSlow(): ServiceError {
   return new ServiceError('body_too_slow', undefined, { headers: { connection: 'close' } })
 }
 
-function noRoom(cause?: unknown): ServiceError {
+function noRoom(cause?: unknown, whose = ''): ServiceError {
   const refusal = new Unavailable(
-    'Too many large bodies arrive at the moment; nothing was charged.',
+    `Too many large bodies arrive${whose} at the moment; nothing was charged.`,
     RETRY_AFTER_SECONDS,
   )
   return cause === undefined ? refusal : Object.assign(refusal, { cause })

@@ -35,10 +35,13 @@ export interface Reading {
   /** Reads JSON that is large, from memory that threads share; by default it is parsed here. */
   readonly readLarge?: ReadLarge | undefined
   /**
-   * Gets a function that frees the memory of a large body, as soon as it has arrived. To be called when the call has
-   * ended: if its caller leaves, the body no longer waits for memory. By default the memory is free once it was decoded.
+   * Gets the body as soon as it has arrived, before it is decoded; what it throws ends the reading. It has to release a
+   * large body when the call has ended: if its caller leaves, the body no longer waits for memory. By default the memory
+   * is free once the body was decoded.
    */
-  readonly whenArrived?: (release: () => void) => void
+  readonly whenArrived?: (body: Pick<ArrivedBody, 'size' | 'isLarge' | 'release'>) => void
+  /** The address that the body comes from, which has a share of the storage. */
+  readonly address?: string
 }
 
 /** Keeps the bodies of those who do not bring a storage of their own. */
@@ -54,6 +57,7 @@ export async function readBody(request: IncomingMessage, rules: BodyRules, readi
   const meter = media === JSON_MEDIA ? new JsonMeter() : null
   const arrived = await receive(request, media, rules.maxBytes, meter, reading)
   try {
+    reading.whenArrived?.(arrived)
     return await decode(request, media, arrived, meter, reading)
   } finally {
     free(arrived, reading)
@@ -65,17 +69,16 @@ function free(arrived: ArrivedBody, { whenArrived }: Reading): void {
   if (!whenArrived || !arrived.isHeld) arrived.release()
 }
 
-async function receive(
+function receive(
   request: IncomingMessage,
   media: string,
   maxBytes: number,
   meter: JsonMeter | null,
-  { storage = SHARED_STORAGE, whenArrived }: Reading,
+  { storage = SHARED_STORAGE, address }: Reading,
 ): Promise<ArrivedBody> {
   const limit = media === FORM_MEDIA ? Math.min(maxBytes, MAX_FORM_BYTES) : maxBytes
-  const arrived = await storage.receive(request, limit, meter ? (piece) => meter.take(piece) : undefined)
-  if (arrived.isLarge) whenArrived?.(() => arrived.release())
-  return arrived
+  const inspect = meter ? (piece: Buffer): void => meter.take(piece) : undefined
+  return storage.receive(request, limit, inspect, address)
 }
 
 async function decode(
@@ -161,6 +164,7 @@ export async function readRawBody(
   const meter = media === JSON_MEDIA ? new JsonMeter() : null
   const arrived = await receive(request, media, rules.maxBytes, meter, reading)
   try {
+    reading.whenArrived?.(arrived)
     const bytes = await arrived.bytes()
     const body = await decode(request, media, bodyOf(bytes), meter, reading)
     const type = request.headers['content-type'] ?? rules.bodyMedia[0] ?? ''

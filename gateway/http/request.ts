@@ -7,7 +7,7 @@ import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { Caller } from '../editions/timeout.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
-import { TOKEN_HEADER } from '../plugin/catalog.ts'
+import { type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback, limitedPlaceOf } from './caller-address.ts'
@@ -182,7 +182,7 @@ export function callRequest(call: HttpCall): CallRequest {
   const { headers } = request
   const params = { ...request.params }
   const isProbe = request.method === 'HEAD' && operation.price !== null
-  return {
+  const built: CallRequest & { bodyBytes: number } = {
     id: visit.id,
     transport: 'http',
     url: publicUrl(baseUrl, target),
@@ -197,13 +197,18 @@ export function callRequest(call: HttpCall): CallRequest {
     onSent: (listener) => void response.once('finish', listener),
     ...streamRequestOf(headers),
     takeStreamPlace: (isByToken) => streams.take(response, visit.from, isByToken ? headerToken(headers) : null),
-    read() {
+    read(onArrival) {
       const query = parsePairs(target.search)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }
       if (operation.bodyMedia.length > 0) sendContinue(request, response)
-      return isUpstream ? readForwarded(call, params, query) : readParts(call, params, query)
+      const reading = readingOf(call, params, query, (bytes) => {
+        built.bodyBytes = bytes
+        onArrival?.()
+      })
+      return isUpstream ? readForwarded(call, params, query, reading) : readParts(call, params, query, reading)
     },
   }
+  return built
 }
 
 /** Tells a caller who waits with the body that it is going to be read (RFC 9110, section 10.1.1). */
@@ -213,14 +218,22 @@ export function sendContinue({ headers }: IncomingMessage, response: ServerRespo
 
 type Fields = RawInput['query']
 
-async function readParts(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
-  const { visit, bound } = call
-  return { params, query, body: await readBody(visit.request, bound.operation, readingOf(call, params, query)) }
+async function readParts(
+  { visit, bound }: HttpCall,
+  params: Fields,
+  query: Fields,
+  reading: Reading,
+): Promise<RawInput> {
+  return { params, query, body: await readBody(visit.request, bound.operation, reading) }
 }
 
-async function readForwarded(call: HttpCall, params: Fields, query: Fields): Promise<RawInput> {
-  const { visit, bound, proxy } = call
-  const { body, raw } = await readRawBody(visit.request, bound.operation, readingOf(call, params, query))
+async function readForwarded(
+  { visit, bound, proxy }: HttpCall,
+  params: Fields,
+  query: Fields,
+  reading: Reading,
+): Promise<RawInput> {
+  const { body, raw } = await readRawBody(visit.request, bound.operation, reading)
   const forwarded: ForwardedRequest = {
     body: raw,
     headers: forwardedHeaders(visit.request.headers),
@@ -230,14 +243,23 @@ async function readForwarded(call: HttpCall, params: Fields, query: Fields): Pro
 }
 
 /** How the body of this call is read. Its memory is freed when the connection has the answer. */
-function readingOf({ visit, bound, readLarge, bodies }: HttpCall, params: Fields, query: Fields): Reading {
+function readingOf(
+  { visit, bound, readLarge, bodies }: HttpCall,
+  params: Fields,
+  query: Fields,
+  onArrival: (bytes: number) => void,
+): Reading {
   const { request, response } = visit
   const isFree = bound.operation.price === null
   const isPaid = !isFree && headerPayments(request.headers).length > 0
   return {
     ...(bodies ? { storage: isFree ? bodies.free : bodies.paid } : {}),
     ...(readLarge ? { readLarge: (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid }) } : {}),
-    whenArrived: (release) => releaseWithAnswer(response, release),
+    address: visit.from.address,
+    whenArrived(body) {
+      if (body.isLarge) releaseWithAnswer(response, () => body.release())
+      onArrival(body.size)
+    },
   }
 }
 

@@ -203,7 +203,7 @@ async function readMessage(
   const meter = new JsonMeter(MESSAGE_LIMITS)
   let arrived: ArrivedBody
   try {
-    arrived = await bodies.receive(request, limit, (piece) => meter.take(piece))
+    arrived = await bodies.receive(request, limit, (piece) => meter.take(piece), visitOf(response).from.address)
   } catch (error) {
     if (error instanceof InvalidInput && error.detail[0]?.type === 'too_long') return refuse(BATCH_TOO_LONG)
     throw error
@@ -332,7 +332,10 @@ async function callTool(
     ...callerPlaceOf(visitOf(response)),
     caller,
     onSent: (listener) => void response.once('finish', listener),
-    read: () => (large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input),
+    read(onArrival) {
+      onArrival?.()
+      return large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input
+    },
   })
   log.info({ call: id, tool: params.name, status: answer.status }, 'tool call')
   return toolResult(answer, tool, id)

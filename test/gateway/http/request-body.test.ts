@@ -67,7 +67,7 @@ describe('the reader of request bodies', () => {
       readBody(
         incoming({}, Buffer.alloc(length, 'x'), 65_536),
         { bodyMedia: ['text/csv'], maxBytes: 1_000_000 },
-        { storage, whenArrived: (release) => releases.push(release) },
+        { storage, whenArrived: (body) => releases.push(() => body.release()) },
       )
     await readHeld(100_000)
     const left = codeOf(readHeld(120_000))
