@@ -11,7 +11,8 @@ const MAX_HEADER_BYTES = 32 * 1024
 /** Longer than the idle timeout of common load balancers (60 s), so that they close idle connections first. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
-const REQUEST_TIMEOUT_MS = 300_000
+/** A large body from a phone takes minutes. The rate of bodies cuts slow ones off before (body-storage.ts). */
+const REQUEST_TIMEOUT_MS = 900_000
 /** How long running requests may take to finish before their connections are closed. */
 const CLOSE_GRACE_MS = 10_000
 /** How long a server that is replaced waits for the next request of each open connection. */
