@@ -219,6 +219,24 @@ describe('a computation', function () {
     expectNoPause()
   })
 
+  it('that is asked for in chunks takes as much of its queue as has arrived, whether it is free or paid for', async () => {
+    // 2.5 seconds of a thread for a small body, and more than there are for the largest.
+    await open({ cost_per_megabyte: 50, max_bytes: 10_000_000 })
+    const [first, second] = [await paymentOf(), await paymentOf()]
+    const chunked = async (path: string, headers: Record<string, string>): Promise<number> => {
+      const body = new Blob([JSON.stringify({ ms: 1 })]).stream()
+      const type = { 'content-type': 'application/json' }
+      const sent = { method: 'POST', headers: { ...type, ...headers }, body, duplex: 'half' } as RequestInit
+      const answer = await fetch(live.url + path, sent)
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    const running = [free(1500), paid(first, 1500)]
+    expect(await chunked('/v1/busy/free', {})).to.equal(200)
+    expect(await chunked('/v1/busy/paid', { 'payment-signature': second })).to.equal(200)
+    expect((await Promise.all(running)).map(({ status }) => status)).to.deep.equal([200, 200])
+  })
+
   it('that was bought is returned again while its queue is full', async () => {
     await open({ cost_per_megabyte: 600 })
     const header = await paymentOf()

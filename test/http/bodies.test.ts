@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
@@ -179,7 +179,8 @@ describe('a request body that stops arriving', () => {
     const echo = route('echo', 'POST /echo', { ...JSON_BODY, maxBytes: 5_000_000, tool: 'echo' }, ({ raw }) => ({
       got: raw.body,
     }))
-    gateway = await openTransportGateway([echo], { bodies: { graceMs: 200, arrivingBytes: 100_000 } })
+    const take = route('take', 'POST /take', { bodyMedia: ['text/csv'], maxBytes: 40_000_000 })
+    gateway = await openTransportGateway([echo, take], { bodies: { graceMs: 200, arrivingBytes: 100_000 } })
   })
   after(() => gateway.close())
 
@@ -203,6 +204,26 @@ describe('a request body that stops arriving', () => {
       expect(gateway.bodies.used).to.deep.equal({ arriving: 0, held: 0, disk: 0 })
     })
 
+  it('is answered 408 if it would take longer than a quarter of an hour, and one of the same rate that will not goes on', async () => {
+    const begin = (size: number) => {
+      const headers = { 'content-type': 'text/csv', 'content-length': size }
+      const upload = httpRequest({ port: gateway.port, method: 'POST', path: '/take', headers })
+      const answered = once(upload, 'response') as Promise<[IncomingMessage]>
+      return { upload, status: answered.then(([answer]) => answer.resume().statusCode) }
+    }
+    const [steady, slow] = [begin(1_000_000), begin(39_000_000)]
+    let sent = 0
+    const timer = setInterval(() => {
+      sent += 600
+      for (const { upload } of [steady, slow]) upload.write('x'.repeat(600))
+    }, 20)
+    expect(await slow.status).to.equal(408)
+    clearInterval(timer)
+    slow.upload.on('error', () => {}).destroy()
+    steady.upload.end('x'.repeat(1_000_000 - sent))
+    expect(await steady.status).to.equal(200)
+  })
+
   it('does not delay others, who are answered while thirty uploads are stalled', async () => {
     const sockets = Array.from({ length: 30 }, () => connect(gateway.port, '127.0.0.1'))
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
@@ -215,6 +236,38 @@ describe('a request body that stops arriving', () => {
     for (const [first] of await Promise.all(answered)) expect(String(first)).to.match(/^HTTP\/1\.1 408 /)
     for (const socket of sockets) socket.destroy()
     await until(() => gateway.bodies.used.disk === 0)
+  })
+})
+
+describe('the bodies of one address', () => {
+  let gateway: TransportGateway
+  before(async () => {
+    const take = route('take', 'POST /take', { bodyMedia: ['text/csv'], maxBytes: 1_000_000 })
+    const bodies = { arrivingBytes: 0, diskBytes: 2_000_000, diskBytesOfAddress: 500_000 }
+    gateway = await openTransportGateway([take], { bodies, trustedProxies: ['127.0.0.1'] })
+  })
+  after(() => gateway.close())
+
+  it('have a part of the disk, beyond which they get 503, and leave the rest to those of others', async () => {
+    const headers = { 'content-type': 'text/csv', 'content-length': 900_000, 'x-forwarded-for': '2001:db8::1' }
+    const stalled = httpRequest({ port: gateway.port, method: 'POST', path: '/take', headers }).on('error', () => {})
+    stalled.write('x'.repeat(400_000))
+    await until(() => gateway.bodies.used.disk >= 300_000)
+    const post = (address: string) =>
+      request(gateway.server)
+        .post('/take')
+        .set({ 'x-forwarded-for': address, 'content-type': 'text/csv' })
+        .send('x'.repeat(500_000))
+    const same = await post('2001:db8::2')
+    expect([same.status, same.headers['retry-after'], (same.body as { message: string }).message]).to.deep.equal([
+      503,
+      '10',
+      'Too many large bodies arrive from your address at the moment; nothing was charged.',
+    ])
+    expect((await post('2001:db9::1')).status).to.equal(200)
+    stalled.destroy()
+    await until(() => gateway.bodies.used.disk === 0)
+    expect((await post('2001:db8::2')).status).to.equal(200)
   })
 })
 

@@ -24,6 +24,7 @@ describe('uploads that announce 39 MB and send 4 kB a second', function () {
   let shop: LiveGateway
   let timer: NodeJS.Timeout
   const sockets: Socket[] = []
+  const answers: string[] = []
   before(async () => {
     shop = await openLiveGateway({ own: true })
     const head = [
@@ -36,7 +37,9 @@ describe('uploads that announce 39 MB and send 4 kB a second', function () {
     const piece = 'x'.repeat(1_000)
     for (let nth = 0; nth < 30; nth += 1) {
       const socket = connect(Number(new URL(shop.url).port), '127.0.0.1')
-      sockets.push(socket.on('error', () => {}).resume())
+      answers.push('')
+      socket.setEncoding('latin1').on('data', (text: string) => (answers[nth] += text))
+      sockets.push(socket.on('error', () => {}))
       await once(socket, 'connect')
       const received = nextRequest(shop)
       socket.write(`${head.join('\r\n')}\r\n\r\n${piece}`)
@@ -59,4 +62,10 @@ describe('uploads that announce 39 MB and send 4 kB a second', function () {
       const answer = await fetch(`${shop.url}/audit`, { method: 'POST', headers: { accept: 'application/json' }, body })
       expect(answer.status, await answer.text()).to.equal(200)
     })
+
+  it('are cut off by their rate, which leaves a request a quarter of an hour', async () => {
+    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
+    expect(answers.map((answer) => answer.slice(0, 12))).to.deep.equal(sockets.map(() => 'HTTP/1.1 408'))
+    expect(shop.gateway.server.requestTimeout).to.equal(900_000)
+  })
 })

@@ -4,9 +4,15 @@ import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { type ArrivedBody, BodyStorage, type BodyStorageOptions } from '../../../gateway/http/body-storage.ts'
+import {
+  type ArrivalTime,
+  type ArrivedBody,
+  BodyStorage,
+  type BodyStorageOptions,
+} from '../../../gateway/http/body-storage.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { until } from '../../support/until.ts'
 
@@ -289,6 +295,108 @@ describe('the storage of request bodies', () => {
     const arrived = await arriving
     arrived.release()
     expect(storage.used).to.deep.equal(NOTHING)
+  })
+
+  /** Time that passes only when it is told to. */
+  class SimulatedTime implements ArrivalTime {
+    #ms = 0
+    readonly #sweeps = new Set<{ readonly ms: number; at: number; readonly run: () => void }>()
+    readonly now = (): number => this.#ms
+
+    readonly every = (ms: number, run: () => void): (() => void) => {
+      const sweep = { ms, at: this.#ms + ms, run }
+      this.#sweeps.add(sweep)
+      return () => this.#sweeps.delete(sweep)
+    }
+
+    pass(ms: number): void {
+      this.#ms += ms
+      for (const sweep of this.#sweeps)
+        for (; sweep.at <= this.#ms; sweep.at += sweep.ms) if (this.#sweeps.has(sweep)) sweep.run()
+    }
+  }
+
+  interface Upload {
+    readonly size: number
+    /** Whether the size is announced. */
+    readonly isAnnounced: boolean
+    readonly bytesPerSecond: number
+    /** The part of the body after which the sender stops, or leaves; all of it if absent. */
+    readonly upTo?: number
+    readonly leaves?: boolean
+  }
+  const ZEROS = Buffer.alloc(5_000_000)
+
+  /** What becomes of uploads that are sent at once, in pieces of half a second each. */
+  async function outcomesOf(uploads: readonly Upload[]): Promise<string[]> {
+    const time = new SimulatedTime()
+    const storage = open({ time, arrivingBytes: Number.POSITIVE_INFINITY })
+    const outcomes: string[] = []
+    const sent = uploads.map((upload) => {
+      const request = newRequest(upload.isAnnounced ? { 'content-length': String(upload.size) } : {})
+      return { ...upload, request, end: Math.floor(upload.size * (upload.upTo ?? 1)), bytes: 0 }
+    })
+    const ended = sent.map(async ({ request }, at) => {
+      const arriving = storage.receive(request, 50_000_000)
+      outcomes[at] = await refusal(arriving.then((arrived) => arrived.release()))
+    })
+    for (let seconds = 0; outcomes.filter(Boolean).length < uploads.length; seconds += 0.5) {
+      for (const upload of sent) {
+        const { request, size, end, leaves } = upload
+        const due = Math.min(end, Math.floor(upload.bytesPerSecond * (seconds + 0.5)))
+        if (due > upload.bytes) request.emit('data', ZEROS.subarray(0, due - upload.bytes))
+        upload.bytes = due
+        if (due === size) request.emit('end')
+        else if (due === end && leaves) request.destroy()
+      }
+      do await setImmediate()
+      while (sent.some(({ request }) => request.isPaused()))
+      time.pass(500)
+      expect(seconds, 'seconds until all have ended').to.be.below(950)
+    }
+    await Promise.all(ended)
+    expect(storage.used).to.deep.equal(NOTHING)
+    return outcomes
+  }
+
+  it('takes 16 MB from a phone that sends 25 kB a second, and cuts off 39 MB that come at 4 kB a second', async () => {
+    const phone = { size: 16_000_000, isAnnounced: true, bytesPerSecond: 25_000 }
+    const slow = { size: 39_000_000, isAnnounced: true, bytesPerSecond: 4_500 }
+    const small = { size: 2_000_000, isAnnounced: true, bytesPerSecond: 4_500 }
+    const stopped = { size: 39_000_000, isAnnounced: true, bytesPerSecond: 5_000_000, upTo: 0.97 }
+    expect(await outcomesOf([phone, slow, small, stopped])).to.deep.equal([
+      'accepted',
+      'body_too_slow',
+      'accepted',
+      'body_too_slow',
+    ])
+  })
+
+  it('takes every body that comes at the least rate or faster, and no other, whatever is sent beside it', async () => {
+    const upload = fc
+      .record({
+        kind: fc.constantFrom('honest' as const, 'slow' as const, 'stopped' as const, 'left' as const),
+        isAnnounced: fc.boolean(),
+        bytes: fc.integer({ min: 100_000, max: 45_000_000 }),
+        /** How far its rate is from the least one. */
+        times: fc.double({ min: 1.25, max: 50, noNaN: true }),
+        upTo: fc.double({ min: 0, max: 0.99, noNaN: true }),
+      })
+      .map(({ kind, isAnnounced, bytes, times, upTo }) => {
+        const least = Math.max(4_096, isAnnounced ? bytes / 900 : 0)
+        const bytesPerSecond = kind === 'slow' ? least / times : least * times
+        // The server ends a request of unknown size that takes too long.
+        const size = isAnnounced ? bytes : Math.min(bytes, Math.max(100_000, Math.floor(bytesPerSecond * 800)))
+        const isWhole = kind === 'honest' || kind === 'slow'
+        return { kind, size, isAnnounced, bytesPerSecond, upTo: isWhole ? 1 : upTo, leaves: kind === 'left' }
+      })
+    const expected = { honest: 'accepted', slow: 'body_too_slow', stopped: 'body_too_slow', left: 'validation_failed' }
+    await fc.assert(
+      fc.asyncProperty(fc.array(upload, { minLength: 1, maxLength: 6 }), async (uploads) => {
+        expect(await outcomesOf(uploads)).to.deep.equal(uploads.map(({ kind }) => expected[kind]))
+      }),
+      { numRuns: 40 },
+    )
   })
 
   it('does not count the time against a body for which the disk makes it wait', async () => {
