@@ -167,7 +167,7 @@ export const ERRORS = {
     status: 408,
     retry: 'after_delay',
     message: 'The body arrives too slowly; nothing was charged. Send the request again.',
-    when: 'The request body stopped arriving, or arrives at less than 4 kB per second.',
+    when: 'The request body stopped arriving, arrives at less than 4 kB per second, or would take more than 15 minutes.',
     action: 'Send the same request again, over a faster connection. Nothing was charged.',
   },
   body_too_large: {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
-import { nextRequest } from '../support/gateway.ts'
+import { nextRequest, until } from '../support/gateway.ts'
 
 /** Round trips of one symbol in a file of about so many bytes. */
 function ledgerOf(bytes: number): Buffer {
@@ -64,7 +64,7 @@ describe('uploads that announce 39 MB and send 4 kB a second', function () {
     })
 
   it('are cut off by their rate, which leaves a request a quarter of an hour', async () => {
-    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
+    await until(() => sockets.every((socket) => socket.closed))
     expect(answers.map((answer) => answer.slice(0, 12))).to.deep.equal(sockets.map(() => 'HTTP/1.1 408'))
     expect(shop.gateway.server.requestTimeout).to.equal(900_000)
   })
