@@ -13,7 +13,7 @@ const ON_EXECUTE = 5
 const STOP = 2
 
 interface Parser {
-  onIncoming: ((request: IncomingMessage, keepAlive: boolean) => number) | null
+  onIncoming: ((request: IncomingMessage & { upgrade?: boolean }, keepAlive: boolean) => number) | null
   [ON_BODY]: ((piece: Buffer) => void) | null
   [ON_EXECUTE]: ((parsed: number | Error) => void) | null
   /** Copies what this read has brought. */
@@ -45,7 +45,10 @@ export function hookParser(socket: Socket, hooks: ParserHooks): void {
   let isStopped = false
   parser.onIncoming = (request, keepAlive) => {
     parser[ON_BODY] = onBody
-    const result = hooks.accepts() ? onIncoming(request, keepAlive) : 0
+    const isAccepted = hooks.accepts()
+    // node:http would let go of the socket, and of its errors, for a protocol that an ignored request asks for.
+    if (!isAccepted) request.upgrade = false
+    const result = isAccepted ? onIncoming(request, keepAlive) : 0
     isStopped = hooks.stopsAt(request)
     return isStopped ? STOP : result
   }

@@ -38,16 +38,19 @@ describe('requests that are sent without waiting for answers', () => {
   const gate = new EventEmitter()
   const echoes = (): string[] => [...received.matchAll(/"echo":"(\w*)"/g)].map(([, text]) => text ?? '')
 
+  async function hold(): Promise<unknown> {
+    running += 1
+    most = Math.max(most, running)
+    await once(gate, 'open')
+    running -= 1
+    return { echo: 'held' }
+  }
+
   async function open(options: TransportGatewayOptions = {}): Promise<void> {
     gateway = await openTransportGateway(
       [
-        route('getHeld', 'GET /held', {}, async () => {
-          running += 1
-          most = Math.max(most, running)
-          await once(gate, 'open')
-          running -= 1
-          return { echo: 'held' }
-        }),
+        route('getHeld', 'GET /held', {}, hold),
+        route('postHeld', 'POST /held', { bodyMedia: ['application/json'] }, hold),
         route('getEcho', 'GET /echo', {}, async ({ raw }) => {
           running += 1
           most = Math.max(most, running)
@@ -143,6 +146,21 @@ describe('requests that are sent without waiting for answers', () => {
     )
     expect(most).to.be.at.most(4)
   })
+
+  for (const head of ['GET /quick HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c', 'CONNECT a:1 HTTP/1.1'])
+    it(`do not take the socket from the server if the last one is ${head.slice(0, head.indexOf(' '))}`, async () => {
+      await open()
+      const connected = once(gateway.server, 'connection')
+      await call()
+      const held = 'POST /held HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+      socket.write(`${held.repeat(4)}${head}\r\nHost: a\r\n\r\n`)
+      const [accepted] = (await connected) as [Socket]
+      await until(() => running === 4)
+      // Without a listener, an error of the connection would end the process.
+      expect(accepted.listenerCount('error')).to.be.greaterThan(0)
+      socket.resetAndDestroy()
+      await until(() => accepted.destroyed)
+    })
 
   it('end with the first that is refused, and refusals are logged a few at a time', async () => {
     const lines: string[] = []
