@@ -88,7 +88,9 @@ export class Connection {
   #isCut = false
   /** Whether all that arrives is dropped. */
   #isDraining = false
-  /** What the socket may have received at most while the rest of the last request arrives. */
+  /** The request whose rest is waited for. */
+  #rest: IncomingMessage | null = null
+  /** What the socket may have received at most while that arrives. */
   #mostBytes = 0
   /** What it had received at the last look, and when that last was more than before. */
   #last = { bytes: 0, at: 0 }
@@ -207,6 +209,7 @@ export class Connection {
 
   #watchRest(mostBytes: number): void {
     const now = { bytes: this.#socket.bytesRead, at: performance.now() }
+    this.#rest = this.#request
     this.#mostBytes = now.bytes + mostBytes
     this.#last = now
     this.#measured = now
@@ -217,7 +220,7 @@ export class Connection {
   isFinished(at: number): boolean {
     const socket = this.#socket
     const { shortRestMs, drainMs } = this.#all.options
-    if (socket.destroyed || (!this.#isDraining && this.#request?.complete)) return true
+    if (socket.destroyed || (!this.#isDraining && this.#rest?.complete)) return true
     const bytes = socket.bytesRead
     const ms = at - this.#measured.at
     if (!this.#isDraining) {

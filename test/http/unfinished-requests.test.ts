@@ -118,17 +118,43 @@ describe('a request that is answered before it has arrived', () => {
     expect(sent).to.be.below(4 * MAX_BYTES)
   })
 
-  it('gets the body of its next request whole', async () => {
-    gateway = await openTransportGateway([
-      route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'] }),
-      route('echo', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => raw.body),
-    ])
-    const caller = await call()
+  describe('and is followed by one with a body', () => {
     const echo = JSON.stringify({ text: 'whole' })
-    const next = `POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${echo.length}\r\n\r\n${echo}`
-    caller.socket.write(`${CHUNKED}${TINY_CHUNK.repeat(10)}0\r\n\r\n${next}`)
-    expect(await answers(caller, 2)).to.deep.equal(['402', '200'])
-    await until(() => caller.received.endsWith(echo))
+    const next = `POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${echo.length}\r\n\r\n`
+
+    async function openEcho(restTimes: { shortRestMs?: number } = {}): Promise<Caller> {
+      gateway = await openTransportGateway(
+        [
+          route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'] }),
+          route('echo', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => raw.body),
+        ],
+        { restTimes },
+      )
+      return call()
+    }
+
+    it('leaves it whole', async () => {
+      const caller = await openEcho()
+      caller.socket.write(`${CHUNKED}${TINY_CHUNK.repeat(10)}0\r\n\r\n${next}${echo}`)
+      expect(await answers(caller, 2)).to.deep.equal(['402', '200'])
+      await until(() => caller.received.endsWith(echo))
+    })
+
+    it('leaves it the time that it takes', async () => {
+      const shortRestMs = 300
+      const caller = await openEcho({ shortRestMs })
+      caller.socket.write(CHUNKED)
+      await answers(caller, 1)
+      caller.socket.write(`${TINY_CHUNK}0\r\n\r\n${next}`)
+      const sentAt = performance.now()
+      // The time in which the rest had to arrive is over more than once.
+      for (let at = 0; at < echo.length; at += 1) {
+        await until(() => performance.now() - sentAt > (at + 1) * (shortRestMs / 5))
+        caller.socket.write(echo.slice(at, at + 1))
+      }
+      expect(await answers(caller, 2)).to.deep.equal(['402', '200'])
+      await until(() => caller.received.endsWith(echo))
+    })
   })
 })
 
