@@ -22,6 +22,7 @@ const SWEEP_MS = 100
 /** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
 const PIECE_BYTES = 4_096
 const HEAD_END = '\r\n\r\n'
+const [CR, LF] = [13, 10]
 const NOTHING = Buffer.alloc(0)
 
 export interface ConnectionOptions {
@@ -82,6 +83,8 @@ export class Connection {
   #parse: ((bytes: Buffer) => void) | null = null
   /** What was received and not parsed. */
   #unparsed: Buffer[] = []
+  /** How much of the last request's body was not parsed, if its length is known. */
+  #bodyLeft = 0
   /** Whether no further request is parsed. */
   #isEnding = false
   /** Whether the body of the last request was not parsed. */
@@ -113,12 +116,19 @@ export class Connection {
     return this.#running >= MAX_RUNNING
   }
 
+  /** Whether what was received of the last request's body is not read yet. node:http has paused the socket then. */
+  get #isUnread(): boolean {
+    const request = this.#request
+    return request?.complete === false && request.readableLength >= request.readableHighWaterMark
+  }
+
   /** Notes a request that begins to be answered. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#running += 1
     this.#request = request
     this.#response = response
     const announced = hasBody(request) ? announcedBytes(request) : 0
+    this.#bodyLeft = Number.isFinite(announced) ? announced : 0
     if (!response.shouldKeepAlive || announced <= SHORT_REST_BYTES || announced === Number.POSITIVE_INFINITY) return
     // An answer that leaves before the body has arrived says that the connection ends, so no request is sent after it.
     response.shouldKeepAlive = false
@@ -172,19 +182,20 @@ export class Connection {
     this.#parseMore()
   }
 
-  /** Parses requests until enough of them are running. */
+  /** Parses requests until enough of them are running and the last one has arrived. */
   #parseMore(): void {
     const socket = this.#socket
-    while (!this.#isEnding && !this.#isFull && !isPaused(socket) && !socket.destroyed) {
+    while (!this.#isEnding && !isPaused(socket) && !socket.destroyed) {
       const [first, ...others] = this.#unparsed
-      if (!first) break
-      const end = pieceEnd(first)
+      if (!first || (this.#isFull && this.#request?.complete)) break
+      const end = this.#bodyLeft > 0 ? Math.min(this.#bodyLeft, first.length) : pieceEnd(first)
+      this.#bodyLeft = Math.max(0, this.#bodyLeft - end)
       this.#unparsed = end < first.length ? [first.subarray(end), ...others] : others
       this.#parse?.(first.subarray(0, end))
     }
     if (this.#isEnding) this.#unparsed = []
     if (this.#unparsed.length > 0) socket.pause()
-    else socket.resume()
+    else if (!this.#isUnread) socket.resume()
   }
 
   /** Waits for the rest of a request that was answered, or drops it if it is long. */
@@ -239,8 +250,12 @@ export class Connection {
 
 const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
 
-/** Where the first piece of pipelined requests ends: behind the first head, or after 4 kB. */
+/** Where the first piece of pipelined requests ends: behind the first head or body in chunks, or after 4 kB. */
 function pieceEnd(bytes: Buffer): number {
+  // The end of a head may be cut.
+  let start = 0
+  while (bytes[start] === CR || bytes[start] === LF) start += 1
+  if (start > 0) return start
   const at = bytes.subarray(0, PIECE_BYTES).indexOf(HEAD_END)
   return at === -1 ? Math.min(bytes.length, PIECE_BYTES) : at + HEAD_END.length
 }

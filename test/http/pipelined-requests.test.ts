@@ -162,6 +162,56 @@ describe('requests that are sent without waiting for answers', () => {
       await until(() => accepted.destroyed)
     })
 
+  describe('after more than a few were sent', () => {
+    let accepted: Socket
+
+    beforeEach(async () => {
+      await open()
+      const connected = once(gateway.server, 'connection')
+      await call()
+      socket.write(get('/held').repeat(4))
+      ;[accepted] = (await connected) as [Socket]
+      await until(() => running === 4)
+      gate.emit('open')
+      await until(() => echoes().length === 4)
+    })
+
+    it('are not read if their handler does not read', async () => {
+      const chunk = `8000\r\n${'x'.repeat(0x8000)}\r\n`
+      const body = chunk.repeat(2_000)
+      socket.write(get('/held', 'Transfer-Encoding: chunked\r\n') + body)
+      await until(() => running === 1)
+      let before = -1
+      while (before !== accepted.bytesRead) {
+        before = accepted.bytesRead
+        await new Promise((wake) => setTimeout(wake, 50))
+      }
+      expect(accepted.bytesRead).to.be.below(body.length / 10)
+    })
+
+    it('arrive whole, even if the calls before them run', async () => {
+      socket.write(get('/held').repeat(3) + echo({ kind: 'length', text: 'whole' }))
+      await until(() => gateway.calls.some(({ operation }) => operation === 'postEcho'))
+      expect(running).to.equal(3)
+      gate.emit('open')
+      await until(() => echoes().at(-1) === 'whole')
+    })
+
+    for (const cut of [1, 2, 3])
+      it(`are all answered if the end of a head is cut ${cut} bytes before its end`, async () => {
+        const before = accepted.bytesRead
+        const text = get('/held').repeat(4)
+        socket.write(text.slice(0, -cut))
+        await until(() => accepted.bytesRead === before + text.length - cut)
+        expect(running).to.equal(3)
+        socket.write(text.slice(-cut) + get('/echo?text=last'))
+        await until(() => running === 4)
+        gate.emit('open')
+        await until(() => echoes().at(-1) === 'last')
+        expect(echoes()).to.have.length(9)
+      })
+  })
+
   it('end with the first that is refused, and refusals are logged a few at a time', async () => {
     const lines: string[] = []
     const output = new Writable({
