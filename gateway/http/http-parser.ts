@@ -16,6 +16,8 @@ interface Parser {
   onIncoming: ((request: IncomingMessage & { upgrade?: boolean }, keepAlive: boolean) => number) | null
   [ON_BODY]: ((piece: Buffer) => void) | null
   [ON_EXECUTE]: ((parsed: number | Error) => void) | null
+  /** Returns how many bytes were parsed. */
+  execute(bytes: Buffer): number | Error
   /** Copies what this read has brought. */
   getCurrentBuffer(): Buffer
 }
@@ -37,11 +39,15 @@ export interface ParserHooks {
   onStopped(rest: Buffer): void
 }
 
+/** The parsers of open connections that call hooks. */
+const hooked = new WeakSet<Parser>()
+
 /** Calls the hooks for the requests of a new connection. */
 export function hookParser(socket: Socket, hooks: ParserHooks): void {
   const { parser } = socket as ParsedSocket
   if (!parser?.onIncoming || !parser[ON_BODY] || !parser[ON_EXECUTE]) return
   const { onIncoming, [ON_BODY]: onBody, [ON_EXECUTE]: onExecute } = parser
+  hooked.add(parser)
   let isStopped = false
   parser.onIncoming = (request, keepAlive) => {
     parser[ON_BODY] = onBody
@@ -60,6 +66,7 @@ export function hookParser(socket: Socket, hooks: ParserHooks): void {
   }
   // node:http uses the parser again, for another connection.
   socket.once('close', () => {
+    hooked.delete(parser)
     parser[ON_BODY] = onBody
   })
 }
@@ -67,21 +74,34 @@ export function hookParser(socket: Socket, hooks: ParserHooks): void {
 /** Parses the rest of the current request without a call for each chunk: its body is lost. */
 export function skipBody(socket: Socket): void {
   const { parser } = socket as ParsedSocket
-  if (parser) parser[ON_BODY] = null
+  if (parser && hooked.has(parser)) parser[ON_BODY] = null
 }
 
 /** Takes the parser off a connection, and passes what arrives to `listener`. Returns what parses bytes. */
 export function detachParser(socket: Socket, listener: (bytes: Buffer) => void): (bytes: Buffer) => void {
+  const { parser, _handle: handle } = socket as ParsedSocket
   const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[]
   socket.removeAllListeners('data')
   socket.on('data', listener)
+  if (parser) reportErrors(parser, socket)
   // While no body was read, node:http stopped the handle without the socket's knowledge.
-  const { _handle: handle } = socket as ParsedSocket
   if (handle) {
     handle.reading = true
     handle.readStart()
   }
   return parse ?? listener
+}
+
+/** Makes a parser report errors, though it was stopped: it expects another protocol until the next head is complete. */
+function reportErrors(parser: Parser, socket: Socket): void {
+  const { execute } = parser
+  parser.execute = (bytes) => {
+    const parsed = execute.call(parser, bytes)
+    return typeof parsed === 'number' && parsed < bytes.length ? new Error('not HTTP') : parsed
+  }
+  socket.once('close', () => {
+    parser.execute = execute
+  })
 }
 
 /** Whether node:http waits for a caller to read its answers before it parses on. */

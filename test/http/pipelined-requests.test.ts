@@ -197,6 +197,12 @@ describe('requests that are sent without waiting for answers', () => {
       await until(() => echoes().at(-1) === 'whole')
     })
 
+    it('are refused at once if they are not HTTP', async () => {
+      socket.write('nonsense\r\n\r\n')
+      await until(() => received.includes('HTTP/1.1 400'))
+      await until(() => accepted.writableEnded)
+    })
+
     for (const cut of [1, 2, 3])
       it(`are all answered if the end of a head is cut ${cut} bytes before its end`, async () => {
         const before = accepted.bytesRead

@@ -158,6 +158,37 @@ describe('a request that is answered before it has arrived', () => {
   })
 })
 
+describe('a Node whose parser lacks the parts that stop it', () => {
+  it('answers pipelined requests, and gets the body of one behind a request that is answered early', async () => {
+    const gateway = await openTransportGateway([
+      route('upload', 'POST /upload', { ...PRICED, bodyMedia: ['application/json'] }),
+      route('echo', 'POST /echo', { bodyMedia: ['application/json'] }, ({ raw }) => raw.body),
+    ])
+    try {
+      const [accept, hook] = gateway.server.listeners('connection') as ((socket: Socket) => void)[]
+      gateway.server.removeAllListeners('connection').on('connection', (socket: Socket & { parser: object }) => {
+        accept?.call(gateway.server, socket)
+        const { parser } = socket
+        socket.parser = {}
+        hook?.call(gateway.server, socket)
+        socket.parser = parser
+      })
+      const socket = connect(gateway.port, '127.0.0.1')
+      let received = ''
+      socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+      socket.write(CHUNKED)
+      await until(() => received.includes('402'))
+      const body = '"whole"'
+      const next = `POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+      socket.write(`${TINY_CHUNK}0\r\n\r\n${`${next}${body}`.repeat(6)}`)
+      await until(() => received.split(body).length === 7)
+      socket.destroy()
+    } finally {
+      await gateway.close()
+    }
+  })
+})
+
 describe('a body in tiny chunks', () => {
   const limit = { requests: 10, seconds: 600 }
   const from = 'X-Forwarded-For: 203.0.113.9\r\n'
