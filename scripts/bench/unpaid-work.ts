@@ -1,23 +1,17 @@
 /**
  * `npm run bench:unpaid`: sends a gateway the requests that cost it most and pay nothing, one after
- * another, and measures what everybody else notices. Beside each of them an unpaid 402 is asked for 50 times a second.
- * The bars are a p99 of 50 ms, 1 GB of memory and no 500. A plain node:http server that does nothing else is asked at the
- * same rate: on a busy machine, what it waits for is the operating system, and a p99 says nothing about the gateway. Then
- * only memory and answers count. Ends with exit code 1 if a bar is missed. The attacks come from a process of their own.
+ * another, and measures what everybody else notices. The bars are a p99 of 50 ms of an unpaid 402, 1 GB of memory and no
+ * 500. On a busy machine, only memory and answers count. Ends with exit code 1 if a bar is missed. The attacks come from a
+ * process of their own.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { request } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { readFlags } from '../command-line.ts'
-import { percentile } from './percentile.ts'
+import { ProbedGateway, root } from './probed-gateway.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const USAGE = `Usage: npm run bench:unpaid [-- --only TEXT]
 
   --only TEXT  only the requests whose names contain TEXT, such as MCP`
@@ -25,17 +19,10 @@ const USAGE = `Usage: npm run bench:unpaid [-- --only TEXT]
 const { values } = readFlags(USAGE, {
   options: { only: { type: 'string', default: '' }, attack: { type: 'string' }, base: { type: 'string', default: '' } },
 })
-const PROBED = '/v1/regime/current'
-const EVERY_MS = 20
 /** The probe goes on for at least this long, so that a p99 means something. */
 const LEAST_MS = 6_000
 const MOST_MS = 120_000
-const BAR_P99_MS = 50
-const BAR_MEGABYTES = 1_000
-/** If a server that does nothing takes this long, the machine is too busy to tell. */
-const BUSY_P99_MS = 20
 const PIECE = 65_536
-const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 
 /** Prepares its bodies, and returns a function that sends them and resolves to what was answered. */
 type Prepare = (base: string) => () => Promise<string>
@@ -171,41 +158,6 @@ const ATTACKS: readonly Attack[] = [
   { name: '30 stalled uploads of 40 MB', prepare: (base) => () => stallUploads(base) },
 ]
 
-/** Asks for the 402 every 20 ms until `isOver`. Returns the milliseconds of each call, from when it was due. */
-async function probe(url: string, isOver: () => boolean): Promise<number[]> {
-  const calls: Promise<number>[] = []
-  const began = performance.now()
-  for (let count = 0; !isOver(); count += 1) {
-    const due = began + count * EVERY_MS
-    await sleep(Math.max(0, due - performance.now()))
-    const call = get(url).then((status) => (status === 402 ? performance.now() - due : Number.POSITIVE_INFINITY))
-    calls.push(call.catch(() => Number.POSITIVE_INFINITY))
-  }
-  return Promise.all(calls)
-}
-
-function get(url: string): Promise<number> {
-  return new Promise((done, fail) => {
-    const outgoing = request(url, { agent }, (response) => {
-      response.resume()
-      response.on('end', () => done(response.statusCode ?? 0))
-    })
-    outgoing.on('error', fail)
-    outgoing.end()
-  })
-}
-
-/** Resident memory in megabytes of a process, or of that of its descendants which has most. Linux only. */
-function residentMegabytes(pid: number): number {
-  try {
-    const own = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    return Math.max(own, ...children.map((child) => residentMegabytes(Number(child))))
-  } catch {
-    return 0
-  }
-}
-
 /** Starts the process that attacks, and waits until its bodies are made. */
 async function prepareAttack(name: string, base: string): Promise<ChildProcess> {
   const script = import.meta.filename
@@ -226,29 +178,14 @@ async function attackAlone(name: string, base: string): Promise<void> {
   process.exit()
 }
 
-async function untilOpen(base: string): Promise<void> {
-  for (let tries = 0; tries < 900; tries += 1) {
-    if ((await get(`${base}/v1/regime/sample`).catch(() => 0)) === 200) return
-    await sleep(100)
-  }
-  throw new Error('the gateway did not open within 90 seconds')
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
-}
-
-async function measure(base: string, plain: string, pid: number, name: string | null): Promise<boolean> {
-  const attacker = name === null ? null : await prepareAttack(name, base)
-  let [isAnswered, most] = [attacker === null, 0]
+async function measure(gateway: ProbedGateway, name: string | null): Promise<boolean> {
+  const attacker = name === null ? null : await prepareAttack(name, gateway.base)
+  let isAnswered = attacker === null
   const began = performance.now()
   const isOver = (): boolean => {
     const spent = performance.now() - began
     return spent > MOST_MS || (isAnswered && spent > LEAST_MS)
   }
-  const watch = setInterval(() => (most = Math.max(most, residentMegabytes(pid))), 100)
   const answer = async (): Promise<{ status: string; seconds: number }> => {
     attacker?.stdin?.write('go')
     const [status] = attacker?.stdout ? ((await once(attacker.stdout, 'data')) as [Buffer]) : ['']
@@ -256,19 +193,11 @@ async function measure(base: string, plain: string, pid: number, name: string | 
     return { status: String(status), seconds: (performance.now() - began) / 1000 }
   }
   const answered = answer()
-  const [own, other] = await Promise.all([probe(base + PROBED, isOver), probe(plain, isOver)])
-  clearInterval(watch)
+  const { waits, plainP99, isBusy, megabytes, isGood: isWithinBars } = await gateway.watch(isOver)
   const { status, seconds } = await answered
-  const [p50, p99, longest, plainP99] = [
-    percentile(own, 0.5),
-    percentile(own, 0.99),
-    percentile(own, 1),
-    percentile(other, 0.99),
-  ]
-  const isBusy = plainP99 > BUSY_P99_MS
-  const isGood = (p99 < BAR_P99_MS || isBusy) && most < BAR_MEGABYTES && !status.includes('500')
-  const figures = [p50, p99, longest, plainP99].map((ms) => ms.toFixed(1).padStart(10)).join('')
-  const rest = `${most.toFixed(0).padStart(8)}${seconds.toFixed(1).padStart(9)}  ${status.padEnd(10)}`
+  const isGood = isWithinBars && !status.includes('500')
+  const figures = [...waits, plainP99].map((ms) => ms.toFixed(1).padStart(10)).join('')
+  const rest = `${megabytes.toFixed(0).padStart(8)}${seconds.toFixed(1).padStart(9)}  ${status.padEnd(10)}`
   console.log((name ?? 'nothing else').padEnd(34) + figures + rest + (isGood ? (isBusy ? ' busy' : '') : ' MISSED'))
   return isGood
 }
@@ -282,31 +211,16 @@ if (names.length === 0) {
   )
   process.exit(2)
 }
-const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-const port = await freePort()
-const base = `http://127.0.0.1:${port}`
-const plain = createServer((_request, response) => response.writeHead(402).end('{}')).listen(0, '127.0.0.1')
-await once(plain, 'listening')
-const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
-const gateway = spawn(process.execPath, ['dist/gateway/main.js'], {
-  cwd: root,
-  env,
-  stdio: ['ignore', 'ignore', 'inherit'],
-})
+const gateway = await ProbedGateway.open({ LOG_LEVEL: 'error' })
 try {
-  await untilOpen(base)
   const titles = ['p50 ms', 'p99 ms', 'max ms', 'plain p99'].map((title) => title.padStart(10)).join('')
   console.log(`${'unpaid 402 beside'.padEnd(34)}${titles}${'RSS MB'.padStart(8)}${'seconds'.padStart(9)}  answered`)
-  const plainUrl = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`
   let missed = 0
   for (const name of [null, ...names]) {
-    if (!(await measure(base, plainUrl, gateway.pid as number, name))) missed += 1
+    if (!(await measure(gateway, name))) missed += 1
     await sleep(1000)
   }
   if (missed > 0) process.exitCode = 1
 } finally {
-  agent.destroy()
-  plain.close()
-  await stop(gateway)
-  rmSync(dataDir, { recursive: true, force: true })
+  await gateway.close()
 }

@@ -1,0 +1,170 @@
+/**
+ * `npm run bench:connections`: attacks a gateway with connections that nothing pays for, and measures what everybody else
+ * notices. The attacks come from a process of their own, as one stranger with up to 50 connections and 200 Mbit/s; the last
+ * one draws a new program for each connection. Beside each, an unpaid 402 is asked for 50 times a second, an answer is bought
+ * each second, and a token is used each second. The bars: a p99 of the 402 of 50 ms, 1 GB of memory, every answer delivered
+ * in twice the time it takes without an attack, no 500, and few lines of refusals in the log. Then honest clients read their
+ * 402 after an upload, on a slow line too. Ends with exit code 1 if a bar is missed.
+ */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readFlags, readNumber } from '../command-line.ts'
+import type { Attacked } from './connections/attacker.ts'
+import { ATTACKS, FUZZED } from './connections/attacks.ts'
+import { Customers, type Service } from './connections/customers.ts'
+import { PROXY } from './connections/sender.ts'
+import { percentile } from './percentile.ts'
+import { type Notice, ProbedGateway } from './probed-gateway.ts'
+
+const USAGE = `Usage: npm run bench:connections [-- OPTIONS]
+
+  --only TEXT      only the attacks whose names contain TEXT, such as GETs
+  --seconds S      how long drawn programs run (default 600)
+  --each S         how long each other attack runs (default 15)
+  --megabits N     how fast all connections of an attack send together (default 200)
+  --seed N         draws the programs of an earlier run`
+const { values } = readFlags(USAGE, {
+  options: {
+    only: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '600' },
+    each: { type: 'string', default: '15' },
+    megabits: { type: 'string', default: '200' },
+    seed: { type: 'string' },
+  },
+})
+const SECONDS = readNumber('--seconds', values.seconds, 1)
+const EACH = readNumber('--each', values.each, 1)
+const MEGABITS = readNumber('--megabits', values.megabits, 0.1)
+const SEED = values.seed === undefined ? Date.now() % 1e9 : Math.trunc(readNumber('--seed', values.seed))
+const IDLE_SECONDS = 20
+/** A buyer may wait so many times longer than without an attack. */
+const BAR_TIMES = 2
+const BAR_REFUSALS_PER_SECOND = 6
+
+/** What the gateway logs. */
+class Log {
+  bytes = 0
+  refusals = 0
+  readonly errors: string[] = []
+  #rest = ''
+
+  add(text: Buffer): void {
+    this.bytes += text.length
+    const lines = (this.#rest + text.toString()).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line.includes('"status":429')) this.refusals += 1
+      if (/"level":(?:50|60|"error"|"fatal")/.test(line)) this.errors.push(line)
+    }
+  }
+
+  /** Forgets what was logged before. */
+  clear(): void {
+    this.bytes = 0
+    this.refusals = 0
+    this.errors.length = 0
+  }
+}
+
+interface Measured {
+  readonly notice: Notice
+  readonly service: Service
+  readonly attacked: Attacked | null
+  readonly seconds: number
+}
+
+async function measure(name: string | null, seconds: number): Promise<Measured> {
+  log.clear()
+  const began = performance.now()
+  const isOver = (): boolean => performance.now() - began > seconds * 1000 || gateway.process.exitCode !== null
+  const args = [name ?? '', String(gateway.port), String(MEGABITS), String(SEED)]
+  const attacker = name === null ? null : fork(join(import.meta.dirname, 'connections/attacker.ts'), args)
+  const ended = attacker ? (once(attacker, 'message') as Promise<[Attacked]>) : [null]
+  const [notice, service] = await Promise.all([gateway.watch(isOver), customers.call(isOver)])
+  if (attacker?.connected) attacker.send('stop')
+  const [attacked] = await ended
+  return { notice, service, attacked, seconds: (performance.now() - began) / 1000 }
+}
+
+const slowest = ({ bought }: Service): number =>
+  percentile(
+    bought.map(({ ms }) => ms),
+    1,
+  )
+
+/** What is wrong with what was measured. */
+function faultsOf({ notice, service, attacked, seconds }: Measured, idle: Service): string[] {
+  const faults: string[] = []
+  if (gateway.process.exitCode !== null) faults.push(`the gateway ended with ${gateway.process.exitCode}`)
+  if (!notice.isGood) faults.push('the 402 or memory')
+  for (const [kind, replies] of Object.entries(service)) {
+    const wrong = replies.filter(({ status }: { status: number }) => status !== 200) as Service['bought']
+    if (wrong.length > 0) faults.push(`${wrong.length} ${kind}: ${wrong[0]?.status} ${wrong[0]?.text.slice(0, 100)}`)
+  }
+  if (slowest(service) > BAR_TIMES * slowest(idle) && !notice.isBusy) faults.push('a purchase took too long')
+  if (attacked?.statuses['500']) faults.push(`${attacked.statuses['500']} answers were 500`)
+  if (log.refusals / seconds > BAR_REFUSALS_PER_SECOND) faults.push('lines of refusals')
+  if (log.errors.length > 0) faults.push(`${log.errors.length} errors in the log: ${log.errors[0]?.slice(0, 500)}`)
+  return faults
+}
+
+function report(name: string, { notice, service, attacked, seconds }: Measured, faults: readonly string[]): void {
+  const megabits = attacked ? (attacked.bytes * 8) / 1e6 / attacked.seconds : 0
+  const median = percentile(
+    service.bought.map(({ ms }) => ms),
+    0.5,
+  )
+  const cells = [
+    ...[...notice.waits, notice.plainP99, median, slowest(service)].map((ms) => ms.toFixed(1)),
+    notice.megabytes.toFixed(0),
+    (log.bytes / seconds / 1000).toFixed(1),
+    megabits.toFixed(0),
+    String(attacked?.connections ?? 0),
+  ]
+  console.log(name.padEnd(46) + cells.map((cell) => cell.padStart(10)).join('') + (notice.isBusy ? '  busy' : ''))
+  const statuses = Object.entries(attacked?.statuses ?? {})
+  if (statuses.length > 0)
+    console.log(`  answered ${statuses.map(([status, count]) => `${status}: ${count}`).join(', ')}`)
+  for (const fault of faults) console.log(`  MISSED ${fault}`)
+}
+
+const attacks = ATTACKS.filter(({ name }) => name.includes(values.only))
+if (attacks.length === 0) {
+  process.stderr.write(
+    `No attack is named like "${values.only}". They are:\n${ATTACKS.map(({ name }) => name).join('\n')}\n`,
+  )
+  process.exit(2)
+}
+const log = new Log()
+// Strangers send X-Forwarded-For on connections of their own, so they count as one caller that is not on this machine.
+const gateway = await ProbedGateway.open({ LOG_LEVEL: 'info', TRUSTED_PROXIES: PROXY }, (text) => log.add(text))
+const customers = await Customers.open(gateway)
+try {
+  console.log(`seed ${SEED}`)
+  const titles = [
+    'p50 ms',
+    'p99 ms',
+    'max ms',
+    'plain p99',
+    'buy p50',
+    'buy max',
+    'RSS MB',
+    'log kB/s',
+    'Mbit/s',
+    'opened',
+  ]
+  console.log('unpaid 402 beside'.padEnd(46) + titles.map((title) => title.padStart(10)).join(''))
+  const idle = await measure(null, IDLE_SECONDS)
+  report('nothing else', idle, [])
+  for (const { name } of attacks) {
+    const measured = await measure(name, name === FUZZED ? SECONDS : EACH)
+    const faults = faultsOf(measured, idle.service)
+    report(name, measured, faults)
+    if (faults.length > 0) process.exitCode = 1
+    await sleep(1000)
+  }
+} finally {
+  await gateway.close()
+}
