@@ -19,6 +19,8 @@ const DRAIN_MS = 15_000
 /** Chunk sizes and line ends come on top of a body. */
 const FRAMING_BYTES = 65_536
 const SWEEP_MS = 100
+/** On a connection that stays open after a 429, what was sent behind it waits this long: refusals are not free. */
+const REFUSED_MS = 100
 /** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
 const PIECE_BYTES = 4_096
 const HEAD_END = '\r\n\r\n'
@@ -85,6 +87,8 @@ export class Connection {
   #unparsed: Buffer[] = []
   /** How much of the last request's body was not parsed, if its length is known. */
   #bodyLeft = 0
+  /** Whether more of it is about to be parsed. */
+  #isParsingSoon = false
   /** Whether no further request is parsed. */
   #isEnding = false
   /** Whether the body of the last request was not parsed. */
@@ -141,7 +145,7 @@ export class Connection {
     if (this.#socket.destroyed || this.#isDraining) return
     if (!request.complete) this.#dropRest(request)
     else if (this.#isEnding && this.#running === 0) this.#drain()
-    else if (this.#unparsed.length > 0) setImmediate(() => this.#parseMore())
+    else if (this.#unparsed.length > 0) this.#parseSoon()
   }
 
   /** Ends the connection: answers that were written still reach the caller. */
@@ -180,6 +184,18 @@ export class Connection {
     if (this.#isEnding) return
     if (bytes.length > 0) this.#unparsed.push(bytes)
     this.#parseMore()
+  }
+
+  /** Parses a few requests in the next turn, or later behind a refusal. Once for all answers: else each would start more. */
+  #parseSoon(): void {
+    if (this.#isParsingSoon) return
+    this.#isParsingSoon = true
+    const parse = (): void => {
+      this.#isParsingSoon = false
+      this.#parseMore()
+    }
+    if (this.#response?.statusCode === 429) setTimeout(parse, REFUSED_MS).unref()
+    else setImmediate(parse)
   }
 
   /** Parses requests until enough of them are running and the last one has arrived. */

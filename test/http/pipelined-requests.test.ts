@@ -241,6 +241,21 @@ describe('requests that are sent without waiting for answers', () => {
     expect(refused).to.have.length.within(5, 49)
   })
 
+  it('begin a few at a time in each turn of the event loop', async () => {
+    await open()
+    let [inTurn, mostInTurn, begun] = [0, 0, 0]
+    gateway.server.on('request', () => {
+      if (inTurn === 0) setImmediate(() => (inTurn = 0))
+      inTurn += 1
+      begun += 1
+      mostInTurn = Math.max(mostInTurn, inTurn)
+    })
+    await call()
+    socket.write(get('/nothing').repeat(1_000))
+    await until(() => begun === 1_000)
+    expect(mostInTurn).to.be.within(1, 12)
+  })
+
   it('stay on the connection of a named proxy, which carries the calls of others, when one is refused', async () => {
     await open({ limit: { requests: 10, seconds: 600 }, trustedProxies: ['127.0.0.1'] })
     await call()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { until } from '../support/until.ts'
 import { openTransportGateway, PRICED, route, type TransportGateway } from './transport-gateway.ts'
 
@@ -191,6 +192,37 @@ describe('a Node whose parser lacks the parts that stop it', () => {
 
 describe('a body in tiny chunks', () => {
   const limit = { requests: 10, seconds: 600 }
+
+  it('arrives whole, whatever the sizes of its chunks and of its packets', async () => {
+    const gateway = await openTransportGateway([
+      route('echo', 'POST /echo', { bodyMedia: ['application/json'], maxBytes: 1_000_000 }, ({ raw }) => raw.body),
+    ])
+    try {
+      const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 1_000 })), {
+        minLength: 100,
+        maxLength: 2_000,
+      })
+      await fc.assert(
+        fc.asyncProperty(sizes, fc.integer({ min: 50, max: 70_000 }), async (chunkSizes, packet) => {
+          const pieces = chunkSizes.map((size, at) => String.fromCharCode(97 + (at % 26)).repeat(size))
+          const text = pieces.join('')
+          const body = ['"', ...pieces, '"'].map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')
+          const socket = connect(gateway.port, '127.0.0.1')
+          let received = ''
+          socket.setEncoding('latin1').on('data', (piece: string) => (received += piece))
+          const sent = `${CHUNKED.replace('/upload', '/echo')}${body}0\r\n\r\n`
+          for (let at = 0; at < sent.length; at += packet)
+            if (!socket.write(sent.slice(at, at + packet))) await once(socket, 'drain')
+          await until(() => received.endsWith(`"${text}"`), 1)
+          socket.destroy()
+        }),
+        { numRuns: 40 },
+      )
+      expect(gateway.bodies.used).to.deep.equal({ arriving: 0, held: 0, disk: 0 })
+    } finally {
+      await gateway.close()
+    }
+  })
   const from = 'X-Forwarded-For: 203.0.113.9\r\n'
 
   for (const [name, path] of [
