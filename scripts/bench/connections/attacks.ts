@@ -55,6 +55,7 @@ export const FUZZED = 'drawn programs, 50 connections'
 export const ATTACKS: readonly Attack[] = [
   ...[1, 8, 30].map((count) => on(count, 'one-byte chunks after a 402', post('/v1/audit', ONE_BYTE))),
   ...[1, 30].map((count) => on(count, 'one-byte chunks of a free body', post('/audit', ONE_BYTE))),
+  ...[1, 8, 30].map((count) => on(count, 'one-byte chunks of a message', post('/mcp', ONE_BYTE))),
   ...[1, 30].map((count) => on(count, 'pipelined GETs', gets())),
   on(30, 'pipelined GETs through a proxy', gets({ caller: 0 })),
   on(30, 'pipelined GETs, answers not read', gets({ reads: 'never' })),

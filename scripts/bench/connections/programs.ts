@@ -60,7 +60,7 @@ const HEADERS = [
   'Accept: application/json, text/event-stream',
   'Accept-Encoding: gzip',
 ]
-const HOST = 'Host: a\r\n'
+const HOST = 'Host: localhost\r\n'
 const MALFORMED = [
   'GET / HTTP/1.1\r\n\r\n',
   `get / HTTP/1.1\r\n${HOST}\r\n`,
@@ -185,7 +185,7 @@ export function* bytesOf(step: Step, caller: number | null): Generator<Buffer> {
 
 function headOf({ target, version, headers, body }: Sent, caller: number | null): string {
   const from = `X-Forwarded-For: ${caller === null ? STRANGER : `198.51.100.${caller + 1}`}`
-  const lines = [`${target} HTTP/${version}`, 'Host: a', from, ...headers]
+  const lines = [`${target} HTTP/${version}`, 'Host: localhost', from, ...headers]
   if (body?.kind === 'length') lines.push(`Content-Length: ${body.bytes}`)
   if (body?.kind === 'chunks') lines.push('Transfer-Encoding: chunked')
   return [...lines, '', ''].join('\r\n')
