@@ -6,7 +6,7 @@ import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
 import { type Form, requestOf, type WorkInput } from './audit-work.ts'
 import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
-import { migrations, openReportStore } from './report-store.ts'
+import { type Holder, migrations, openReportStore } from './report-store.ts'
 
 /** A report as it is stored and sold. */
 interface Report extends Audit {
@@ -42,6 +42,12 @@ const reportOf = (rid: string, result: Audit): Report => ({
 })
 
 const filesOf = ({ file, bars }: Form): readonly Buffer[] => [file.bytes, ...(bars ? [bars.bytes] : [])]
+
+/** Whose share of the stored reports a call uses. */
+function holderOf({ access, client }: Pick<Call, 'access' | 'client'>): Holder {
+  if (access.kind === 'free') return { client }
+  return { wallet: access.kind === 'payment' ? access.payer : access.subject }
+}
 
 const sizeOf = (files: readonly Buffer[]): number => files.reduce((sum, { length }) => sum + length, 0)
 
@@ -80,13 +86,13 @@ export default definePlugin({
     }
 
     async function auditBacktest(call: Call<{ body: Form }>): Promise<Report> {
-      const { id, asOf, access } = call
-      const client = access.kind === 'free' ? call.client : null
-      if (client !== null) await assertRoom(client)
+      const { id, asOf } = call
+      const holder = holderOf(call)
+      if ('client' in holder) await assertRoom(holder.client)
       const result = await run(call)
       const rid = await reports.idFor(id, result.ledger.sha256)
       const report = reportOf(rid, result)
-      await reports.save(rid, asOf, report, client)
+      await reports.save(rid, asOf, report, holder)
       return report
     }
 
@@ -121,7 +127,7 @@ export default definePlugin({
           const report = await reports.find(input.query.rid, now())
           if (report === null)
             throw new NotFound(
-              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days, the newest 10 of each network address.',
+              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days, the newest 10 of each network address; paid ones until they are deleted, the newest 200 of each wallet.',
             )
           return JSON.parse(report) as Report
         },

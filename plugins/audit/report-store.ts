@@ -21,23 +21,25 @@ export const migrations: readonly Migration[] = [
   },
   async (db) => {
     await db.schema.alterTable('audit_reports', (table) => {
-      // Null if it was paid for, or stored by an earlier release.
+      // Who made it. Null if an earlier release stored it.
       table.text('client').nullable()
       table.index(['client', 'expires'])
     })
   },
 ]
 
+/** Who has a report made: a free one a client (`Call.client`), a paid one a wallet. */
+export type Holder = { readonly client: string } | { readonly wallet: string }
+
 export interface ReportStore {
   /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
   /**
    * Stores a report. A report that is already stored under this id stays as it is. A free one is kept for 30 days, while it
-   * is one of the newest of its client. A paid one is kept until it is deleted.
-   *
-   * @param client `Call.client` of a free call; null for a paid one
+   * is one of the newest of its client. A paid one is kept until it is deleted, while it is one of the newest of its wallet:
+   * it is stored before its payment settles, and a payment that never does must not fill the disk.
    */
-  save(rid: string, created: Date, report: object, client: string | null): Promise<void>
+  save(rid: string, created: Date, report: object, holder: Holder): Promise<void>
   /**
    * Returns null if a free report of this client can be stored: in place of its oldest if its share is used up, otherwise in
    * a place of all. If there is none, returns when the next one becomes free.
@@ -55,16 +57,18 @@ const RID_BYTES = 18
 const FREE_DAYS = 30
 const DAY_MS = 86_400_000
 
-/** How many free reports are kept. */
+/** How many reports are kept. */
 interface Places {
-  /** The newest of each client. */
+  /** The newest free ones of each client. */
   readonly perClient: number
-  /** Of all clients together. */
+  /** Free ones of all clients together. */
   readonly total: number
+  /** The newest paid ones of each wallet. */
+  readonly perWallet: number
 }
 
 /** A report takes up to 300 kB, so free ones take 3 GB at most. It takes a thousand addresses to fill all places. */
-const PLACES: Places = { perClient: 10, total: 10_000 }
+const PLACES: Places = { perClient: 10, total: 10_000, perWallet: 200 }
 
 /** PostgreSQL returns bigint as text. */
 interface Row {
@@ -78,7 +82,8 @@ interface Taken {
 }
 
 /** Opens the stored reports and the secret from which their ids are made. */
-export function openReportStore(db: Database, { perClient, total }: Places = PLACES): ReportStore {
+export function openReportStore(db: Database, places: Partial<Places> = {}): ReportStore {
+  const { perClient, total, perWallet } = { ...PLACES, ...places }
   let secret: Promise<string> | null = null
 
   /** Reads the secret once. A failure is not remembered. */
@@ -102,11 +107,11 @@ export function openReportStore(db: Database, { perClient, total }: Places = PLA
     return row.secret
   }
 
-  /** Deletes what a client holds beyond its share, never the report that it has just stored. */
-  async function dropOldest(client: string, stored: string): Promise<void> {
-    const held = await db<{ rid: string }>('audit_reports').where({ client }).orderBy('expires', 'desc').select('rid')
+  /** Deletes what a client or wallet holds beyond its share, never the report that it has just stored. */
+  async function dropOldest(client: string, stored: string, most: number): Promise<void> {
+    const held = await db<{ rid: string }>('audit_reports').where({ client }).orderBy('created', 'desc').select('rid')
     const others = held.map(({ rid }) => rid).filter((rid) => rid !== stored)
-    const dropped = others.slice(perClient - 1)
+    const dropped = others.slice(most - 1)
     if (dropped.length > 0) await db('audit_reports').whereIn('rid', dropped).delete()
   }
 
@@ -120,11 +125,13 @@ export function openReportStore(db: Database, { perClient, total }: Places = PLA
       const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },
-    async save(rid, created, report, client) {
-      const expires = client === null ? null : created.getTime() + FREE_DAYS * DAY_MS
+    async save(rid, created, report, holder) {
+      const isFree = 'client' in holder
+      const client = isFree ? holder.client : `wallet ${holder.wallet.toLowerCase()}`
+      const expires = isFree ? created.getTime() + FREE_DAYS * DAY_MS : null
       const row = { rid, created: created.getTime(), report: JSON.stringify(report), expires, client }
       await db('audit_reports').insert(row).onConflict('rid').ignore()
-      if (client !== null) await dropOldest(client, rid)
+      await dropOldest(client, rid, isFree ? perClient : perWallet)
     },
     async fullUntil(client, now) {
       const held = await takenAt(now).where({ client }).first()

@@ -125,7 +125,7 @@ async function useReports(db: OpenDatabase): Promise<void> {
   const reports = openReportStore(db, { perClient: 2, total: 2 })
   for (const rid of ['a', 'b', 'c']) {
     await reports.fullUntil('somebody', new Date(START))
-    await reports.save(rid, new Date(START), {}, 'somebody')
+    await reports.save(rid, new Date(START), {}, { client: 'somebody' })
   }
   await reports.find('c', new Date(START))
   await reports.expire(new Date(START))

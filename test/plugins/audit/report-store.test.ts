@@ -48,8 +48,8 @@ for (const [name, open] of Object.entries(DATABASES))
 
     it('are returned unchanged until they are deleted for good', async () => {
       const report = { verdict: 'plausible', nested: { list: [1.5, null, '<b>'] } }
-      await reports.save('one', new Date(), report, null)
-      await reports.save('one', new Date(), { verdict: 'another' }, 'somebody')
+      await reports.save('one', new Date(), report, { wallet: '0xA' })
+      await reports.save('one', new Date(), { verdict: 'another' }, { client: 'somebody' })
       expect(JSON.parse((await reports.find('one', NEVER)) ?? '')).to.deep.equal(report)
       await reports.remove('one')
       await reports.remove('one')
@@ -58,8 +58,8 @@ for (const [name, open] of Object.entries(DATABASES))
     })
 
     it('are kept for 30 days if they were free, and for ever if they were paid for', async () => {
-      await reports.save('free', START, { verdict: 'plausible' }, 'somebody')
-      await reports.save('paid', START, { verdict: 'reject' }, null)
+      await reports.save('free', START, { verdict: 'plausible' }, { client: 'somebody' })
+      await reports.save('paid', START, { verdict: 'reject' }, { wallet: '0xA' })
       await reports.expire(dayOf(29.9))
       expect(await reports.find('free', dayOf(29.9))).to.equal('{"verdict":"plausible"}')
       expect(await reports.find('free', dayOf(30))).to.equal(null)
@@ -68,12 +68,24 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await reports.find('paid', NEVER)).to.equal('{"verdict":"reject"}')
     })
 
+    it('that were paid for are the newest of their wallet, and make no room for those of others', async () => {
+      const { db } = database!
+      await db('audit_reports').delete()
+      const small = openReportStore(db, { perClient: 2, perWallet: 3 })
+      for (const wallet of ['0xA', '0xB'])
+        for (let nth = 0; nth < (wallet === '0xA' ? 2 : 10); nth += 1)
+          await small.save(`${wallet} ${nth}`, dayOf(nth), { nth }, { wallet })
+      await small.save('0xb again', dayOf(10), {}, { wallet: '0xb' })
+      const kept = await db<{ rid: string }>('audit_reports').orderBy('rid').select('rid')
+      expect(kept.map(({ rid }) => rid)).to.deep.equal(['0xA 0', '0xA 1', '0xB 8', '0xB 9', '0xb again'])
+    })
+
     it('of an earlier release stay for 30 days, and their places are taken until then', async () => {
       const { db } = database!
       const small = openReportStore(db, { perClient: 2, total: 3 })
       await db('audit_reports').delete()
       await db('audit_reports').insert({ rid: 'old', created: 0, report: '{}', expires: dayOf(30).getTime() })
-      for (const day of [0, 1, 2, 3]) await small.save(`${day}`, dayOf(day), { day }, 'somebody')
+      for (const day of [0, 1, 2, 3]) await small.save(`${day}`, dayOf(day), { day }, { client: 'somebody' })
       expect(await small.find('old', dayOf(29))).to.equal('{}')
       expect(await small.fullUntil('other', dayOf(3))).to.deep.equal(dayOf(30))
       expect(await small.fullUntil('somebody', dayOf(3)), 'a full share takes no new place').to.equal(null)
@@ -85,11 +97,11 @@ for (const [name, open] of Object.entries(DATABASES))
       await db('audit_reports').delete()
       const processes = [db, connect?.() ?? db].map((one) => openReportStore(one, { perClient: 3, total: 100 }))
       await Promise.all(
-        Array.from({ length: 20 }, (_, at) => processes[at % 2]!.save(`${at}`, START, { at }, 'somebody')),
+        Array.from({ length: 20 }, (_, at) => processes[at % 2]!.save(`${at}`, START, { at }, { client: 'somebody' })),
       )
       expect(await db('audit_reports').where({ client: 'somebody' })).to.have.length.within(1, 3)
       // A clock that stands still gives all of them the same age.
-      await processes[0]!.save('last', START, { at: 'last' }, 'somebody')
+      await processes[0]!.save('last', START, { at: 'last' }, { client: 'somebody' })
       expect(await processes[0]!.find('last', START)).not.to.equal(null)
     })
 
@@ -113,7 +125,7 @@ for (const [name, open] of Object.entries(DATABASES))
             const now = new Date(at)
             if (expires) await small.expire(now)
             if (await small.fullUntil(client, now)) continue
-            await small.save(`${nth}`, now, { nth }, client)
+            await small.save(`${nth}`, now, { nth }, { client })
             saved.unshift({ rid: `${nth}`, client, until: at + 30 * DAY_MS })
             const kept = saved.filter((one, nth) => {
               const newer = saved.slice(0, nth).filter((other) => other.client === one.client)
