@@ -51,8 +51,8 @@ export interface HttpParts {
   /** Where request bodies are kept. */
   readonly bodies?: BodyStorages
   readonly limits: Limits
-  /** How long the rest of a request that was answered early may take. */
-  readonly restTimes?: Pick<ConnectionOptions, 'shortRestMs' | 'drainMs'>
+  /** How long a connection may wait for its caller. */
+  readonly restTimes?: Omit<ConnectionOptions, 'maxBodyBytes'>
   /** How many event streams may be open at once. Default: 2,000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */

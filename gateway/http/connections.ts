@@ -21,6 +21,8 @@ const FRAMING_BYTES = 65_536
 const SWEEP_MS = 100
 /** On a connection that stays open after a 429, what was sent behind it waits this long: refusals are not free. */
 const REFUSED_MS = 100
+/** Answers stay in memory until they are read. A caller that reads nothing of them for this long loses its connection. */
+const UNREAD_MS = 60_000
 /** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
 const PIECE_BYTES = 4_096
 const HEAD_END = '\r\n\r\n'
@@ -34,10 +36,16 @@ export interface ConnectionOptions {
   readonly shortRestMs?: number
   /** Default: 15 s. */
   readonly drainMs?: number
+  /** Default: 60 s. */
+  readonly unreadMs?: number
 }
 
 const CONNECTION = Symbol('connection')
-type ConnectedSocket = Socket & { [CONNECTION]?: Connection }
+type ConnectedSocket = Socket & {
+  [CONNECTION]?: Connection
+  /** Where net keeps how many bytes the system has not taken yet. `writableLength` shrinks only after a whole write. */
+  readonly _handle?: { readonly writeQueueSize: number } | null
+}
 
 /** The connections of a server. */
 export class Connections {
@@ -45,14 +53,31 @@ export class Connections {
   /** Those that an answered request still arrives on. */
   readonly #unfinished = new Set<Connection>()
   #sweeper: NodeJS.Timeout | undefined
+  readonly #open = new Set<Connection>()
+  #unreadTimer: NodeJS.Timeout | undefined
 
   constructor(options: ConnectionOptions) {
-    this.options = { shortRestMs: SHORT_REST_MS, drainMs: DRAIN_MS, ...options }
+    this.options = { shortRestMs: SHORT_REST_MS, drainMs: DRAIN_MS, unreadMs: UNREAD_MS, ...options }
   }
 
   /** Watches a new connection. */
   add(socket: Socket): void {
-    ;(socket as ConnectedSocket)[CONNECTION] = new Connection(socket, this)
+    const connection = new Connection(socket, this)
+    ;(socket as ConnectedSocket)[CONNECTION] = connection
+    this.#open.add(connection)
+    this.#unreadTimer ??= setInterval(() => this.#closeUnread(), this.options.unreadMs).unref()
+    socket.once('close', () => this.#forget(connection))
+  }
+
+  #forget(connection: Connection): void {
+    this.#open.delete(connection)
+    if (this.#open.size > 0) return
+    clearInterval(this.#unreadTimer)
+    this.#unreadTimer = undefined
+  }
+
+  #closeUnread(): void {
+    for (const connection of this.#open) connection.closeIfUnread()
   }
 
   /** Watches a connection until its `isFinished` returns true. */
@@ -103,6 +128,8 @@ export class Connection {
   #last = { bytes: 0, at: 0 }
   /** What it had received when its rate was last measured. */
   #measured = { bytes: 0, at: 0 }
+  /** What was written, and how much of it was not read, at the last look. */
+  #sent = { bytes: 0, unread: 0 }
 
   constructor(socket: Socket, all: Connections) {
     this.#socket = socket
@@ -154,6 +181,14 @@ export class Connection {
     // With nothing left to read, closing loses no answer.
     if (this.#request?.complete && this.#parse === null) Socket.prototype.destroySoon.call(this.#socket)
     else this.#drain()
+  }
+
+  /** Closes the connection if its caller has read nothing since the last look, and has answers to read. */
+  closeIfUnread(): void {
+    const { bytesWritten: bytes, _handle: handle } = this.#socket as ConnectedSocket
+    const unread = handle?.writeQueueSize ?? 0
+    if (unread > 0 && unread === this.#sent.unread && bytes === this.#sent.bytes) this.#socket.destroy()
+    this.#sent = { bytes, unread }
   }
 
   /** False for a request that was sent behind too many others. Its caller sends it again (RFC 9112, section 9.3.2). */

@@ -159,6 +159,47 @@ describe('a request that is answered before it has arrived', () => {
   })
 })
 
+describe('an answer that its caller does not read', () => {
+  const text = 'x'.repeat(30_000_000)
+  const unreadMs = 200
+  let gateway: TransportGateway
+  let socket: Socket
+
+  beforeEach(async () => {
+    gateway = await openTransportGateway([route('getMuch', 'GET /much', {}, () => ({ text }))], {
+      restTimes: { unreadMs },
+    })
+    socket = connect(gateway.port, '127.0.0.1')
+    socket.on('error', () => {})
+  })
+  afterEach(async () => {
+    socket.destroy()
+    await gateway.close()
+  })
+
+  it('costs it the connection', async () => {
+    const connected = once(gateway.server, 'connection')
+    socket.pause()
+    socket.write('GET /much HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [accepted] = (await connected) as [Socket]
+    await until(() => accepted.destroyed)
+  })
+
+  it('arrives whole if its caller only reads slowly', async () => {
+    let length = 0
+    socket.on('data', (piece: Buffer) => (length += piece.length))
+    socket.write('GET /much HTTP/1.1\r\nHost: a\r\n\r\n')
+    const began = performance.now()
+    while (length < text.length) {
+      socket.pause()
+      // A sixth of the answer in each stretch of time.
+      await until(() => length / text.length < (performance.now() - began) / (6 * unreadMs))
+      socket.resume()
+      await once(socket, 'data')
+    }
+  })
+})
+
 describe('a Node whose parser lacks the parts that stop it', () => {
   it('answers pipelined requests, and gets the body of one behind a request that is answered early', async () => {
     const gateway = await openTransportGateway([
