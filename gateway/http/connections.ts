@@ -10,7 +10,7 @@ import { announcedBytes, hasBody } from './request-body.ts'
 
 /** How many requests of a connection are answered at once. */
 const MAX_RUNNING = 4
-/** A connection stays open if the rest of an answered request is no longer than this, and arrives within `SHORT_REST_MS`. */
+/** A connection stays open for a body in chunks, or of at most this length, that never pauses for `SHORT_REST_MS`. */
 const SHORT_REST_BYTES = 65_536
 const SHORT_REST_MS = 1_000
 /** A longer rest is dropped for as long as so much of it arrives in each stretch of `DRAIN_MS`. */
@@ -249,11 +249,14 @@ export class Connection {
     else if (!this.#isUnread) socket.resume()
   }
 
-  /** Waits for the rest of a request that was answered, or drops it if it is long. */
+  /**
+   * Waits for the rest of a request that was answered, or drops it if it is long. The length of a body in chunks is known only
+   * at its end. So it is parsed up to there, without a call for each chunk: else the next request would be dropped with it.
+   */
   #dropRest(request: IncomingMessage): void {
     skipBody(this.#socket)
-    if (announcedBytes(request) > SHORT_REST_BYTES && !isChunked(request)) return this.#drain()
-    this.#watchRest(SHORT_REST_BYTES)
+    if (announcedBytes(request) > SHORT_REST_BYTES && !isChunked(request)) this.#drain()
+    else this.#watchRest()
   }
 
   /** Drops what still arrives. What was written reaches the caller, and then the end of the connection. */
@@ -262,17 +265,17 @@ export class Connection {
     this.#isDraining = true
     this.#isEnding = true
     this.#unparsed = []
-    this.#watchRest(this.#all.options.maxBodyBytes() + FRAMING_BYTES)
+    this.#watchRest()
     this.#takeOver(NOTHING)
     this.#socket.resume()
     // A caller that still sends a body may take the end of the connection for an error, and not read its answer.
     if (this.#request?.complete !== false && !this.#isCut) this.#socket.end()
   }
 
-  #watchRest(mostBytes: number): void {
+  #watchRest(): void {
     const now = { bytes: this.#socket.bytesRead, at: performance.now() }
     this.#rest = this.#request
-    this.#mostBytes = now.bytes + mostBytes
+    this.#mostBytes = now.bytes + this.#all.options.maxBodyBytes() + FRAMING_BYTES
     this.#last = now
     this.#measured = now
     this.#all.watch(this)
@@ -285,17 +288,17 @@ export class Connection {
     if (socket.destroyed || (!this.#isDraining && this.#rest?.complete)) return true
     const bytes = socket.bytesRead
     const ms = at - this.#measured.at
-    if (!this.#isDraining) {
-      if (bytes > this.#mostBytes || ms > shortRestMs) this.#drain()
-      return false
-    }
     if (bytes > this.#last.bytes) this.#last = { bytes, at }
-    else if (at - this.#last.at > shortRestMs && !socket.writableEnded) socket.end()
-    if (ms < drainMs) return false
-    const isSlow = bytes - this.#measured.bytes < (DRAIN_BYTES_PER_SECOND * ms) / 1000
-    this.#measured = { bytes, at }
-    if (isSlow) socket.destroy()
-    return isSlow
+    const isPausing = at - this.#last.at > shortRestMs
+    const isSlow = ms >= drainMs && bytes - this.#measured.bytes < (DRAIN_BYTES_PER_SECOND * ms) / 1000
+    if (ms >= drainMs) this.#measured = { bytes, at }
+    if (bytes > this.#mostBytes || (this.#isDraining && isSlow)) {
+      socket.destroy()
+      return true
+    }
+    if (!this.#isDraining && (isPausing || isSlow)) this.#drain()
+    else if (isPausing && !socket.writableEnded) socket.end()
+    return false
   }
 }
 

@@ -1,6 +1,7 @@
 /** The process that attacks for `npm run bench:connections`, until it is told to stop. It reports what it has sent. */
 import { ATTACKS } from './attacks.ts'
-import { Pace, send } from './sender.ts'
+import { Pace } from './pace.ts'
+import { send } from './sender.ts'
 
 /** What an attack has sent, and what it got. */
 export interface Attacked {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import type { Pace } from './pace.ts'
 import { bytesOf, type Program } from './programs.ts'
 
 /** Connections with a caller of their own come from this address, which TRUSTED_PROXIES has to name. */
@@ -12,24 +13,6 @@ const END_MS = 2_000
 const WRITES_PER_TURN = 64
 const STATUS = /HTTP\/1\.1 (\d{3}) /g
 const STATUS_CHARACTERS = 13
-
-/** Limits the bytes per second of all connections together. */
-export class Pace {
-  readonly #bytesPerMs: number
-  #freeAt = performance.now()
-
-  constructor(megabits: number) {
-    this.#bytesPerMs = (megabits * 1e6) / 8 / 1000
-  }
-
-  /** Waits until so many bytes may be sent. Returns null if they may be sent now. */
-  take(bytes: number): Promise<void> | null {
-    const now = performance.now()
-    this.#freeAt = Math.max(this.#freeAt, now) + bytes / this.#bytesPerMs
-    const ms = this.#freeAt - now
-    return ms < 2 ? null : sleep(ms)
-  }
-}
 
 /** What became of a program. */
 export interface Sent {
