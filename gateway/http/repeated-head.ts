@@ -55,9 +55,12 @@ function ownHeaders(callId: string, length: number): string {
   return `\r\ncontent-length: ${length}\r\nx-call-id: ${callId}\r\nDate: `
 }
 
-/** True if the head says nothing about the connection but that it stays open. */
+/**
+ * True if the head says nothing about the connection but that it stays open. A caller that was not asked for the body that it
+ * announced may send its next request instead, which would be read as that body: node:http ends the connection then.
+ */
 function staysOpen({ req, shouldKeepAlive }: ServerResponse & { readonly req: IncomingMessage }): boolean {
-  return shouldKeepAlive && req.httpVersion === '1.1' && req.method !== 'HEAD'
+  return shouldKeepAlive && req.httpVersion === '1.1' && req.method !== 'HEAD' && req.headers.expect === undefined
 }
 
 let date = { second: 0, text: '' }

@@ -75,6 +75,15 @@ describe('an unpaid call of a priced route', () => {
     expect((await answerTo('DELETE', '/v1/regime/current')).status).to.equal(405)
   })
 
+  it('is told that its connection ends if it waits to be asked for its body', async () => {
+    const head = 'POST /v1/audit HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n'
+    // The head of the first 402 on a connection that stays open is kept for those that follow.
+    await rawRequest(port, `${head}\r\n`)
+    const { status, head: answered } = await rawRequest(port, `${head}Expect: 100-continue\r\n\r\n`)
+    expect(status).to.equal(402)
+    expect(answered).to.match(/^connection: close$/im)
+  })
+
   it('is logged with its route, and without its query', async () => {
     const { call } = await answerTo('GET', '/v1/regime/current?asked=1')
     await until(() => lines.some((line) => line.call === call))
