@@ -21,8 +21,11 @@ const FRAMING_BYTES = 65_536
 const SWEEP_MS = 100
 /** On a connection that stays open after a 429, what was sent behind it waits this long: refusals are not free. */
 const REFUSED_MS = 100
-/** Answers stay in memory until they are read. A caller that reads nothing of them for this long loses its connection. */
-const UNREAD_MS = 60_000
+/**
+ * Answers stay in memory until they are read. A caller that reads nothing of them for this long loses its connection. The
+ * system takes more of them only once it has a third of its buffer free, of up to 4 MB: a slow caller needs a minute for that.
+ */
+const UNREAD_MS = 120_000
 /** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
 const PIECE_BYTES = 4_096
 const HEAD_END = '\r\n\r\n'
@@ -36,7 +39,7 @@ export interface ConnectionOptions {
   readonly shortRestMs?: number
   /** Default: 15 s. */
   readonly drainMs?: number
-  /** Default: 60 s. */
+  /** Default: 120 s. */
   readonly unreadMs?: number
 }
 
