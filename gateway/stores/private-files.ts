@@ -97,7 +97,8 @@ function close(path: string, stats: Stats, found: Found): void {
   if ((stats.mode & OTHERS) === 0) return
   let { mode } = stats
   try {
-    chmodSync(path, mode & 0o7700)
+    // No set-user-ID bit: another user who can write here may put a link in place of the file meanwhile.
+    chmodSync(path, mode & 0o700)
     mode = lstatSync(path).mode
   } catch {
     // It belongs to another user, or the disk is read-only.
