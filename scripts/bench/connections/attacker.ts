@@ -13,6 +13,7 @@ export interface Attacked {
 
 /** A connection that an attack keeps longer is opened again. */
 const MOST_MS = 20_000
+const END_MS = 2_000
 let isOver = false
 
 async function attack(name: string, port: number, megabits: number, seed: number): Promise<Attacked> {
@@ -24,7 +25,7 @@ async function attack(name: string, port: number, megabits: number, seed: number
   const repeat = async (): Promise<void> => {
     while (!isOver) {
       opened += 1
-      const sent = await send(next.next().value, { port, pace, mostMs: MOST_MS, isOver: () => isOver })
+      const sent = await send(next.next().value, { port, pace, mostMs: MOST_MS, endMs: END_MS, isOver: () => isOver })
       bytes += sent.bytes
       for (const [status, count] of sent.statuses) statuses.set(status, (statuses.get(status) ?? 0) + count)
     }

@@ -95,7 +95,7 @@ export interface ProgramSizes {
 
 /** Sizes of which the small ones are as frequent as the large ones. */
 const sizes = (most: number): fc.Arbitrary<number> =>
-  fc.double({ min: 0, max: Math.log2(most), noNaN: true }).map((power) => Math.round(2 ** power))
+  fc.noBias(fc.double({ min: 0, max: Math.log2(most), noNaN: true })).map((power) => Math.round(2 ** power))
 
 /** Draws programs. */
 export function programs({ mostBytes, mostMs, leastBytesPerSecond }: ProgramSizes): fc.Arbitrary<Program> {

@@ -7,8 +7,6 @@ import { bytesOf, type Program } from './programs.ts'
 
 /** Connections with a caller of their own come from this address, which TRUSTED_PROXIES has to name. */
 export const PROXY = '127.0.0.2'
-/** How long a connection stays open for answers once all was written. */
-const END_MS = 2_000
 /** Other connections get their turn after so many writes. */
 const WRITES_PER_TURN = 64
 const STATUS = /HTTP\/1\.1 (\d{3}) /g
@@ -26,12 +24,14 @@ export interface SendOptions {
   readonly pace: Pace
   /** The connection is closed after this time. */
   readonly mostMs: number
+  /** How long the connection stays open for answers once all was written. */
+  readonly endMs: number
   /** Ends the program early. */
   readonly isOver?: () => boolean
 }
 
 /** Runs a program to its end. Never rejects. */
-export async function send(program: Program, { port, pace, mostMs, isOver }: SendOptions): Promise<Sent> {
+export async function send(program: Program, { port, pace, mostMs, endMs, isOver }: SendOptions): Promise<Sent> {
   const sent: Sent = { bytes: 0, statuses: new Map() }
   const localAddress = program.caller === null ? '127.0.0.1' : PROXY
   const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true })
@@ -47,7 +47,7 @@ export async function send(program: Program, { port, pace, mostMs, isOver }: Sen
   if (program.ends === 'by half-close') socket.end()
   if (program.ends === 'by reset') socket.resetAndDestroy()
   if (program.ends === 'by close') socket.destroy()
-  const end = setTimeout(() => socket.destroy(), END_MS)
+  const end = setTimeout(() => socket.destroy(), endMs)
   await closed
   clearTimeout(end)
   clearTimeout(timer)
