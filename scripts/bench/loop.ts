@@ -17,6 +17,7 @@ import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { readFlags, readNumber } from '../command-line.ts'
 import { readRequirement, signPayment } from '../pay/payment.ts'
 import type { SandboxDescription } from '../pay/run.ts'
+import { type Form, ledgerForm } from './ledger-form.ts'
 import type { Waits } from './loop-prober.ts'
 import { percentile } from './percentile.ts'
 
@@ -72,22 +73,6 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE)
 }
 
-/** A ledger of round trips, as the form of the website sends it. */
-function ledgerForm(): { readonly type: string; readonly body: Buffer } {
-  const start = Date.UTC(2021, 0, 4)
-  const price = (at: number): string => (100 + 10 * Math.sin(at / 1000) + Math.cos(at * 7)).toFixed(2)
-  const rows = Array.from({ length: ROWS }, (_, at) => {
-    const time = (minutes: number): string => new Date(start + (at * 10 + minutes) * 60_000).toISOString()
-    return `XYZ,${at % 3 === 0 ? 'short' : 'long'},10,${time(0)},${price(at)},${time(9)},${price(at + 1)}`
-  })
-  const csv = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price', ...rows, ''].join('\n')
-  const field = 'Content-Disposition: form-data; name="file"; filename="ledger.csv"\r\nContent-Type: text/csv'
-  return {
-    type: 'multipart/form-data; boundary=ledger',
-    body: Buffer.from(`--ledger\r\n${field}\r\n\r\n${csv}\r\n--ledger--\r\n`),
-  }
-}
-
 /** Bars of one minute each, as a random walk that is the same in every run. */
 function barsBody(): Buffer {
   let [close, state] = [100, 1]
@@ -114,7 +99,7 @@ async function probeBoth(isOver: () => boolean): Promise<Waits> {
 }
 
 /** Buys an audit of the ledger. Returns as `buy` does. */
-function audit(sandbox: SandboxDescription, { type, body }: ReturnType<typeof ledgerForm>): Promise<number | null> {
+function audit(sandbox: SandboxDescription, { type, body }: Form): Promise<number | null> {
   return buy('/v1/audit', sandbox, type, body)
 }
 
@@ -195,7 +180,7 @@ const plainBase = `http://127.0.0.1:${plainPort}`
 const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
 const children = [spawn(process.execPath, ['dist/gateway/main.js'], { cwd: root, env, stdio: 'ignore' })]
 try {
-  const [form, bars] = [ledgerForm(), barsBody()]
+  const [form, bars] = [ledgerForm(ROWS), barsBody()]
   const sandbox = await readSandbox()
   children.push(await startPlain())
   const work = { audit: () => audit(sandbox, form), checkBars: () => checkBars(sandbox, bars) }
