@@ -180,6 +180,8 @@ describe('an answer that its caller does not read', () => {
     await open(200)
     const [accepted] = (await once(gateway.server, 'connection')) as [Socket]
     await until(() => accepted.destroyed)
+    expect(accepted.bytesWritten, 'what was written before').to.be.greaterThan(0)
+    expect(gateway.requests).to.have.length(1)
   })
 
   it('arrives whole if its caller only reads slowly', async () => {
