@@ -13,7 +13,7 @@ export interface Attacked {
 
 /** A connection that an attack keeps longer is opened again. */
 const MOST_MS = 20_000
-const END_MS = 2_000
+const END_MS = 500
 let isOver = false
 
 async function attack(name: string, port: number, megabits: number, seed: number): Promise<Attacked> {

@@ -99,18 +99,17 @@ const sizes = (most: number): fc.Arbitrary<number> =>
 
 /** Draws programs. */
 export function programs({ mostBytes, mostMs, leastBytesPerSecond }: ProgramSizes): fc.Arbitrary<Program> {
+  const bodySizes = fc.oneof(sizes(mostBytes), fc.noBias(fc.integer({ min: 1, max: mostBytes })))
   const ofLength = fc
-    .tuple(sizes(mostBytes), fc.double({ min: 0, max: 1, noNaN: true }), fc.boolean())
+    .tuple(bodySizes, fc.double({ min: 0, max: 1, noNaN: true }), fc.boolean())
     .map(([bytes, share, isWhole]): Body => ({
       kind: 'length',
       bytes,
       sent: isWhole ? bytes : Math.floor(share * bytes),
     }))
-  const inChunks = fc
-    .tuple(sizes(BLOCK_BYTES), sizes(mostBytes), fc.boolean())
-    .map(([chunkBytes, bytes, isEnded]): Body => {
-      return { kind: 'chunks', chunkBytes, chunks: Math.max(1, Math.floor(bytes / (chunkBytes + 5))), isEnded }
-    })
+  const inChunks = fc.tuple(sizes(BLOCK_BYTES), bodySizes, fc.boolean()).map(([chunkBytes, bytes, isEnded]): Body => {
+    return { kind: 'chunks', chunkBytes, chunks: Math.max(1, Math.floor(bytes / (chunkBytes + 5))), isEnded }
+  })
   const version = fc.constantFrom<Sent['version']>('1.1', '1.1', '1.1', '1.0')
   const headers = fc.uniqueArray(fc.constantFrom(...HEADERS), { maxLength: 3 })
   const get = fc.record({
@@ -160,10 +159,13 @@ export function programs({ mostBytes, mostMs, leastBytesPerSecond }: ProgramSize
   return fc.record({
     caller: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(3) }),
     steps: fc.array(step, { minLength: 1, maxLength: 8 }),
-    writeBytes: fc.oneof(fc.constant(BLOCK_BYTES), sizes(BLOCK_BYTES)),
+    writeBytes: fc.oneof(
+      { weight: 2, arbitrary: fc.constant(BLOCK_BYTES) },
+      { weight: 1, arbitrary: sizes(BLOCK_BYTES) },
+    ),
     bytesPerSecond: fc.oneof(
-      fc.constant(Number.POSITIVE_INFINITY),
-      sizes(10_000_000).map((rate) => rate + leastBytesPerSecond),
+      { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
+      { weight: 1, arbitrary: sizes(10_000_000).map((rate) => rate + leastBytesPerSecond) },
     ),
     reads: fc.constantFrom<Program['reads']>('at once', 'at once', 'after it has written', 'never'),
     ends: fc.constantFrom<Program['ends']>('by half-close', 'by reset', 'by close', 'by waiting'),
