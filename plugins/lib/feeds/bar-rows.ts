@@ -2,27 +2,17 @@
  * Checks rows of bars from other services before anything is stored. A bad row is set aside with its reason and never
  * stops the others.
  */
+import type { PriceBar } from '../quant/agreeing-bars.ts'
 
 /** A row as it was sent: numbers, or numbers as text. Times are epoch seconds. */
-export interface SentBar {
-  readonly time: unknown
-  readonly open: unknown
-  readonly high: unknown
-  readonly low: unknown
-  readonly close: unknown
-  readonly volume: unknown
+export interface SentBar extends Readonly<Record<keyof BarRow, unknown>> {
   /** The whole row, for the record of rows that were set aside. */
   readonly row: unknown
 }
 
-export interface BarRow {
+export interface BarRow extends PriceBar {
   /** Open, epoch seconds. */
   readonly time: number
-  readonly open: number
-  readonly high: number
-  readonly low: number
-  readonly close: number
-  readonly volume: number
 }
 
 const ROW_FAULTS = [

@@ -1,16 +1,5 @@
 /** The settings of the deployment for the source of the data: sample, replay or online. */
-import type { PluginContext } from 'tollgate/plugin'
-
-/** Made-up data, recorded data, or the public sources. */
-export type DataMode = 'sample' | 'replay' | 'online'
-
-/** How the recorded times of a replay are moved. The gateway parses REPLAY_SHIFT and freezes the data clock if it says so. */
-export interface ReplayShift {
-  /** The setting as it was configured. A recording that was stored under another one is read again. */
-  readonly setting: string
-  /** Seconds to add to every recorded time. Null for `auto`: the product moves the recording to the present. */
-  readonly seconds: number | null
-}
+import type { DataMode, PluginContext, ReplayShift } from 'tollgate/plugin'
 
 export interface DataSettings {
   readonly dataMode: DataMode
@@ -20,20 +9,18 @@ export interface DataSettings {
 }
 
 /**
- * Reads the settings of the deployment, with the defaults of the gateway.
+ * Reads the settings of the deployment.
  *
  * @example dataSettings(context).dataMode // "sample"
  */
 export function dataSettings({ deployment }: Pick<PluginContext, 'deployment'>): DataSettings {
-  const seconds = deployment['replay_shift_seconds']
-  return {
-    dataMode: (deployment['data_mode'] ?? 'sample') as DataMode,
-    replayDir: deployment['replay_dir'],
-    replayShift: {
-      setting: deployment['replay_shift'] ?? 'auto',
-      seconds: seconds === undefined ? null : Number(seconds),
-    },
-  }
+  const {
+    data_mode: dataMode,
+    replay_dir: replayDir,
+    replay_shift: setting,
+    replay_shift_seconds: seconds,
+  } = deployment
+  return { dataMode, replayDir, replayShift: { setting, seconds: seconds === undefined ? null : Number(seconds) } }
 }
 
 /**

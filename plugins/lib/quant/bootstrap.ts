@@ -117,3 +117,41 @@ function runningTotals(values: ArrayLike<number>): { centre: number; totals: Flo
   }
   return { centre, totals }
 }
+
+/** Running totals of a series over two rounds, so that a block may pass its end. */
+export function twoRounds(values: ArrayLike<number>): Float64Array {
+  const count = values.length
+  const totals = new Float64Array(2 * count + 1)
+  for (let i = 0; i < 2 * count; i += 1) totals[i + 1] = totals[i]! + values[i % count]!
+  return totals
+}
+
+/**
+ * Draws the blocks of resamples of `count` observations, for several series that are resampled together, and sums a series,
+ * given by `twoRounds`, over them.
+ */
+export function createBlocks(count: number, meanBlock: number, seed: number) {
+  const random = seededRandom(seed)
+  const decay = meanBlock > 1 ? Math.log1p(-1 / meanBlock) : -Infinity
+  const starts = new Int32Array(count)
+  const ends = new Int32Array(count)
+  return {
+    /** Returns the number of blocks. */
+    draw(): number {
+      let blocks = 0
+      for (let drawn = 0; drawn < count; blocks += 1) {
+        const start = Math.floor(random() * count)
+        const length = Math.min(blockLength(random(), decay), count - drawn)
+        starts[blocks] = start
+        ends[blocks] = start + length
+        drawn += length
+      }
+      return blocks
+    },
+    sum(totals: Float64Array, blocks: number): number {
+      let sum = 0
+      for (let block = 0; block < blocks; block += 1) sum += totals[ends[block]!]! - totals[starts[block]!]!
+      return sum
+    },
+  }
+}

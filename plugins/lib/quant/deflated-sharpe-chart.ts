@@ -1,5 +1,5 @@
 /** The chart of the deflated Sharpe ratio against the number of trials, for the audit report and the calculator. */
-import type { Chart } from '../charts.ts'
+import type { Chart } from 'tollgate/plugin'
 import { deflatedSharpe, type SharpeSample } from './sharpe-ratio.ts'
 
 const CONVINCING = 0.95

@@ -1,6 +1,6 @@
 /**
  * The normal equations of ordinary least squares. Only X'X and X'y are stored, so a fit with k regressors needs k² numbers
- * for any number of rows, which may be added in parts.
+ * for any number of rows.
  */
 export interface NormalEquations {
   readonly size: number
@@ -16,35 +16,38 @@ export function createNormalEquations(size: number): NormalEquations {
   return { size, rows: 0, products: new Float64Array(size * size), moments: new Float64Array(size) }
 }
 
-/** Adds observations: `columns` has the values of each regressor (include the constant 1 for an intercept). */
-export function addColumns(equations: NormalEquations, columns: readonly Float64Array[], outcomes: Float64Array): void {
+/**
+ * Adds an observation of the regressors at `places`, which ascend; all others are 0 (include the constant 1 for an
+ * intercept).
+ */
+export function addObservation(
+  equations: NormalEquations,
+  places: ArrayLike<number>,
+  values: ArrayLike<number>,
+  outcome: number,
+): void {
   const { size, products, moments } = equations
-  for (const [i, values] of columns.entries()) {
-    // Row i of the lower triangle of X'X, and behind it the entry of X'y.
-    const sums = Float64Array.of(...products.subarray(i * size, i * size + i + 1), moments[i]!)
-    addProducts(sums, values, [...columns.slice(0, i + 1), outcomes])
-    products.set(sums.subarray(0, i + 1), i * size)
-    moments[i] = sums[i + 1]!
+  for (let a = 0; a < places.length; a += 1) {
+    const value = values[a]!
+    const row = places[a]! * size
+    for (let b = 0; b <= a; b += 1) products[row + places[b]!]! += value * values[b]!
+    moments[places[a]!]! += value * outcome
   }
-  equations.rows += outcomes.length
+  equations.rows += 1
 }
 
 /**
- * Adds the inner product of `values` with each of `others` to its sum, one row after the other. Four sums grow at a time,
- * because one alone would wait for its own last addition.
+ * Draws each coefficient towards an expected one, as `strengths` observations of that regressor alone at 1 would (ridge
+ * regression).
  */
-function addProducts(sums: Float64Array, values: Float64Array, others: readonly Float64Array[]): void {
-  for (let first = 0; first < others.length; first += 4) {
-    const [a = values, b = a, c = a, d = a] = others.slice(first, first + 4)
-    let [p = 0, q = 0, r = 0, s = 0] = sums.subarray(first, first + 4)
-    for (let row = 0; row < values.length; row += 1) {
-      const value = values[row]!
-      p += value * a[row]!
-      q += value * b[row]!
-      r += value * c[row]!
-      s += value * d[row]!
-    }
-    sums.set([p, q, r, s].slice(0, others.length - first), first)
+export function addExpected(
+  { size, products, moments }: NormalEquations,
+  expected: ArrayLike<number>,
+  strengths: ArrayLike<number>,
+): void {
+  for (let i = 0; i < size; i += 1) {
+    products[i * size + i]! += strengths[i]!
+    moments[i]! += strengths[i]! * expected[i]!
   }
 }
 

@@ -43,15 +43,21 @@ interface Haircuts {
 /**
  * Haircut Sharpe ratios: the Sharpe ratio (per observation, over `observations`) that remains after allowing for `tests`
  * tests. With `others`, the p values of the other tests, the result also holds the adjustments of Holm and of Benjamini,
- * Hochberg and Yekutieli. `tests` counts all tests, including this one.
+ * Hochberg and Yekutieli. `tests` counts all tests, including this one. `p` is the p value of the ratio; an exact one may
+ * replace that of a large sample.
  *
  * Source: Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015). Their example: an annual 0.75 over 20 years,
  * one of 200 tests, has a Bonferroni p value of 0.16 and an adjusted Sharpe ratio of 0.32, a haircut of 60%.
  *
  * @example haircuts(0.75, 20, 200).bonferroni // { p: 0.1592…, sharpe: 0.3148…, haircut: 0.5803… }
  */
-export function haircuts(sharpe: number, observations: number, tests: number, others?: readonly number[]): Haircuts {
-  const p = sharpePValue(sharpe, observations)
+export function haircuts(
+  sharpe: number,
+  observations: number,
+  tests: number,
+  others?: readonly number[],
+  p = sharpePValue(sharpe, observations),
+): Haircuts {
   const cut = (adjusted: number): Haircut => {
     const size = adjusted <= p ? Math.abs(sharpe) : sharpeOfPValue(adjusted, observations)
     return { p: adjusted, sharpe: Math.sign(sharpe) * size, haircut: sharpe === 0 ? 0 : 1 - size / Math.abs(sharpe) }

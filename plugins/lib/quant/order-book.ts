@@ -28,6 +28,27 @@ export function isPair(first: number, second: number): boolean {
   return apart >= PAIR_SECONDS.least && apart <= PAIR_SECONDS.most
 }
 
+/** A book at one time of a venue; epoch seconds. */
+export interface TimedBook extends Book {
+  readonly venue: string
+  readonly time: number
+}
+
+/** Two books of one venue, about half a minute apart. */
+export interface BookPair {
+  readonly first: TimedBook
+  readonly later: TimedBook
+}
+
+/** The pairs of books of `venue` among books in order of time. A book may be the later of one pair and the first of the next. */
+export function pairsOf(books: readonly TimedBook[], venue: string): BookPair[] {
+  const own = books.filter((book) => book.venue === venue)
+  return own.flatMap((first, i) => {
+    const later = own[i + 1]
+    return later && isPair(first.time, later.time) ? [{ first, later }] : []
+  })
+}
+
 /**
  * Walks a book with an immediate order of `notional` in the quote currency. A buyer spends it on the asks; a seller
  * raises it from the bids. Returns null if the book holds less than the order, or has no bid or no ask.

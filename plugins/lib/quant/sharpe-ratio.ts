@@ -1,4 +1,5 @@
 import { normalCdf, normalQuantile } from './normal-distribution.ts'
+import { noncentralCdf } from './student-t.ts'
 
 export interface SharpeSample {
   /** Sharpe ratio per observation, never annualised. */
@@ -38,6 +39,26 @@ export function probabilisticSharpe(sample: SharpeSample, benchmark = 0): number
   const distance = (sample.sharpe - benchmark) * Math.sqrt(sample.observations - 1)
   if (distance === 0) return 0.5
   return normalCdf(distance / Math.sqrt(sharpeVariance(sample)))
+}
+
+/** From this number of independent bets on, the probabilistic Sharpe ratio is as good as exact. */
+export const LARGE_SAMPLE = 30
+
+/**
+ * The probabilistic Sharpe ratio of a sample that may be small. With fewer than 30 `bets`, it is at most the exact
+ * probability for normal returns: the noncentral t distribution with bets - 1 degrees of freedom at SR·√T, shifted by
+ * SR*·√T. The formula for large samples takes two returns of 1.00 % and 1.10 % for certain (1 - 1e-50), but such a pair of
+ * worthless returns is as good 1.5 % of the time. `bets` is the number of returns unless they depend on each other.
+ *
+ * Source: W. S. Gosset ("Student"), "The probable error of a mean", Biometrika 6 (1908); see `noncentralCdf`.
+ *
+ * @example smallSampleSharpe({ sharpe: 21 / Math.sqrt(2), observations: 2, kurtosis: 1 }) // 0.98485…
+ */
+export function smallSampleSharpe(sample: SharpeSample, benchmark = 0, bets = sample.observations): number {
+  const large = probabilisticSharpe(sample, benchmark)
+  if (!(bets < LARGE_SAMPLE)) return large
+  const root = Math.sqrt(sample.observations)
+  return Math.min(large, noncentralCdf(sample.sharpe * root, Math.max(1, bets - 1), benchmark * root))
 }
 
 interface DeflatedSharpe {

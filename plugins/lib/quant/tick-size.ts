@@ -25,12 +25,12 @@ const STEPS = [100, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 
 
 /**
  * The tick size of a series: the largest step in use at exchanges of which 99.5% of the prices are multiples. Null if
- * there is no such step, or for fewer than 200 prices.
+ * there is no such step, or for fewer than `least` prices.
  *
  * @example findTickSize(Array.from({ length: 200 }, (_, i) => 100 + i * 0.05)) // 0.05
  */
-export function findTickSize(prices: readonly number[]): number | null {
-  if (prices.length < MIN_PRICES) return null
+export function findTickSize(prices: readonly number[], least = MIN_PRICES): number | null {
+  if (prices.length < least) return null
   const allowed = (1 - SHARE) * prices.length
   const fits = (step: number): boolean => {
     let off = 0

@@ -11,12 +11,13 @@ import { hashOf, pickFor, seedOf } from '../../../../plugins/lib/feeds/sample-nu
 
 describe('the data settings of a deployment', () => {
   it('read the shift of recorded times as the gateway parsed it', () => {
-    const { replayShift } = dataSettings({ deployment: { replay_shift: '-3600', replay_shift_seconds: '-3600' } })
+    const deployment = { data_mode: 'replay', replay_shift: '-3600', replay_shift_seconds: '-3600' } as const
+    const { replayShift } = dataSettings({ deployment })
     expect(replayShift).to.deep.equal({ setting: '-3600', seconds: -3600 })
   })
 
-  it('select sample data by default', () => {
-    expect(dataSettings({ deployment: {} })).to.deep.equal({
+  it('name no folder and no shift if the data are made up', () => {
+    expect(dataSettings({ deployment: { data_mode: 'sample', replay_shift: 'auto' } })).to.deep.equal({
       dataMode: 'sample',
       replayDir: undefined,
       replayShift: { setting: 'auto', seconds: null },

@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addColumns, createNormalEquations, solveNormalEquations } from '../../../../plugins/lib/quant/least-squares.ts'
+import {
+  addExpected,
+  addObservation,
+  createNormalEquations,
+  solveNormalEquations,
+} from '../../../../plugins/lib/quant/least-squares.ts'
 
 function fit(rows: readonly (readonly number[])[], outcomes: readonly number[]): number[] {
   const equations = createNormalEquations(rows[0]!.length)
-  const columns = rows[0]!.map((_, i) => Float64Array.from(rows, (row) => row[i]!))
-  addColumns(equations, columns, Float64Array.from(outcomes))
+  for (const [n, row] of rows.entries()) addObservation(equations, [...row.keys()], row, outcomes[n]!)
   return [...solveNormalEquations(equations)]
 }
 
@@ -41,42 +45,43 @@ describe('least squares', () => {
     )
   })
 
-  it('adds the products of one observation after the other, for any number of regressors and in any parts', () => {
-    const number = fc.double({ min: -1e6, max: 1e6, noNaN: true })
-    const table = fc.tuple(fc.integer({ min: 1, max: 14 }), fc.integer({ min: 0, max: 30 })).chain(([size, rows]) =>
-      fc.tuple(
-        fc.array(fc.array(number, { minLength: rows, maxLength: rows }), {
-          minLength: size + 1,
-          maxLength: size + 1,
-        }),
-        fc.integer({ min: 0, max: rows }),
-      ),
-    )
+  it('adds the products of one observation after the other, for any number of regressors that are not 0', () => {
+    const number = fc.oneof(fc.constant(0), fc.double({ min: -1e6, max: 1e6, noNaN: true }))
+    const table = fc.integer({ min: 1, max: 14 }).chain((size) => {
+      const row = fc.tuple(fc.array(number, { minLength: size, maxLength: size }), number)
+      return fc.tuple(fc.constant(size), fc.array(row, { maxLength: 30 }))
+    })
     fc.assert(
-      fc.property(table, ([values, cut]) => {
-        const columns = values.map((column) => Float64Array.from(column))
-        const outcomes = columns.pop()!
-        const size = columns.length
+      fc.property(table, ([size, rows]) => {
         const equations = createNormalEquations(size)
-        for (const part of [[0, cut] as const, [cut] as const])
-          addColumns(
-            equations,
-            columns.map((column) => column.slice(...part)),
-            outcomes.slice(...part),
-          )
         const [products, moments] = [new Float64Array(size * size), new Float64Array(size)]
-        for (let row = 0; row < outcomes.length; row += 1)
-          for (let i = 0; i < size; i += 1) {
-            for (let j = 0; j <= i; j += 1) products[i * size + j]! += columns[i]![row]! * columns[j]![row]!
-            moments[i]! += columns[i]![row]! * outcomes[row]!
+        for (const [values, outcome] of rows) {
+          const places = [...values.keys()].filter((i) => values[i] !== 0)
+          addObservation(
+            equations,
+            places,
+            places.map((i) => values[i]!),
+            outcome,
+          )
+          for (const i of places) {
+            for (const j of places) if (j <= i) products[i * size + j]! += values[i]! * values[j]!
+            moments[i]! += values[i]! * outcome
           }
-        expect([equations.rows, equations.products, equations.moments]).to.deep.equal([
-          outcomes.length,
-          products,
-          moments,
-        ])
+        }
+        expect([equations.rows, equations.products, equations.moments]).to.deep.equal([rows.length, products, moments])
       }),
     )
+  })
+
+  it('draws coefficients towards those expected, the more the stronger', () => {
+    const drawn = (strength: number): number => {
+      const equations = createNormalEquations(1)
+      for (const x of [1, 2, 3]) addObservation(equations, [0], [x], 2 * x)
+      addExpected(equations, [5], [strength])
+      return solveNormalEquations(equations)[0]!
+    }
+    // (14 × 2 + strength × 5) / (14 + strength)
+    expect([0, 7, 14, 1e9].map(drawn).map((value) => Math.round(value * 1e6) / 1e6)).to.deep.equal([2, 3, 3.5, 5])
   })
 
   it('gives a duplicate regressor the coefficient 0', () => {

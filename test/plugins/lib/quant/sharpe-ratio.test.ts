@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { deflatedSharpeCurve } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
+import { moments } from '../../../../plugins/lib/quant/descriptive-statistics.ts'
+import { seededRandom } from '../../../../plugins/lib/quant/seeded-random.ts'
 import {
   deflatedSharpe,
   sharpeError,
@@ -9,6 +11,7 @@ import {
   probabilisticSharpe,
   minimumBacktest,
   minimumTrackRecord,
+  smallSampleSharpe,
 } from '../../../../plugins/lib/quant/sharpe-ratio.ts'
 
 const number = (min: number, max: number) => fc.double({ min, max, noNaN: true })
@@ -147,5 +150,36 @@ describe('the curve of the deflated Sharpe ratio', () => {
     expect([curve[0]?.[0], curve.at(-1)?.[0]]).to.deep.equal([1, 1000])
     expect(curve[0]?.[1]).to.equal(probabilisticSharpe(sample))
     for (const [index, [, dsr]] of curve.entries()) if (index > 0) expect(dsr).to.be.at.most(curve[index - 1]![1])
+  })
+})
+
+describe('the probabilistic Sharpe ratio of a small sample', () => {
+  it('is the exact one for normal returns, unless skew and tails make it smaller', () => {
+    const two = { sharpe: 21 / Math.sqrt(2), observations: 2, kurtosis: 1 }
+    expect(probabilisticSharpe(two)).to.be.above(1 - 1e-12)
+    expect(smallSampleSharpe(two)).to.be.closeTo(1 - 0.015146172188368145, 1e-12)
+    const skewed = { sharpe: 0.8, observations: 10, skewness: -2, kurtosis: 7 }
+    expect(smallSampleSharpe(skewed)).to.equal(probabilisticSharpe(skewed))
+  })
+
+  it('keeps what it says: worthless returns reach 95 % in 5 of 100 samples', () => {
+    const random = seededRandom(9)
+    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+    for (const observations of [2, 5, 12]) {
+      let high = 0
+      for (let run = 0; run < 4000; run += 1) {
+        const { mean, variance } = moments(Array.from({ length: observations }, normal))
+        const sharpe = mean / Math.sqrt((variance * observations) / (observations - 1))
+        if (smallSampleSharpe({ sharpe, observations, kurtosis: 1 }) >= 0.95) high += 1
+      }
+      expect(high / 4000).to.be.within(0.035, 0.065)
+    }
+  })
+
+  it('counts bets that depend on each other once, and changes nothing for many', () => {
+    const sample = { sharpe: 0.1, observations: 400 }
+    expect(smallSampleSharpe(sample, 0, 400)).to.equal(probabilisticSharpe(sample))
+    expect(smallSampleSharpe(sample, 0, 5)).to.be.below(probabilisticSharpe(sample))
+    expect(smallSampleSharpe(sample, 0.05, 5)).to.be.below(smallSampleSharpe(sample, 0, 5))
   })
 })

@@ -8,7 +8,7 @@ import {
   TOLERANCE,
   TOLERANCE_BPS,
 } from '../../../../plugins/lib/quant/thinned-book.ts'
-import { isRecorded, readRecorded } from '../../../../scripts/bench/products/recorded-data.ts'
+import { isRecorded, readRecorded } from '../../../support/recorded-data.ts'
 
 /** A book with clustered sizes and gaps, at a price and with a spread of any size. */
 function randomBook(random: () => number): Book {

@@ -5,6 +5,14 @@ import { squareRootImpact } from '../../../../plugins/lib/quant/market-impact.ts
 import { bhy, bonferroni, sharpeOfPValue, sharpePValue, sidak } from '../../../../plugins/lib/quant/multiple-testing.ts'
 import { normalCdf, normalQuantile } from '../../../../plugins/lib/quant/normal-distribution.ts'
 import { centredMedian, median, neighbourMedian } from '../../../../plugins/lib/quant/rolling-median.ts'
+import {
+  bpsDecimals,
+  roundBps,
+  roundNamed,
+  roundProbability,
+  roundSignificant,
+  roundTo,
+} from '../../../../plugins/lib/quant/rounding.ts'
 import { seededRandom } from '../../../../plugins/lib/quant/seeded-random.ts'
 import { minimumBacktest, minimumTrackRecord } from '../../../../plugins/lib/quant/sharpe-ratio.ts'
 import { abdiRanaldoSpread, corwinSchultzSpread, rollSpread } from '../../../../plugins/lib/quant/spread-estimators.ts'
@@ -26,6 +34,21 @@ describe('the worked examples in the documentation of lib/quant', () => {
     expect(yangZhangVariance(bars)).to.be.closeTo(0.000287962, 1e-9)
     const order = { quantity: 1e6, dailyVolume: 1e9, dailyVolatility: 0.02 }
     expect(squareRootImpact(order)).to.be.closeTo(0.000252982, 1e-9)
+  })
+
+  it('are right for rounding', () => {
+    expect(roundTo(0.87456, 4)).to.equal(0.8746)
+    expect([12.345, 0.01234].map(bpsDecimals)).to.deep.equal([2, 4])
+    expect([12.345, -0.01234, 0, 3.8e-13].map(roundBps)).to.deep.equal([12.35, -0.0123, 0, 0])
+    expect(roundSignificant(0.00011904761904761905)).to.equal(0.000119048)
+    expect([0.04514522, 0.0000123, 0.99998].map(roundProbability)).to.deep.equal([0.0451, 0.000012, 1])
+    const report = { t_stat: 2.522323009, psr: 0.96600052137, net_bps: [162.9161, null], at: { price: 1234567.89 } }
+    expect(roundNamed(report)).to.deep.equal({
+      t_stat: 2.52232,
+      psr: 0.966001,
+      net_bps: [162.92, null],
+      at: { price: 1234567.89 },
+    })
   })
 
   it('are right for p values', () => {
