@@ -32,7 +32,7 @@ export const CHECK_DESCRIPTIONS: Readonly<Record<string, string>> = {
 /** Texts for error codes with which the form comes back. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   validation_failed:
-    'The file could not be read as a ledger, or a number was out of range. The first row must name the columns as listed below, every price must be a number and every time a date. If you enable scripts, this page names the row.',
+    'The file could not be read as a ledger, or a field was out of range. Every price must be a number and every time a date. Under “My file is read wrong” you can say what the columns are. If you enable scripts, this page names the row or column.',
   body_too_large: 'The file is larger than 40 MB, or has more than 200,000 rows.',
   media_unsupported: 'Choose a file before you send the form.',
   rate_limited: 'There are too many audits at the moment. Please wait a minute.',

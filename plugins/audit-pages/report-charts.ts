@@ -1,5 +1,5 @@
 /** Charts of the report: returns before and after costs, cost steps, and the deflated Sharpe ratio by number of trials. */
-import type { Chart, Step } from '../lib/charts.ts'
+import type { Chart, WaterfallStep } from 'tollgate/plugin'
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { percent } from './report-figures.ts'
@@ -61,7 +61,7 @@ function tableRowsOf(drawdown: readonly number[]): readonly number[] {
 }
 
 /** The steps from gross to net return, in basis points per trade. Each cost counts for both sides. */
-export function costSteps({ performance, assumptions }: AuditReport): Step[] {
+export function costSteps({ performance, assumptions }: AuditReport): WaterfallStep[] {
   const { gross_expectancy_bps: gross, net_expectancy_bps: net } = performance
   const { half_spread_bps: spread, slippage_bps: slippage, extra_bps: extra } = assumptions
   const commission = gross - net - 2 * (spread + slippage + extra)

@@ -1,14 +1,25 @@
 /** The figures of a report as text. */
+import { once } from 'tollgate/plugin'
 import type { AuditReport } from '../../schemas/types.d.ts'
-import { once } from '../lib/once.ts'
 
 const rounded = once(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }))
 
 type Value = number | null | undefined
 /** A number with at most two decimals; "–" without a value. */
 export const number = (value: Value): string => (typeof value === 'number' ? rounded().format(value) : '–')
+/** A number with its noun: "1 row", "4 rows". */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : many}`
+
+const exact = once(() => new Intl.NumberFormat('en-US', { maximumSignificantDigits: 8 }))
+/** A quantity or price as the file has it, with at most eight digits: 0.0000123 is "0.0000123". */
+export const quantity = (value: number): string => exact().format(value)
 const fixed = (value: number, decimals: number): string =>
-  value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
+  value.toLocaleString('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+    signDisplay: 'negative',
+  })
 /** A ratio with two decimals: 2.9 is "2.90". */
 const ratio = (value: Value): string => (typeof value === 'number' ? fixed(value, 2) : '–')
 /** A share as percent with one decimal: 0.5 is "50.0%". */
@@ -28,33 +39,46 @@ function chance(value: Value): string {
   return value < 0.0005 ? '< 0.1%' : percent(value)
 }
 
-interface Figure {
+/** A p value: "0.042", never 0. */
+const probability = (value: Value): string =>
+  typeof value !== 'number' ? '–' : value < 0.001 ? '< 0.001' : fixed(value, 3)
+
+export interface Figure {
   readonly label: string
   readonly figure: string
   /** What the figure means, or why there is none. */
   readonly note?: string
 }
 
+/** A table of the page. The first cell of a row names it; a cell has a text, and a note in small print. */
+export interface Table {
+  readonly columns: readonly { readonly label: string; readonly isNumber?: boolean }[]
+  readonly rows: readonly (readonly { readonly text: string; readonly note?: string | null }[])[]
+}
+
 /** A figure with a note, which is left out if the figure is unknown. */
 const noted = (label: string, figure: string, note: string): Figure =>
   figure === '–' ? { label, figure } : { label, figure, note }
 
-/** The four figures at the top of the page. */
-export function keyFigures({ performance, overfitting, fills }: AuditReport): Figure[] {
+/** The four figures at the top of the page. Those of days count trades that overlap once. */
+export function keyFigures({ performance, overfitting, fills, days }: AuditReport): Figure[] {
+  const dsr = days?.dsr ?? overfitting.dsr
   return [
     {
       label: 'Expectancy after costs',
       figure: bps(performance.net_expectancy_bps),
       note: `95%: ${range(performance.expectancy_ci95_bps, 1, ' bps')}`,
     },
-    {
-      label: 'Annual Sharpe ratio',
-      figure: ratio(performance.sharpe),
-      note: `95%: ${range(performance.sharpe_ci95, 2)}`,
-    },
+    typeof days?.sharpe === 'number'
+      ? { label: 'Annual Sharpe ratio', figure: ratio(days.sharpe), note: `by day, t ${ratio(days.t_stat)}` }
+      : {
+          label: 'Annual Sharpe ratio',
+          figure: ratio(performance.sharpe),
+          note: `95%: ${range(performance.sharpe_ci95, 2)}`,
+        },
     {
       label: 'Deflated Sharpe ratio',
-      figure: chance(overfitting.dsr),
+      figure: chance(dsr),
       note: `after ${number(overfitting.n_trials)} ${overfitting.n_trials === 1 ? 'trial' : 'trials'}`,
     },
     {
@@ -83,6 +107,56 @@ export function performance({ performance: it }: AuditReport): Figure[] {
   ]
 }
 
+const METHODS = {
+  marked: 'Each day, every position is valued at a price of that day.',
+  blocks: 'There are no daily prices, so days are taken together in blocks',
+  none: 'The trades cannot be valued by day.',
+} as const
+
+/** The section on days; null in reports of earlier versions. */
+export function daily({ days: it }: AuditReport) {
+  if (it === undefined) return null
+  const block = it.block_days === null ? '.' : ` of ${number(it.block_days)} days, twice the longest trade or more.`
+  const method = it.method === 'blocks' ? METHODS.blocks + block : METHODS[it.method]
+  return {
+    method,
+    why: it.why === null ? null : `${capitalised(it.why)}.`,
+    figures: it.method === 'none' ? [] : dailyFigures(it),
+  }
+}
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Every benchmark that the returns were compared with. */
+function comparisonsOf({ comparisons, benchmark, alpha_bps, alpha_t_stat, beta }: NonNullable<AuditReport['days']>) {
+  if (comparisons !== undefined) return comparisons
+  return benchmark === null ? [] : [{ benchmark, alpha_bps, alpha_t_stat, beta }]
+}
+
+function dailyFigures(it: NonNullable<AuditReport['days']>): Figure[] {
+  return [
+    noted('Days', number(it.days), `${percent(it.marked_share)} with prices`),
+    { label: 'Independent bets', figure: it.effective_bets === null ? '–' : number(Math.round(it.effective_bets)) },
+    noted('Mean return of a day', bps(it.mean_bps), `95%: ${range(it.mean_ci95_bps, 1, ' bps')}`),
+    noted('t statistic', ratio(it.t_stat), `p ${probability(it.p_value)}`),
+    { label: 'Annual Sharpe ratio', figure: ratio(it.sharpe) },
+    { label: 'Deflated Sharpe ratio', figure: chance(it.dsr) },
+    {
+      label: 'Minimum track record',
+      figure: it.min_trl_days === null ? '–' : `${number(Math.ceil(it.min_trl_days))} days`,
+    },
+    { label: 'Autocorrelation, day to day', figure: ratio(it.autocorrelation) },
+    { label: 't statistic of the money of a day', figure: ratio(it.money_t_stat) },
+    ...comparisonsOf(it).flatMap(({ benchmark, alpha_bps: alpha, alpha_t_stat: t, beta }) => {
+      const beside = benchmark === 'traded_symbols' ? 'holding the symbols' : benchmark
+      return [
+        noted(`Alpha of a day, beside ${beside}`, bps(alpha), `t ${ratio(t)}`),
+        { label: `Beta, beside ${beside}`, figure: ratio(beta) },
+      ]
+    }),
+  ]
+}
+
 /** The figures of the section on luck and overfitting. */
 export function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
@@ -95,10 +169,23 @@ export function overfitting({ overfitting: it }: AuditReport): Figure[] {
     ),
     noted('Minimum backtest length', years(it.min_btl_years), `at most ${years(it.min_btl_bound_years)}`),
     noted('Sharpe ratio after haircut', ratio(it.haircut_sharpe), 'Bonferroni, annual'),
+    ...familyFigures(it),
     {
       label: 'Probability of overfitting',
       figure: percent(it.pbo),
       note: it.pbo_not_checked ?? `${it.pbo_blocks} blocks`,
     },
+  ]
+}
+
+/** Tests of the best trial against luck among all trials of the file. A file with a single trial has none. */
+function familyFigures({ spa_p_value: spa, reality_check_p_value: check }: AuditReport['overfitting']): Figure[] {
+  return [
+    ...(typeof spa === 'number'
+      ? [{ label: 'Superior predictive ability', figure: `p ${probability(spa)}`, note: 'Hansen' }]
+      : []),
+    ...(typeof check === 'number'
+      ? [{ label: 'Reality check', figure: `p ${probability(check)}`, note: 'White' }]
+      : []),
   ]
 }

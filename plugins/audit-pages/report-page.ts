@@ -1,9 +1,11 @@
 /** The data of the report page: figures as text, findings as table rows. */
+import { once } from 'tollgate/plugin'
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
-import { bps, keyFigures, number, overfitting, performance } from './report-figures.ts'
+import { bps, counted, daily, keyFigures, number, overfitting, performance } from './report-figures.ts'
+import { moneyOf } from './report-money.ts'
+import { readingOf } from './report-reading.ts'
 import { CHECK_DESCRIPTIONS, REASON_MESSAGES } from './messages.ts'
-import { once } from '../lib/once.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
 
@@ -16,14 +18,16 @@ const VERDICTS = {
 
 /** Everything that the view of a report shows. */
 export function reportPage(report: AuditReport) {
-  const { rid, verdict, reasons, summary, as_of, ledger, assumptions, fills, warnings, model } = report
+  const { rid, verdict, as_of, ledger, assumptions, fills, warnings, model } = report
   const isSample = rid === 'sample'
   return {
     rid,
     isSample,
     ...VERDICTS[verdict],
-    summary,
-    reasons: reasons.map((reason) => REASON_MESSAGES[reason] ?? reason),
+    ...groundsOf(report),
+    reading: readingOf(report),
+    money: moneyOf(report),
+    daily: daily(report),
     warnings: warningsOf(warnings),
     asOf: as_of,
     model,
@@ -39,9 +43,28 @@ export function reportPage(report: AuditReport) {
     findings: shownFindings(fills.findings),
     found: fills.findings.length,
     judged: judgedOf(report),
-    caution: cautionOf(fills),
+    ...cautionOf(report),
     checks: fills.checks.filter(({ checked }) => checked > 0).map(named),
     unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0).map(named),
+  }
+}
+
+/** So many reasons fit into the first screen of a phone. */
+const MAX_GROUNDS = 3
+
+/**
+ * Why the verdict: its grounds with their numbers, those that decide it first. Without grounds, as for "plausible" and in
+ * reports of earlier versions, the summary, with the reasons that these have.
+ */
+function groundsOf({ verdict, grounds, reasons, summary }: AuditReport) {
+  if (grounds === undefined)
+    return { summary, grounds: reasons.map((reason) => REASON_MESSAGES[reason] ?? reason), furtherGrounds: [] }
+  const isMilder = (ground: (typeof grounds)[number]): number => Number(ground.verdict !== verdict)
+  const texts = grounds.toSorted((one, other) => isMilder(one) - isMilder(other)).map(({ explanation }) => explanation)
+  return {
+    summary: texts.length === 0 ? summary : null,
+    grounds: texts.slice(0, MAX_GROUNDS),
+    furtherGrounds: texts.slice(MAX_GROUNDS),
   }
 }
 
@@ -56,17 +79,20 @@ function warningsOf(warnings: readonly string[]): readonly string[] {
 
 /** One line that says what the verdict is about. */
 function judgedOf({ ledger, performance }: AuditReport): string {
-  const [trades, symbols] = [performance.trades, ledger.symbols]
   const days = [ledger.first, ledger.last].map((moment) => moment.slice(0, 10))
-  return `${number(trades)} ${trades === 1 ? 'trade' : 'trades'} in ${number(symbols)} ${symbols === 1 ? 'symbol' : 'symbols'}, ${days.join(' to ')}`
+  return `${counted(performance.trades, 'trade')} in ${counted(ledger.symbols, 'symbol')}, ${days.join(' to ')}`
 }
 
-/** Warns about fills that were not checked, so that readers do not think that they passed. */
-function cautionOf({ checked, fills }: AuditReport['fills']): string | null {
-  if (checked >= fills) return null
-  return checked === 0
-    ? 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
-    : `${number(fills - checked)} of ${number(fills)} fills could not be checked against bars.`
+/** Warns about fills that were not checked, in one line where the grounds say the rest, so that nobody thinks they passed. */
+function cautionOf({ fills: { checked, fills }, grounds }: AuditReport) {
+  if (checked >= fills) return { caution: null, uncheckedFills: null }
+  const count = `${number(fills - checked)} of ${counted(fills, 'fill')}`
+  if (grounds !== undefined) return { caution: null, uncheckedFills: `${count} not checked against bars` }
+  const caution =
+    checked === 0
+      ? 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
+      : `${count} could not be checked against bars.`
+  return { caution, uncheckedFills: null }
 }
 
 function named<Row extends { readonly check: string }>(row: Row) {

@@ -1,16 +1,9 @@
-import type { Upload, WorkTools } from 'tollgate/plugin'
+import type { Plugins, WorkTools } from 'tollgate/plugin'
 import { type Audit, audit, type AuditContext, type AuditRequest } from './audit.ts'
-import type { PresetName } from './cost-presets.ts'
+import { readingOptionsOf } from './reading-options.ts'
 
-/** The body of a call, as the catalog describes it. */
-export interface Form {
-  readonly file: Upload
-  readonly bars?: Upload
-  readonly preset: PresetName
-  readonly n_trials: number
-  readonly extra_bps: number
-  readonly symbol?: string
-}
+/** The body of a call. */
+export type Form = Plugins['audit']['auditBacktest']['input']['body']
 
 /** The input of an audit in a worker thread, as the handler passes it. */
 export interface WorkInput extends Omit<AuditContext, 'ask'> {
@@ -23,9 +16,17 @@ export default function auditInThread({ input, ...context }: WorkInput, { ask }:
   return audit(requestOf(input.body), { ...context, ask })
 }
 
-/** Reads what to audit from the body of a call. */
-export function requestOf({ file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol }: Form): AuditRequest {
-  return { file: asBuffer(file.bytes), bars: bars && asBuffer(bars.bytes), preset, trials, extraBps, symbol }
+/** Reads what to audit from the body of a call. Throws InvalidInput that names the member. */
+export function requestOf({ file, bars, preset, n_trials, extra_bps, symbol, ...stated }: Form): AuditRequest {
+  return {
+    file: asBuffer(file.bytes),
+    bars: bars && asBuffer(bars.bytes),
+    preset,
+    trials: n_trials,
+    extraBps: extra_bps,
+    symbol,
+    stated: readingOptionsOf(stated),
+  }
 }
 
 /** A Buffer arrives in a thread as a Uint8Array. */

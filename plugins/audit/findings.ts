@@ -6,6 +6,8 @@ import type { Leg } from './trade-ledger.ts'
  */
 export const CODES = {
   missing_value: 'structure',
+  unreadable_number: 'structure',
+  unknown_side: 'structure',
   unparseable_time: 'structure',
   nonpositive_price: 'structure',
   nonpositive_qty: 'structure',
@@ -31,6 +33,8 @@ export interface Finding {
   readonly leg?: Leg
   /** The column with the defect, as the file names it. */
   readonly field?: string
+  /** The cell with the defect, as the file writes it. */
+  readonly text?: string
   readonly symbol?: string
   readonly price?: number
   readonly [figure: string]: unknown

@@ -1,8 +1,8 @@
 /** The backtest audit: takes a trade ledger, returns a report, and stores it at an address that nobody can guess. */
-import { type Call, definePlugin, hasUnreadBody, NotFound, Reply, Unavailable } from 'tollgate/plugin'
+import { type Call, type CallOf, definePlugin, hasUnreadBody, NotFound, Reply, Unavailable } from 'tollgate/plugin'
 import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
 import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
-import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
+import { type Audit, audit, type AuditContext, published, summaryOf } from './audit.ts'
 import { type Form, requestOf, type WorkInput } from './audit-work.ts'
 import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
@@ -21,7 +21,7 @@ interface Report extends Audit {
  */
 const MAX_INLINE_BYTES = 4096
 
-/** How often free reports that are too old are deleted. */
+/** How often reports are deleted that are free and too old, or were not paid for. */
 const EXPIRE_SECONDS = 600
 
 /** Id of the report on the example in the catalog. */
@@ -38,15 +38,15 @@ const reportOf = (rid: string, result: Audit): Report => ({
   rid,
   report_url: `/report/${rid}`,
   summary: summaryOf(result),
-  ...result,
+  ...published(result),
 })
 
 const filesOf = ({ file, bars }: Form): readonly Buffer[] => [file.bytes, ...(bars ? [bars.bytes] : [])]
 
-/** Whose share of the stored reports a call uses. */
-function holderOf({ access, client }: Pick<Call, 'access' | 'client'>): Holder {
+/** What the report of a call is kept for. */
+function holderOf({ id, access, client }: Pick<Call, 'id' | 'access' | 'client'>): Holder {
   if (access.kind === 'free') return { client }
-  return { wallet: access.kind === 'payment' ? access.payer : access.subject }
+  return access.kind === 'payment' ? { callId: id } : { wallet: access.subject }
 }
 
 const sizeOf = (files: readonly Buffer[]): number => files.reduce((sum, { length }) => sum + length, 0)
@@ -69,11 +69,11 @@ export default definePlugin({
   name: 'audit',
   migrations,
   setup(context) {
-    const { db, work, now } = context
+    const { db, work, now, charged } = context
     const reports = openReportStore(db)
     const unusableReason = unusableBarsReason(dataSettings(context))
 
-    async function run(call: Call<{ body: Form }>): Promise<Audit> {
+    async function run(call: CallOf<'auditBacktest' | 'submitAudit'>): Promise<Audit> {
       const { input, ask, asOf } = call
       const files = hasUnreadBody(input) ? null : filesOf(input.body)
       if (files && sizeOf(files) <= MAX_INLINE_BYTES) return audit(requestOf(input.body), { ask, asOf, unusableReason })
@@ -85,7 +85,7 @@ export default definePlugin({
       return work<Audit>(new URL('./audit-work.ts', import.meta.url), workInput, { call, transfer })
     }
 
-    async function auditBacktest(call: Call<{ body: Form }>): Promise<Report> {
+    async function auditBacktest(call: CallOf<'auditBacktest' | 'submitAudit'>): Promise<Report> {
       const { id, asOf } = call
       const holder = holderOf(call)
       if ('client' in holder) await assertRoom(holder.client)
@@ -104,8 +104,13 @@ export default definePlugin({
       throw new Unavailable(message, Math.ceil((fullUntil.getTime() - now().getTime()) / 1000))
     }
 
+    async function expire(): Promise<void> {
+      await reports.expire(now())
+      await reports.settle(charged)
+    }
+
     /** Gives the same answer whether or not the report existed, so that nobody can probe for addresses. */
-    async function remove({ input }: Call<{ params: { rid: string } }>) {
+    async function remove({ input }: CallOf<'deleteReport' | 'deleteReportForm'>) {
       const { rid } = input.params
       if (rid === SAMPLE) throw new NotFound('The sample report is made for each request, so it cannot be deleted.')
       await reports.remove(rid)
@@ -113,21 +118,21 @@ export default definePlugin({
     }
 
     return {
-      jobs: [{ name: 'expire', everySeconds: EXPIRE_SECONDS, run: () => reports.expire(now()) }],
+      jobs: [{ name: 'expire', everySeconds: EXPIRE_SECONDS, run: expire }],
       handlers: {
         auditBacktest,
-        async submitAudit(call: Call<{ body: Form }>) {
+        async submitAudit(call) {
           const { rid, report_url, verdict, reasons, summary } = await auditBacktest(call)
           return new Reply({ rid, report_url, verdict, reasons, summary }, { headers: PRIVATE_HEADERS })
         },
         deleteReport: remove,
         deleteReportForm: remove,
-        async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
+        async getAuditReport({ input, ...call }) {
           if (input.query.rid === SAMPLE) return sampleReport({ ...call, unusableReason })
           const report = await reports.find(input.query.rid, now())
           if (report === null)
             throw new NotFound(
-              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days, the newest 10 of each network address; paid ones until they are deleted, the newest 200 of each wallet.',
+              'This report does not exist, or it was deleted. Reports of the free form are kept for 30 days, the newest 10 of each network address; paid ones until they are deleted, those of a plan as long as they are among the newest 200 of its wallet.',
             )
           return JSON.parse(report) as Report
         },

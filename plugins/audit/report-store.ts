@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Database, Migration } from 'tollgate/plugin'
+import type { Database, Migration, PluginContext } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
@@ -26,18 +26,28 @@ export const migrations: readonly Migration[] = [
       table.index(['client', 'expires'])
     })
   },
+  async (db) => {
+    await db.schema.alterTable('audit_reports', (table) => {
+      // The call that is to pay for it. Null once it was charged, and for every report that no payment of its own buys.
+      table.text('call_id').nullable()
+      table.index(['call_id'])
+    })
+  },
 ]
 
-/** Who has a report made: a free one a client (`Call.client`), a paid one a wallet. */
-export type Holder = { readonly client: string } | { readonly wallet: string }
+/**
+ * What a report is kept for: a client (`Call.client`) if it was free, the wallet of a plan, or the call that pays for it, by
+ * `Call.id`.
+ */
+export type Holder = { readonly client: string } | { readonly wallet: string } | { readonly callId: string }
 
 export interface ReportStore {
   /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
   /**
    * Stores a report. A report that is already stored under this id stays as it is. A free one is kept for 30 days, while it
-   * is one of the newest of its client. A paid one is kept until it is deleted, while it is one of the newest of its wallet:
-   * it is stored before its payment settles, and a payment that never does must not fill the disk.
+   * is one of the newest of its client. One of a plan is kept until it is deleted, while it is one of the newest of its
+   * wallet: such calls are charged nothing each. One that a call pays for is kept until `settle` knows more.
    */
   save(rid: string, created: Date, report: object, holder: Holder): Promise<void>
   /**
@@ -49,6 +59,11 @@ export interface ReportStore {
   find(rid: string, now: Date): Promise<string | null>
   /** Deletes the free reports that are too old. */
   expire(now: Date): Promise<void>
+  /**
+   * Keeps the reports whose calls were charged until they are deleted, and deletes those whose calls never will be. They are
+   * stored before their payments settle, and payments that never do must not fill the disk.
+   */
+  settle(charged: PluginContext['charged']): Promise<void>
   /** Deletes a report. Ignores an unknown id. */
   remove(rid: string): Promise<void>
 }
@@ -63,9 +78,12 @@ interface Places {
   readonly perClient: number
   /** Free ones of all clients together. */
   readonly total: number
-  /** The newest paid ones of each wallet. */
+  /** The newest ones that plans have paid for, of each wallet. */
   readonly perWallet: number
 }
+
+/** How many calls are asked about at once. */
+const CALLS_AT_ONCE = 500
 
 /** A report takes up to 300 kB, so free ones take 3 GB at most. It takes a thousand addresses to fill all places. */
 const PLACES: Places = { perClient: 10, total: 10_000, perWallet: 200 }
@@ -126,11 +144,19 @@ export function openReportStore(db: Database, places: Partial<Places> = {}): Rep
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },
     async save(rid, created, report, holder) {
+      const row = { rid, created: created.getTime(), report: JSON.stringify(report) }
+      const insert = (more: object) =>
+        db('audit_reports')
+          .insert({ ...row, ...more })
+          .onConflict('rid')
+          .ignore()
+      if ('callId' in holder) {
+        await insert({ call_id: holder.callId })
+        return
+      }
       const isFree = 'client' in holder
       const client = isFree ? holder.client : `wallet ${holder.wallet.toLowerCase()}`
-      const expires = isFree ? created.getTime() + FREE_DAYS * DAY_MS : null
-      const row = { rid, created: created.getTime(), report: JSON.stringify(report), expires, client }
-      await db('audit_reports').insert(row).onConflict('rid').ignore()
+      await insert({ client, expires: isFree ? created.getTime() + FREE_DAYS * DAY_MS : null })
       await dropOldest(client, rid, isFree ? perClient : perWallet)
     },
     async fullUntil(client, now) {
@@ -146,6 +172,26 @@ export function openReportStore(db: Database, places: Partial<Places> = {}): Rep
     },
     async expire(now) {
       await db('audit_reports').where('expires', '<=', now.getTime()).delete()
+    },
+    async settle(charged) {
+      for (let last = ''; ;) {
+        const page = await db<{ call_id: string }>('audit_reports')
+          .where('call_id', '>', last)
+          .orderBy('call_id')
+          .limit(CALLS_AT_ONCE)
+          .select('call_id')
+        const calls = page.map(({ call_id }) => call_id)
+        const outcomes = await charged(calls)
+        const ofOutcome = (outcome: boolean) =>
+          db('audit_reports').whereIn(
+            'call_id',
+            calls.filter((call) => outcomes.get(call) === outcome),
+          )
+        await ofOutcome(false).delete()
+        await ofOutcome(true).update({ call_id: null })
+        if (page.length < CALLS_AT_ONCE) return
+        last = calls.at(-1) ?? ''
+      }
     },
     async remove(rid) {
       await db('audit_reports').where({ rid }).delete()

@@ -1,4 +1,4 @@
-import { normalCdf } from '../../lib/quant/normal-distribution.ts'
+import { studentTail } from '../../lib/quant/student-t.ts'
 import type { Fill } from '../trade-ledger.ts'
 import type { ReferenceSeries } from '../reference/bar-series.ts'
 
@@ -24,29 +24,39 @@ export interface BiasDetector {
 export const MIN_FILLS = 30
 /** Prices closer than half a basis point count as equal. */
 const SAME_PRICE = 0.5e-4
+/** So many deviations above what chance gives: once in 30,000 ledgers. */
+const MIN_Z = 4
 
 /**
  * Detects look-ahead bias from where fills lie in their bars. An honest strategy knows neither the extremes nor the
  * direction of a bar in advance.
  */
 export function createBiasDetector(): BiasDetector {
+  const upShareOf = createUpShares()
   const buys = createMean()
   const sells = createMean()
   const agreeing = createMean()
+  // What entries of the same sides would match on average in the bars of their symbols.
+  const expected = { sum: 0, variance: 0 }
   const touching = createMean()
   return {
     get observed() {
       return touching.count()
     },
-    observe({ sign, price, leg }, { open, high, low, close }, bar) {
+    observe({ sign, price, leg }, series, bar) {
+      const { open, high, low, close } = series
       const [o, h, l, c] = [open[bar]!, high[bar]!, low[bar]!, close[bar]!]
       if (!(h > l)) return
-      ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
-      // A fill at the open or close does not count as a touch, even if that price is an extreme.
-      const isTouch = (isAt(price, h) || isAt(price, l)) && !isAt(price, o) && !isAt(price, c)
-      touching.add(isTouch ? 1 : 0)
-      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME_PRICE && c !== o)
+      // An order at the open or the close knows that price, even if it is an extreme: after a fall, a close is near the low.
+      const isAtEnd = isAt(price, o) || isAt(price, c)
+      if (!isAtEnd) (sign === 1 ? buys : sells).add((price - l) / (h - l))
+      touching.add(!isAtEnd && (isAt(price, h) || isAt(price, l)) ? 1 : 0)
+      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME_PRICE && c !== o) {
         agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
+        const up = upShareOf(series)
+        expected.sum += sign === 1 ? up : 1 - up
+        expected.variance += up * (1 - up)
+      }
     },
     flags() {
       const flags: Flag[] = []
@@ -65,7 +75,8 @@ export function createBiasDetector(): BiasDetector {
       }
       extremes(buys, true)
       extremes(sells, false)
-      if (agreeing.count() >= MIN_FILLS && agreeing.mean() > 0.9)
+      const surplus = agreeing.mean() * agreeing.count() - expected.sum
+      if (agreeing.count() >= MIN_FILLS && agreeing.mean() > 0.9 && surplus > MIN_Z * Math.sqrt(expected.variance))
         flags.push({
           code: 'lookahead_same_bar',
           severity: 'error',
@@ -85,6 +96,23 @@ export function createBiasDetector(): BiasDetector {
         })
       return flags
     },
+  }
+}
+
+/** The share of the bars of a symbol that close above their open, among those that move: its long trades gain so often. */
+function createUpShares(): (series: ReferenceSeries) => number {
+  const known = new Map<ReferenceSeries, number>()
+  return (series) => {
+    const share = known.get(series)
+    if (share !== undefined) return share
+    let [up, moves] = [0, 0]
+    for (let bar = 0; bar < series.open.length; bar += 1) {
+      const move = series.close[bar]! - series.open[bar]!
+      if (move > 0) up += 1
+      if (move !== 0) moves += 1
+    }
+    known.set(series, up / moves)
+    return up / moves
   }
 }
 
@@ -113,17 +141,4 @@ function createMean() {
       return studentTail(Math.abs(sum / n - expected) / Math.sqrt(variance / n), n - 1)
     },
   }
-}
-
-/**
- * The upper tail of Student's t, by Wallace's transformation to a normal deviate.
- *
- * Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", Annals of
- * Mathematical Statistics 30 (1959) 1121-1130.
- *
- * @example studentTail(2.0423, 30) // 0.0250, the tables' 2.5% point
- */
-export function studentTail(t: number, degrees: number): number {
-  const deviate = ((8 * degrees + 1) / (8 * degrees + 3)) * Math.sqrt(degrees * Math.log1p((t * t) / degrees))
-  return normalCdf(-deviate)
 }

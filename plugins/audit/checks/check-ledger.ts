@@ -3,6 +3,7 @@ import type { Findings } from '../findings.ts'
 import { spanOf } from '../figures/performance-figures.ts'
 import { DAY, type TradeLedger, YEAR } from '../trade-ledger.ts'
 import { createReferenceFinder, openMarketBars } from '../reference/reference-bars.ts'
+import type { PortfolioMarker } from '../figures/portfolio-days.ts'
 import type { ReferenceSeries } from '../reference/bar-series.ts'
 import type { UploadedBars } from '../reference/uploaded-bars.ts'
 import { FillChecker } from './fill-checks.ts'
@@ -32,13 +33,18 @@ interface CheckParts {
   readonly ask: Ask
   /** Why the bars of the service cannot be compared with real trades; null if they can. */
   readonly unusableReason: string | null
+  /** Takes the bars of each symbol to mark its positions; null if they are not marked. */
+  readonly marker: PortfolioMarker | null
+  /** The symbol of the request to compare with. */
+  readonly benchmark: string | null
 }
 
 /** A symbol whose bars end this many days before the ledger ends was delisted. */
 const DELISTED_DAYS = 30
 
 /** Checks the ledger against reference bars, one symbol at a time, so that memory holds the bars of one symbol only. */
-export async function checkLedger({ ledger, bars, findings, ask, unusableReason }: CheckParts): Promise<CheckedLedger> {
+export async function checkLedger(parts: CheckParts): Promise<CheckedLedger> {
+  const { ledger, bars, findings, ask, unusableReason, marker } = parts
   const coverage = createCheckCoverage()
   const bias = createBiasDetector()
   const checker = new FillChecker({ ledger, findings, coverage, bias })
@@ -49,14 +55,17 @@ export async function checkLedger({ ledger, bars, findings, ask, unusableReason 
   let delisted = 0
   for (const [symbol, fillsOfSymbol] of fills.entries()) {
     if (fillsOfSymbol.length === 0) continue
-    const reference = await find(symbol, fillsOfSymbol)
+    const reference = await find.bySymbol(symbol, fillsOfSymbol)
+    marker?.add(symbol, fillsOfSymbol, reference)
     if (reference.series && source !== 'uploaded') source = bars ? 'uploaded' : 'market'
     for (const fill of fillsOfSymbol) checker.check(fill, reference)
     if (reference.series && endsEarly(reference.series, ledger)) delisted += 1
     await checkSplits(trades[symbol] ?? [], reference, { findings, coverage, ask })
   }
   checker.finish()
-  const warnings = checkStatedProfits(ledger, findings, coverage)
+  checkStatedProfits(ledger, findings, coverage)
+  const benchmark = parts.benchmark === null ? null : await find.daily(parts.benchmark)
+  if (benchmark) marker?.setBenchmark(benchmark)
   if (bias.observed >= MIN_FILLS) coverage.addChecked('lookahead', bias.observed)
   else coverage.addSkipped('lookahead', `fewer than ${MIN_FILLS} fills could be placed in a bar`, ledger.fills.length)
   return {
@@ -65,7 +74,7 @@ export async function checkLedger({ ledger, bars, findings, ask, unusableReason 
     checks: coverage.list(),
     flags: [...bias.flags(), ...survivorshipFlags(ledger, delisted)],
     reference: source,
-    warnings,
+    warnings: parts.benchmark !== null && !benchmark ? ['no_bars_for_the_benchmark'] : [],
   }
 }
 

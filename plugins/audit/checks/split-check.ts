@@ -53,7 +53,7 @@ async function splitsOf(series: ReferenceSeries, ask: Ask): Promise<readonly Spl
   if (split) return Array.from(split, (factor, i) => ({ time: time[i]!, factor })).filter(({ factor }) => factor !== 1)
   if (!hasGap(series)) return []
   try {
-    const { splits } = await ask('checkBarQuality', { params: {}, query: {}, body: { bars: barsOf(joinDays(series)) } })
+    const { splits } = await ask('checkBarQuality', { body: { bars: barsOf(joinDays(series)) } })
     return splits.map(({ timestamp, factor }) => ({ time: Date.parse(timestamp), factor }))
   } catch (error) {
     if (error instanceof ServiceError) return null

@@ -2,23 +2,26 @@ import { probabilityOfOverfitting } from '../../lib/quant/backtest-overfitting.t
 import { type Haircut, haircuts, sharpePValue } from '../../lib/quant/multiple-testing.ts'
 import {
   deflatedSharpe,
-  probabilisticSharpe,
+  LARGE_SAMPLE,
   minimumBacktest,
   minimumTrackRecord,
+  smallSampleSharpe,
 } from '../../lib/quant/sharpe-ratio.ts'
-import type { Preset } from '../cost-presets.ts'
-import { DAY, type TradeLedger, type Trade } from '../trade-ledger.ts'
-import { tradesPerYear, sampleOf, type Sample } from './performance-figures.ts'
-import { byExit, type Returns, returnsOf } from './trade-returns.ts'
+import { studentTail } from '../../lib/quant/student-t.ts'
+import { superiorAbility } from '../../lib/quant/superior-predictive-ability.ts'
+import { DAY } from '../trade-ledger.ts'
+import { tradesPerYear, sampleOf } from './performance-figures.ts'
+import type { PortfolioDays } from './portfolio-days.ts'
+import type { Trial } from './trials.ts'
 
 /**
  * Measures how much of the result luck explains: the probabilistic Sharpe ratio against zero, the deflated Sharpe ratio
- * against the best trial that luck would give, the minimum track record and backtest length, haircuts, and the
- * probability of backtest overfitting if the ledger contains the trials. `stated` is the number of trials that the buyer
+ * against the best trial that luck would give, the minimum track record and backtest length, haircuts, and, if the ledger
+ * contains the trials, the probability of backtest overfitting and Hansen's test of the best of them. `stated` is the number of trials that the buyer
  * states; the ledger's own count replaces it if it is higher. Formulas use Sharpe ratios per trade; `sr0` and the haircut
  * Sharpe ratios are annualised like `sharpe`.
  */
-export function overfittingOf(best: Trial, trials: readonly Trial[], stated: number) {
+export function overfittingOf(best: Trial, trials: readonly Trial[], stated: number, portfolio: PortfolioDays | null) {
   const { sample, trades } = best
   const count = Math.max(stated, trials.length)
   const { sharpePerTrade: sharpe, skewness, kurtosis } = sample
@@ -30,26 +33,28 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
     pbo_periods: overfit.pbo === null ? null : overfit.periods,
     degradation_slope: overfit.pbo === null ? null : overfit.slope,
     loss_probability: overfit.pbo === null ? null : overfit.loss,
+    ...superiorAbilityOf(trials, portfolio),
   }
   if (sharpe === null) return { ...NO_STATISTICS, n_trials: count, ...pbo }
   const track = { sharpe, observations: trades.length, skewness, kurtosis }
   const measured = sharpeVarianceOf(trials)
   const variance = measured ?? 1 / (trades.length - 1)
-  const { dsr, benchmark } = deflatedSharpe(track, count, variance)
+  const { benchmark } = deflatedSharpe(track, count, variance)
   const perYear = tradesPerYear(trades)
   const annual = (ratio: number): number | null => (perYear === null ? null : ratio * Math.sqrt(perYear))
   const record = minimumTrackRecord(track)
   const others = trials.flatMap((trial) =>
     trial === best || trial.sample.sharpePerTrade === null
       ? []
-      : sharpePValue(trial.sample.sharpePerTrade, trial.trades.length),
+      : pValueOf(trial.sample.sharpePerTrade, trial.trades.length),
   )
-  const cut = haircuts(sharpe, trades.length, count, others.length > 0 ? others : undefined)
+  const p = pValueOf(sharpe, trades.length)
+  const cut = haircuts(sharpe, trades.length, count, others.length > 0 ? others : undefined, p)
   const shown = ({ p, sharpe: left, haircut }: Haircut) => ({ p, sharpe: annual(left), haircut })
   const length = perYear === null ? null : minimumBacktest(sharpe * Math.sqrt(perYear), count)
   return {
-    psr: probabilisticSharpe(track),
-    dsr,
+    psr: smallSampleSharpe(track),
+    dsr: smallSampleSharpe(track, benchmark),
     sr0: annual(benchmark),
     sr0_per_trade: benchmark,
     sr_variance: variance,
@@ -71,6 +76,12 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
   }
 }
 
+/** Two-sided p value of a Sharpe ratio per trade, by Student's t for a small sample. */
+const pValueOf = (sharpe: number, trades: number): number =>
+  trades < LARGE_SAMPLE
+    ? 2 * studentTail(Math.abs(sharpe) * Math.sqrt(trades), trades - 1)
+    : sharpePValue(sharpe, trades)
+
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 const NO_STATISTICS = {
@@ -89,34 +100,25 @@ const NO_STATISTICS = {
   haircuts: null,
 } as const
 
-export interface Trial {
-  readonly name: string
-  /** Ordered by exit. */
-  readonly trades: readonly Trade[]
-  readonly returns: Returns
-  readonly sample: Sample
-}
-
-/** The trials of a ledger. Without a trial column, all trades form one trial. */
-export function trialsOf(ledger: TradeLedger, preset: Preset, extraBps: number): Trial[] {
-  const groups = ledger.trials.map((): Trade[] => [])
-  for (const trade of byExit(ledger.trades)) groups[trade.trial]?.push(trade)
-  return groups.flatMap((trades, index) => {
-    if (trades.length === 0) return []
-    const returns = returnsOf(trades, preset, extraBps)
-    return [{ name: ledger.trials[index] ?? '', trades, returns, sample: sampleOf(returns.net) }]
-  })
-}
-
-/** The trial with the highest Sharpe ratio, which is the one that a researcher would present. */
-export function bestTrial(trials: readonly Trial[]): Trial {
-  const rank = ({ sample }: Trial): number => sample.sharpePerTrade ?? -Infinity
-  return trials.reduce((best, trial) => (rank(trial) > rank(best) ? trial : best))
-}
-
 /** Variance (n-1) of the Sharpe ratios of the trials, per trade; null for fewer than two ratios. */
 function sharpeVarianceOf(trials: readonly Trial[]): number | null {
-  const ratios = trials.flatMap(({ sample }) => sample.sharpePerTrade ?? [])
+  return varianceOf(trials.flatMap(({ sample }) => sample.sharpePerTrade ?? []))
+}
+
+/**
+ * Variance (n-1) of the Sharpe ratios of the trials, per day; null for fewer than two ratios. The part of it that the judged
+ * trial alone adds is not luck: without that trial it may be smaller, but not smaller than that of worthless trials.
+ */
+export function dailySharpeVariance({ days, units }: PortfolioDays, judged: number): number | null {
+  if (units.size < 2) return null
+  const ratios = [...units].map(([index, series]) => ({ index, ratio: sampleOf(series).sharpePerTrade }))
+  const of = (chosen: typeof ratios): number | null => varianceOf(chosen.flatMap(({ ratio }) => ratio ?? []))
+  const all = of(ratios)
+  const others = of(ratios.filter(({ index }) => index !== judged)) ?? 0
+  return all === null ? null : Math.min(all, Math.max(others, 1 / (days.length - 1)))
+}
+
+function varianceOf(ratios: readonly number[]): number | null {
   if (ratios.length < 2) return null
   const mean = ratios.reduce((sum, one) => sum + one, 0) / ratios.length
   return ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (ratios.length - 1)
@@ -160,4 +162,28 @@ function backtestOverfitting(trials: readonly Trial[]): Overfit {
   if (!found) return { pbo: null, why: 'too few days per block' }
   const { pbo, blocks, slope, lossProbability } = found
   return { pbo, blocks, periods: days.size, slope, loss: lossProbability }
+}
+
+/** Trials times draws times blocks of a draw. Above this number there are fewer draws, and below 200 draws no test. */
+const MAX_STEPS = 5e7
+const DRAWS = { least: 200, most: 1000 }
+
+/** Hansen's test and White's reality check on the daily returns of the trials. */
+function superiorAbilityOf(trials: readonly Trial[], portfolio: PortfolioDays | null) {
+  const none = { spa_p_value: null, spa_lower_p_value: null, spa_upper_p_value: null, reality_check_p_value: null }
+  if (trials.length < 2) return { ...none, spa_not_checked: 'needs several trials' }
+  const units = portfolio?.units
+  const series = [...(units?.values() ?? [])]
+  const affordable = MAX_STEPS / (series.length * (1 + (series[0]?.length ?? 0) ** (2 / 3)))
+  if (units?.size !== trials.length || affordable < DRAWS.least)
+    return { ...none, spa_not_checked: 'too many trials or days' }
+  const found = superiorAbility(series, { draws: Math.min(DRAWS.most, Math.floor(affordable)) })
+  if (!found) return { ...none, spa_not_checked: 'there are too few days, or the returns do not vary' }
+  return {
+    spa_p_value: found.consistent,
+    spa_lower_p_value: found.lower,
+    spa_upper_p_value: found.upper,
+    reality_check_p_value: found.realityCheck,
+    spa_not_checked: null,
+  }
 }

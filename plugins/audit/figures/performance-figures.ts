@@ -14,6 +14,8 @@ export interface Sample {
   readonly skewness: number
   readonly kurtosis: number
   readonly mean: number
+  /** Sample deviation (n-1). */
+  readonly deviation: number
 }
 
 /**
@@ -25,7 +27,7 @@ export function sampleOf(returns: ArrayLike<number>): Sample {
   const { count, mean, variance, skewness, kurtosis } = moments(returns)
   const deviation = Math.sqrt((variance * count) / (count - 1))
   const varies = count > 1 && deviation > 1e-12 * Math.max(Math.abs(mean), 1e-6)
-  return { trades: count, mean, skewness, kurtosis, sharpePerTrade: varies ? mean / deviation : null }
+  return { trades: count, mean, deviation, skewness, kurtosis, sharpePerTrade: varies ? mean / deviation : null }
 }
 
 /** Trades per year between the first entry and the last exit; null if they are less than a day apart. */

@@ -1,5 +1,6 @@
+import { roundTo } from '../../lib/quant/rounding.ts'
 import { costPerSide, type Preset } from '../cost-presets.ts'
-import type { Trade } from '../trade-ledger.ts'
+import type { Instrument, Trade } from '../trade-ledger.ts'
 
 export interface Returns {
   /** Direction times (exit / entry - 1), a fraction, ordered by exit. */
@@ -12,25 +13,45 @@ export interface Returns {
 
 /**
  * Returns of trades before and after costs: net = gross - 2·(cost per side + extra)/1e4. Fees that the file reports
- * replace the commission of the preset by fees/(qty·entry price). If all fees are zero, they count as not reported.
+ * replace the commission of the preset by fees/(qty·entry price·contract size). If all fees are zero, they count as not
+ * reported.
  *
  * @example a long trade from 100 to 101 with large_cap (3 bps per side): gross 0.01, net 0.0094
  */
-export function returnsOf(trades: readonly Trade[], preset: Preset, extraBps: number): Returns {
-  const hasFees = trades.some(({ fees }) => fees > 0)
+export function returnsOf(
+  trades: readonly Trade[],
+  instruments: readonly Instrument[],
+  preset: Preset,
+  extraBps: number,
+): Returns {
+  const hasFees = trades.some(({ fees }) => Number.isFinite(fees) && fees !== 0)
   const gross = new Float64Array(trades.length)
   const net = new Float64Array(trades.length)
   let reported = 0
-  for (const [index, { sign, qty, entryPrice, exitPrice, fees }] of trades.entries()) {
+  for (const [index, trade] of trades.entries()) {
+    const { sign, entryPrice, exitPrice, fees } = trade
     const before = sign * (exitPrice / entryPrice - 1)
     gross[index] = before
-    const paid = hasFees ? fees / (qty * entryPrice) : Number.NaN
+    const paid = hasFees ? fees / entryValue(trade, instruments) : Number.NaN
     const isReported = Number.isFinite(paid)
     if (isReported) reported += 1
     const perSide = costPerSide(preset) + extraBps - (isReported ? preset.commission : 0)
     net[index] = before - 2 * perSide * 1e-4 - (isReported ? paid : 0)
   }
   return { gross, net, reported }
+}
+
+/** Money for a move of 1 in the price of one unit, at a price. */
+export function pointValue({ contractSize, profits }: Instrument, price: number): number {
+  return profits?.isInverse ? profits.size / price : contractSize
+}
+
+/** What a trade is worth at its entry, in money; NaN if the file has no quantity. */
+export function entryValue(
+  { symbol, qty, entryPrice }: Pick<Trade, 'symbol' | 'qty' | 'entryPrice'>,
+  instruments: readonly Instrument[],
+): number {
+  return qty * entryPrice * pointValue(instruments[symbol]!, entryPrice)
 }
 
 /** Sorts trades by exit time, then by row. */
@@ -79,4 +100,4 @@ export function equityOf(trades: readonly Trade[], gross: Float64Array, net: Flo
 }
 
 /** Rounds to a millionth, a hundredth of a basis point. */
-const micro = (value: number): number => Math.round(value * 1e6) / 1e6
+const micro = (value: number): number => roundTo(value, 6)

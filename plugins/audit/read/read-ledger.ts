@@ -1,11 +1,16 @@
-import { InvalidInput } from 'tollgate/plugin'
 import type { TradeLedger } from '../trade-ledger.ts'
 import { LedgerBuilder, buildLedger, type ReadOptions, type RowReader } from './ledger-rows.ts'
-import { type TableHandler, readCsv } from './csv-table.ts'
-import { readFills } from './fills-to-trades.ts'
+import { readCsv } from '../../lib/tables/csv-table.ts'
+import { readFills } from './fills.ts'
+import { readInstruments } from './instruments.ts'
+import { markOpenPositions } from './open-positions.ts'
 import { recogniseHeader } from './ledger-header.ts'
-import { isJson, readJson } from './json-table.ts'
+import { isJson, type JsonHandler, readJson } from './json-table.ts'
+import { namedByLeg } from './position-deals.ts'
+import { StatementSections } from './statement-sections.ts'
 import { readTradingView } from './tradingview-trades.ts'
+import { noteAssumptions } from './assumptions.ts'
+import { noTradesError, refusePooled, refuseUnknownSides, refuseUnsold } from './unreadable-ledger.ts'
 import { readRoundTrips } from './round-trips.ts'
 
 /** A file with more rows is rejected with status 413. */
@@ -19,19 +24,42 @@ export async function readLedger(bytes: Buffer, options: ReadOptions): Promise<T
   let builder: LedgerBuilder | null = null
   let reader: RowReader | null = null
   const limits = { file: 'file', maxRows: MAX_ROWS } as const
-  const table: TableHandler = {
-    header(names, format) {
-      builder = new LedgerBuilder(recogniseHeader(names, format), options)
+  const sections = new StatementSections((kind, row) => builder?.skip(kind, row), options.stated.columns)
+  const table: JsonHandler = {
+    choose: sections.choose,
+    above: sections.above,
+    header(names, format, sample) {
+      const { columns } = options.stated
+      const stated = { columns, symbol: options.symbol }
+      const header = recogniseHeader(namedByLeg(names), format, sections.own(names, sample), stated)
+      const readings = header.readings.map((reading, index) => ({ ...reading, name: names[index]! }))
+      builder = new LedgerBuilder({ ...header, names, readings }, options)
       reader = readerOf(builder)
+      sections.begin(builder.header)
     },
+    leftOut: (names) => builder?.assume('strategy', leftOutText(names), null),
+    arrange: sections.arrange,
     row: (cells, row) => reader?.row(cells, row),
   }
   const rows = isJson(bytes) ? readJson(bytes, limits, table) : await readCsv(bytes, limits, table)
   const built = builder as unknown as LedgerBuilder
   ;(reader as unknown as RowReader).end()
   built.counts.rows = rows
+  refuseUnknownSides(built)
+  refuseUnsold(built)
+  for (const [symbol, size] of sections.contractSizes) built.contractSizes.set(symbol, size)
   if (built.trades.length === 0) throw noTradesError(built)
-  return buildLedger(built, warningsOf(built))
+  refusePooled(built)
+  noteAssumptions(built)
+  const instruments = readInstruments(built)
+  return buildLedger(built, instruments, markOpenPositions(built), warningsOf(built))
+}
+
+/** What a JSON file has beside the trades that are judged. */
+function leftOutText(names: readonly string[]): string {
+  const listed = names.slice(0, 10).join(', ')
+  const more = names.length > 10 ? ` and ${names.length - 10} more` : ''
+  return `Only the longest list of trades is judged. Left out: ${listed}${more}.`
 }
 
 function readerOf(builder: LedgerBuilder): RowReader {
@@ -40,19 +68,8 @@ function readerOf(builder: LedgerBuilder): RowReader {
   return layout === 'fills' || layout === 'lean_orders' ? readFills(builder) : readRoundTrips(builder)
 }
 
-function noTradesError({ counts, options }: LedgerBuilder): InvalidInput {
-  const [first] = options.findings.list()
-  if (!first) {
-    const msg = counts.open > 0 ? 'All trades are still open.' : 'No order was filled.'
-    return new InvalidInput([{ loc: ['body', 'file', 0], msg, type: 'no_trades' }])
-  }
-  const loc = ['body', 'file', first.row, ...(first.field === undefined ? [] : [first.field])]
-  const msg = `No row is a usable trade. Row ${first.row}: ${first.code}${first.field ? ` in ${first.field}` : ''}.`
-  return new InvalidInput([{ loc, msg, type: first.code }])
-}
-
-function warningsOf({ times, trades, has }: LedgerBuilder): string[] {
-  const warnings: string[] = []
+function warningsOf({ times, trades, has, warnings: read }: LedgerBuilder): string[] {
+  const warnings = [...new Set(read)]
   if (!times.hasZone() && !times.isDaily()) warnings.push('times_without_zone_read_as_utc')
   if (times.assumedOrder() !== null) warnings.push(`dates_read_${times.assumedOrder()}_first`)
   if (has('fees') || has('entryFees') || has('entryRate'))

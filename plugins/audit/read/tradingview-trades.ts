@@ -1,17 +1,10 @@
-import type { Trade } from '../trade-ledger.ts'
+import type { Fill, Trade } from '../trade-ledger.ts'
 import { type LedgerBuilder, addFills, type RowReader } from './ledger-rows.ts'
-import { SMALLEST } from './cell-values.ts'
+import { SMALLEST } from '../../lib/tables/cell-values.ts'
 
 /** The entry or the exit of a trade. */
-interface Half {
-  readonly row: number
-  readonly symbol: number
-  readonly sign: 1 | -1
-  readonly time: number
-  readonly price: number
-  readonly qty: number
+interface Half extends Omit<Fill, 'leg'> {
   readonly pnl: number
-  readonly trial: number
 }
 
 interface Pair {
@@ -36,7 +29,8 @@ export function readTradingView(builder: LedgerBuilder): RowReader {
     const isShort = /short/i.test(text(cells, 'type'))
     if (counts.excluded > before || symbol === null || time === null) return null
     const sign = isShort === isExit ? 1 : -1
-    return { row, symbol, sign, time, price, qty, pnl: number(cells, row, 'pnl'), trial: builder.trial(cells, row) }
+    const [fee, pnl] = [number(cells, row, 'fees'), number(cells, row, 'pnl')]
+    return { row, symbol, sign, time, price, qty, fee, pnl, trial: builder.trial(cells, row) }
   }
 
   return {
@@ -51,7 +45,7 @@ export function readTradingView(builder: LedgerBuilder): RowReader {
       }
       const pair: Pair = pairs.get(number) ?? { isExcluded: false }
       pairs.set(number, pair)
-      if (isExit && /^open$/i.test(text(cells, 'signal'))) return
+      if (isExit && [text(cells, 'signal'), text(cells, 'time')].some((cell) => /^open$/i.test(cell))) return
       const side = isExit ? 'exit' : 'entry'
       if (pair[side]) return exclude(row, { code: 'duplicate_trade', field: name('number') })
       const read = half(cells, row, isExit)
@@ -61,13 +55,20 @@ export function readTradingView(builder: LedgerBuilder): RowReader {
     end() {
       for (const { entry, exit, isExcluded } of pairs.values()) {
         if (isExcluded) continue
-        if (!entry || !exit) counts.open += 1
-        else if (exit.time < entry.time) exclude(exit.row, { code: 'exit_before_entry' })
+        if (!entry || !exit) {
+          counts.open += 1
+          if (entry) addOpen(builder, entry)
+        } else if (exit.time < entry.time) exclude(exit.row, { code: 'exit_before_entry' })
         else trades.push(tradeOf(entry, exit))
       }
       for (const trade of trades) addFills(builder, trade)
     },
   }
+}
+
+function addOpen({ openPositions, fills }: LedgerBuilder, { row, symbol, sign, time, price, qty, trial }: Half): void {
+  openPositions.push({ row, symbol, trial, sign, qty, entryTime: time, entryPrice: price, fees: Number.NaN })
+  fills.push({ row, leg: 'entry', symbol, trial, sign, time, price, qty, fee: Number.NaN })
 }
 
 function tradeOf(entry: Half, exit: Half): Trade {
@@ -82,8 +83,14 @@ function tradeOf(entry: Half, exit: Half): Trade {
     entryPrice: entry.price,
     exitTime: exit.time,
     exitPrice: exit.price,
-    fees: Number.NaN,
+    fees: feesOf(entry.fee, exit.fee),
     pnl: exit.pnl,
     trial,
   }
+}
+
+/** The commission of a trade. Both rows carry the same one if it is that of the trade, and their own if they differ. */
+function feesOf(entry: number, exit: number): number {
+  if (Number.isNaN(entry) || entry === exit) return exit
+  return Number.isNaN(exit) ? entry : entry + exit
 }

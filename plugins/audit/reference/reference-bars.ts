@@ -12,7 +12,12 @@ export interface Reference {
   readonly isNyse: boolean
 }
 
-type ReferenceFinder = (symbol: number, fills: readonly Fill[]) => Promise<Reference>
+interface ReferenceFinder {
+  /** The bars of a symbol of the ledger, by its index. */
+  bySymbol(symbol: number, fills: readonly Fill[]): Promise<Reference>
+  /** Daily bars of any symbol, over the time of the ledger. */
+  daily(name: string): Promise<ReferenceSeries | null>
+}
 
 const OUT_OF_REACH = 'the bars of this service do not cover that time'
 
@@ -48,7 +53,7 @@ export function createReferenceFinder(
     }
   }
 
-  async function own(name: string, fills: readonly Fill[]): Promise<Reference> {
+  async function own(name: string, fills: readonly Fill[], isDaily: boolean): Promise<Reference> {
     if (name === UNNAMED_SYMBOL) return absent('the ledger names no symbol')
     const listed = market.find(name)
     if (!listed) return absent('there are no reference bars for this symbol')
@@ -56,13 +61,19 @@ export function createReferenceFinder(
     if (market.unusableReason !== null) return absent(market.unusableReason, isNyse)
     const { from, to } = extent(fills)
     // A time without a zone may not be New York time, but its date is the New York date.
-    const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))
+    const series = await market.bars(listed, from, to, isDaily || (isNyse && !zoned))
     return series ? { series, why: OUT_OF_REACH, isNyse } : absent(OUT_OF_REACH, isNyse)
   }
 
-  return async (symbol, fills) => {
-    const name = symbols[symbol] ?? UNNAMED_SYMBOL
-    return uploaded(name) ?? own(name, fills)
+  return {
+    async bySymbol(symbol, fills) {
+      const name = symbols[symbol] ?? UNNAMED_SYMBOL
+      return uploaded(name) ?? own(name, fills, daily)
+    },
+    async daily(name) {
+      const series = bars?.series.get(plainSymbol(name)) ?? (await own(name, ledger.fills, true)).series
+      return series?.hasEveryDay ? joinDays(series) : null
+    },
   }
 }
 
@@ -102,7 +113,7 @@ const MEDIAN = 'median'
  * with real trades; it is null if they can.
  */
 export async function openMarketBars(ask: Ask, unusableReason: string | null): Promise<MarketBars> {
-  const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+  const { symbols } = await ask('getSymbols')
   const known = new Map<string, Listed>()
   for (const { symbol, aliases, session, intervals } of symbols)
     for (const name of [symbol, ...aliases]) known.set(plainSymbol(name), { symbol, session, intervals })
@@ -117,7 +128,7 @@ export async function openMarketBars(ask: Ask, unusableReason: string | null): P
         to: Math.floor(to / 1000) + interval,
         interval,
       }
-      const bars = await ask('getBars', { params: {}, query, body: undefined }).catch((error: unknown) => {
+      const bars = await ask('getBars', { query }).catch((error: unknown) => {
         if (error instanceof NotFound) return null
         throw error
       })

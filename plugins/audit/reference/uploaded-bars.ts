@@ -1,98 +1,86 @@
 import { InvalidInput } from 'tollgate/plugin'
-import { isMissing, readNumber, type CellFormat } from '../read/cell-values.ts'
-import { readCsv } from '../read/csv-table.ts'
-import { assertDistinctNames, plainName } from '../read/ledger-header.ts'
-import { createTimeReader } from '../read/ledger-times.ts'
+import { type BarTable, readBarTable, readInZone, zoneToRead } from '../../lib/tables/bar-table.ts'
+import { utcOf } from '../../lib/time/wall-clock.ts'
+import type { Zone } from '../../lib/time/time-zones.ts'
 import { DAY } from '../trade-ledger.ts'
 import { calendarOf, type ReferenceSeries, stepOf } from './bar-series.ts'
 
 const MAX_BARS = 1_000_000
 
-const NAMES = {
-  symbol: ['symbol', 'ticker', 'pair', 'instrument'],
-  time: ['date', 'time', 'datetime', 'timestamp', 'opentime', 'gmttime', 'ts', 't'],
-  open: ['open', 'o'],
-  high: ['high', 'h'],
-  low: ['low', 'l'],
-  close: ['close', 'c'],
-  volume: ['volume', 'v', 'vol'],
-  split: ['splitcoefficient', 'splitfactor', 'stocksplits', 'split'],
-} as const
-type Field = keyof typeof NAMES
-const NEEDED = ['time', 'open', 'high', 'low', 'close'] as const
-
 export interface UploadedBars {
   /** Series by plain symbol. One entry with an empty name if the file has no symbol column. */
   readonly series: ReadonlyMap<string, ReferenceSeries>
   readonly zoned: boolean
+  /** How the file was read: what each column is used as. */
+  readonly table: BarTable
+}
+
+/** The rows of one symbol. */
+interface Rows {
+  /** Time, four prices, volume and split of each bar. */
+  readonly numbers: number[]
+  /** Times of rows whose prices cannot be used. */
+  readonly blank: number[]
 }
 
 /**
- * Reads reference bars with the columns symbol, date, open, high, low, close and volume in any order, and optionally a
- * split column (7 on the day of a 7:1 split). Of bars without four prices above zero, and of those whose high is below their
- * low, only the day counts. Throws InvalidInput for missing columns and unreadable times.
+ * Reads reference bars as any vendor writes them, in any order of columns and with or without a header. Of bars without four
+ * prices above zero, and of those whose high is below their low, only the day counts. Throws InvalidInput for columns that
+ * cannot be told, unreadable times, and times that repeat in most rows.
+ *
+ * @param zone the zone of times that name none; null to read them as UTC
  */
-export async function readUploadedBars(bytes: Buffer): Promise<UploadedBars> {
-  let times = createTimeReader(null)
-  const columns = new Map<Field, number>()
-  const groups = new Map<string, number[]>()
-  const blankDays = new Map<string, Set<number>>()
+export async function readUploadedBars(bytes: Buffer, zone: Zone | null = null): Promise<UploadedBars> {
+  const groups = new Map<string, Rows>()
   const symbols = new Map<string, string>()
-  let names: readonly string[] = []
-  let decimal: CellFormat['decimal'] = 'point'
-  await readCsv(
-    bytes,
-    { file: 'bars', maxRows: MAX_BARS },
-    {
-      header(cells, format) {
-        assertDistinctNames(cells, 'bars')
-        names = cells
-        decimal = format.decimal
-        times = createTimeReader(format.dayFirst)
-        for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
-          const index = cells.findIndex((cell) => known.includes(plainName(cell)))
-          if (index >= 0) columns.set(field, index)
-        }
-        const missing = NEEDED.filter((field) => !columns.has(field))
-        if (missing.length === 0) return
-        const msg = `Reference bars need symbol, date, open, high, low, close and volume; missing: ${missing.join(', ')}.`
-        throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'unknown_layout' }])
-      },
-      row(cells, row) {
-        const text = (field: Field): string => cells[columns.get(field) ?? -1] ?? ''
-        const place = (field: Field) =>
-          ({ file: 'bars', row, column: names[columns.get(field) ?? -1] ?? field }) as const
-        const number = (field: Field): number => readNumber(text(field), place(field), decimal)
-        const time = isMissing(text('time')) ? null : times.read(text('time'), place('time'))
-        if (time === null) {
-          const msg = `Row ${row} has no readable time.`
-          throw new InvalidInput([{ loc: ['body', 'bars', row, place('time').column], msg, type: 'unparseable_time' }])
-        }
-        const prices = [number('open'), number('high'), number('low'), number('close')]
-        const written = text('symbol')
-        const symbol = symbols.get(written) ?? plainSymbol(written)
-        symbols.set(written, symbol)
-        const [, high, low] = prices as [number, number, number, number]
-        if (!prices.every((price) => price > 0) || high < low) {
-          blankDays.set(symbol, (blankDays.get(symbol) ?? new Set()).add(Math.floor(time / DAY)))
-          return
-        }
-        const numbers = groups.get(symbol) ?? []
-        groups.set(symbol, numbers)
-        numbers.push(time, ...prices, number('volume'), columns.has('split') ? number('split') : 1)
-      },
-    },
-  )
-  const hasSplits = columns.has('split')
-  return {
-    series: new Map(
-      [...groups].map(([symbol, numbers]) => [
-        symbol,
-        { ...seriesOf(numbers, hasSplits), blankDays: blankDays.get(symbol) ?? new Set() },
-      ]),
-    ),
-    zoned: times.hasZone(),
+  const table = await readBarTable(bytes, { file: 'bars', maxRows: MAX_BARS }, (bar) => {
+    const { time, open, high, low, close, volume, split } = bar
+    const symbol = symbols.get(bar.symbol) ?? plainSymbol(bar.symbol)
+    symbols.set(bar.symbol, symbol)
+    const rows = groups.get(symbol) ?? { numbers: [], blank: [] }
+    groups.set(symbol, rows)
+    const isUsable = open > 0 && high > 0 && low > 0 && close > 0 && high >= low
+    if (isUsable) rows.numbers.push(time, open, high, low, close, volume, split)
+    else rows.blank.push(time)
+  })
+  const wall = zoneToRead(table, 'bars', zone)
+  if (wall) for (const rows of groups.values()) moveToZone(rows, wall)
+  const series = new Map<string, ReferenceSeries>()
+  for (const [symbol, { numbers, blank }] of groups) {
+    if (numbers.length === 0) continue
+    const blankDays = new Set(blank.map((time) => Math.floor(time / DAY)))
+    const read = { ...seriesOf(numbers, table.has('split')), blankDays }
+    assertTimesDiffer(read.time, table)
+    series.set(symbol, read)
   }
+  return { series, zoned: table.zoned || wall !== null || zone !== null, table }
+}
+
+function moveToZone({ numbers, blank }: Rows, zone: Zone): void {
+  const times = Float64Array.from({ length: numbers.length / WIDTH }, (_, row) => numbers[row * WIDTH]!)
+  readInZone(times, zone)
+  for (let row = 0; row < times.length; row += 1) numbers[row * WIDTH] = times[row]!
+  for (let row = 0; row < blank.length; row += 1) blank[row] = utcOf(blank[row]! / 1000, zone) * 1000
+}
+
+/** With fewer bars, repeated times may be chance. */
+const MIN_JUDGED = 10
+
+/** Throws InvalidInput if most bars of a symbol share their time with another: then an hour or a symbol was not read. */
+function assertTimesDiffer(time: Float64Array, { columns, has }: BarTable): void {
+  let repeated = 0
+  for (let i = 1; i < time.length; i += 1) if (time[i] === time[i - 1]) repeated += 1
+  if (time.length < MIN_JUDGED || repeated < time.length / 2) return
+  const unused = columns.flatMap(({ name, used_as }) => (used_as === null ? [JSON.stringify(name)] : []))
+  const needed = [
+    ...(has('clock') ? [] : ['the time of day "time"']),
+    ...(has('symbol') ? [] : ['the symbol "symbol"']),
+  ]
+  const msg =
+    `${repeated} of ${time.length} bars have the time of another bar. ` +
+    (needed.length === 0 ? 'Send one bar for each time.' : `Name the column of ${needed.join(' and of ')}.`) +
+    (unused.length === 0 ? '' : ` Not used: ${unused.join(', ')}.`)
+  throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'repeated_times' }])
 }
 
 const WIDTH = 7
@@ -135,6 +123,8 @@ const PLATFORM_FORMS: readonly (readonly [RegExp, string])[] = [
   [/^(.+\/.+):.+$/, '$1'],
   // TradingView: NASDAQ:AAPL
   [/^[A-Z_]+:(.+)$/, '$1'],
+  // TradingView: BTCUSDT.P, a perpetual contract
+  [/^(.*USD[TC]?)\.P$/, '$1'],
   // LEAN: SPY R735QTJ8XC9X
   [/^(\S+) [A-Z0-9]{10,}$/, '$1'],
 ]

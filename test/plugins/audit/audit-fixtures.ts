@@ -4,8 +4,8 @@
  */
 import { type Audit, audit, type AuditRequest } from '../../../plugins/audit/audit.ts'
 import { nyseClosed } from '../../../plugins/lib/time/nyse-calendar.ts'
-import { ask as askBench } from '../../../scripts/bench/products/audit-figures.ts'
-import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
+import { ask as askBench } from './audit-figures.ts'
+import type { Trip } from './ledger-layouts.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 
 export const NOW = new Date('2026-11-20T00:00:00Z')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readNumber, cellFormatOf } from '../../../plugins/audit/read/cell-values.ts'
+import { readNumber, cellFormatOf } from '../../../plugins/lib/tables/cell-values.ts'
 import { auditOf, findingsOf, ROUND_TRIPS } from './audit-fixtures.ts'
 
 const cell = { file: 'file', row: 0, column: 'price' } as const
@@ -16,7 +16,10 @@ describe('reading numbers', () => {
       'CHF 1\u2019095.10': 1095.1,
       "1'095.10": 1095.1,
       '95.10 USD': 95.1,
+      '(43.51) USD': -43.51,
       '0.5BTC': 0.5,
+      '(1,234.50) USD': -1234.5,
+      '(1.20)%': -1.2,
       '1,234': 1234,
       '1,234,567.25': 1_234_567.25,
       '1\u202f234.5': 1234.5,
@@ -56,6 +59,21 @@ describe('detecting the format of a file', () => {
     expect(cellFormatOf([['95,10', '95.10']], ';').decimal).to.equal('either')
     expect(cellFormatOf([['95,10']], ',').decimal).to.equal('comma')
     expect(cellFormatOf([['1,000', '7']], ',').decimal).to.equal('point')
+  })
+
+  it('settles it for each column, because fees with their unit may be written otherwise', async () => {
+    const format = cellFormatOf([['41.224', '0,07685', '3.168,06', '0.00105602 BNB']], ';')
+    expect(format.decimal).to.equal('comma')
+    expect(format.decimals).to.deep.equal([undefined, 'comma', 'comma', 'point'])
+    const { money } = await auditOf(
+      [
+        'Time;Pair;Side;Price;Executed;Amount;Fee',
+        '2024-01-02 10:00:00;DOGEUSDT;BUY;0,0500;41.224;2.061,20;2.061 USDT',
+        '2024-01-03 10:00:00;DOGEUSDT;SELL;0,0510;41.224;2.102,424;2.1024 USDT',
+      ],
+      { preset: 'zero' },
+    )
+    expect([money.gross, money.fees]).to.deep.equal([41.224, 4.1634])
   })
 
   it('takes the order of day and month from dates that can be read in only one way, or from decimal commas', () => {
@@ -208,9 +226,9 @@ describe('backtest results in JSON', () => {
       event('filled', 'sell', -10, 101, 1_704_294_000),
     ]
     const report = await auditOf(JSON.stringify(events), { preset: 'zero' })
-    expect(report.ledger).to.include({ layout: 'fills', trades: 2, open: 0, unfilled: 1, excluded: 0 })
+    expect(report.ledger).to.include({ layout: 'fills', trades: 1, open: 0, unfilled: 1, excluded: 0 })
     expect(report.performance.gross_expectancy_bps).to.be.closeTo(100, 1e-9)
-    expect(report.assumptions.trades_with_reported_fees).to.equal(2)
+    expect(report.assumptions.trades_with_reported_fees).to.equal(1)
   })
 
   it("include freqtrade's funding in the fees", async () => {

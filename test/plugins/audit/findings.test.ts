@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
+import type { Trip } from './ledger-layouts.ts'
 import {
   auditOf,
   barsText,

@@ -113,7 +113,7 @@ describe('a hostile ledger', () => {
 
   it('loses only the rows whose price or side cannot be read', async () => {
     const report = await auditOf(file(row({ 4: 'n/a' }), row({ 4: 'abc' }), row({ 1: 'sideways' }), GOOD))
-    expect(report.fills.by_code).to.deep.equal({ missing_value: 3 })
+    expect(report.fills.by_code).to.deep.equal({ missing_value: 1, unknown_side: 1, unreadable_number: 1 })
   })
 
   it('is refused for bad bars, and the error says where they are bad', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { figuresOf } from '../../../scripts/bench/products/audit-figures.ts'
-import { LAYOUT_NAMES, writeLedger } from '../../../scripts/bench/products/ledger-layouts.ts'
+import { figuresOf } from './audit-figures.ts'
+import { LAYOUT_NAMES, writeLedger } from './ledger-layouts.ts'
 import { auditOf, barsText, makeDays, findingsOf, ROUND_TRIPS, makeTrades } from './audit-fixtures.ts'
 
 const dailyBars = makeDays(400)
@@ -82,7 +82,7 @@ describe('reading a trade ledger', () => {
     expect(one.ledger).to.include({ layout: 'lean_orders', trades: 1, unfilled: 1 })
   })
 
-  it('matches fills first in, first out, including partial fills and fees', async () => {
+  it('joins fills into round trips of a position, with partial fills and fees', async () => {
     const report = await auditOf(
       [
         'time,symbol,side,qty,price,fee',
@@ -94,14 +94,24 @@ describe('reading a trade ledger', () => {
       ],
       { preset: 'zero' },
     )
-    // Closed: 100 @ 10 → 12, 20 @ 11 → 12, 30 @ 11 → 9. Then 50 sold short @ 9: 25 close @ 8 and 25 stay open.
-    expect(report.ledger).to.include({ trades: 4, open: 1, excluded: 0 })
-    const gross = [0.2, 1 / 11, -2 / 11, 1 / 9]
-    const fees = [2 / 1000, (0.4 + 0.2) / 220, (0.6 + 0.3) / 330, (0.25 + 0.25) / 225]
+    // 150 bought for 1550 and sold for 1710. The sale of 80 goes through zero: of the 50 sold short @ 9, 25 are still open.
+    expect(report.ledger).to.include({ trades: 2, open: 1, excluded: 0 })
+    const gross = [1710 / 1550 - 1, 1 / 9]
+    const fees = [(1 + 1 + 1.2 + 0.3) / 1550, (0.25 + 0.25) / 225]
     const mean = (values: number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length
     expect(report.performance.gross_expectancy_bps).to.be.closeTo(mean(gross) * 1e4, 1e-9)
     expect(report.performance.net_expectancy_bps).to.be.closeTo(mean(gross.map((r, i) => r - fees[i]!)) * 1e4, 1e-9)
-    expect(report.assumptions.trades_with_reported_fees).to.equal(4)
+    expect(report.assumptions.trades_with_reported_fees).to.equal(2)
+    expect(report.warnings).to.include('closed_parts_of_1_open_positions_counted_as_trades')
+    const [open] = report.money.open_positions
+    expect(open).to.include({ symbol: 'X', side: 'short', qty: 25, entry_price: 9, last_price: 8, unrealised: 24.75 })
+    expect(report.money).to.include({
+      gross: 185,
+      fees: 4,
+      net: 181,
+      unrealised: 24.75,
+      open_positions: report.money.open_positions,
+    })
   })
 
   it('accepts rows from newest to oldest', async () => {

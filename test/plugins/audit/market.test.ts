@@ -21,7 +21,7 @@ const statusOf = (report: Awaited<ReturnType<typeof auditOf>>, check: string) =>
 describe('an audit against the bars of the service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   let host: PluginHost
-  const ask: Ask = async (id, input) => host.call(id, (input as { query: object }).query)
+  const ask: Ask = async (id, ...input) => host.call(id, (input[0] as { query?: object } | undefined)?.query ?? {})
 
   before(async () => {
     writeFileSync(join(folder, 'daily_raw_acme_lean.csv'), barsText(dailyBars).replaceAll(/^[^,]+,/gm, ''))
@@ -32,6 +32,7 @@ describe('an audit against the bars of the service', () => {
     )
     const options = { now: () => NOW, dataMode: 'replay', replayDir: folder, replayShift: 'none' } as const
     host = await openPluginHost([{ plugin: market, settings }], options)
+    await host.run('load')
   })
   after(async () => {
     await host.stop()
@@ -66,8 +67,8 @@ describe('an audit against the bars of the service', () => {
   })
 
   it('blames no fill for the difference of its venue from the median of others', async () => {
-    const median: Ask = async (id, input) => {
-      const answer = await ask(id, input)
+    const median: Ask = async (id, ...input) => {
+      const answer = await ask(id, ...input)
       return (id === 'getBars' ? { ...(answer as object), venue: 'median' } : answer) as never
     }
     const report = await auditOf(

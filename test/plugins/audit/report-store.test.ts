@@ -59,7 +59,8 @@ for (const [name, open] of Object.entries(DATABASES))
 
     it('are kept for 30 days if they were free, and for ever if they were paid for', async () => {
       await reports.save('free', START, { verdict: 'plausible' }, { client: 'somebody' })
-      await reports.save('paid', START, { verdict: 'reject' }, { wallet: '0xA' })
+      await reports.save('paid', START, { verdict: 'reject' }, { callId: 'call' })
+      await reports.settle(async () => new Map([['call', true]]))
       await reports.expire(dayOf(29.9))
       expect(await reports.find('free', dayOf(29.9))).to.equal('{"verdict":"plausible"}')
       expect(await reports.find('free', dayOf(30))).to.equal(null)
@@ -68,7 +69,7 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await reports.find('paid', NEVER)).to.equal('{"verdict":"reject"}')
     })
 
-    it('that were paid for are the newest of their wallet, and make no room for those of others', async () => {
+    it('of plans are the newest of their wallet, and make no room for those of others, nor for those that calls paid for', async () => {
       const { db } = database!
       await db('audit_reports').delete()
       const small = openReportStore(db, { perClient: 2, perWallet: 3 })
@@ -76,8 +77,45 @@ for (const [name, open] of Object.entries(DATABASES))
         for (let nth = 0; nth < (wallet === '0xA' ? 2 : 10); nth += 1)
           await small.save(`${wallet} ${nth}`, dayOf(nth), { nth }, { wallet })
       await small.save('0xb again', dayOf(10), {}, { wallet: '0xb' })
+      for (let nth = 0; nth < 5; nth += 1) await small.save(`paid ${nth}`, START, { nth }, { callId: `0xb ${nth}` })
+      await small.settle(async (calls) => new Map(calls.map((call) => [call, true])))
+      await small.save('0xb last', dayOf(11), {}, { wallet: '0xb' })
       const kept = await db<{ rid: string }>('audit_reports').orderBy('rid').select('rid')
-      expect(kept.map(({ rid }) => rid)).to.deep.equal(['0xA 0', '0xA 1', '0xB 8', '0xB 9', '0xb again'])
+      const ofPlans = ['0xA 0', '0xA 1', '0xB 9', '0xb again', '0xb last']
+      const paid = [0, 1, 2, 3, 4].map((nth) => `paid ${nth}`)
+      expect(kept.map(({ rid }) => rid)).to.deep.equal([...ofPlans, ...paid])
+    })
+
+    it('that calls pay for stay once these were charged, go if they never will be, and wait otherwise', async () => {
+      const { db } = database!
+      await db('audit_reports').delete()
+      // More than are asked about at once.
+      const rows = Array.from({ length: 1_201 }, (_, nth) => {
+        return { rid: `report ${nth}`, created: 0, report: '{}', call_id: `call ${nth}` }
+      })
+      await db.batchInsert('audit_reports', rows, 100)
+      await reports.save('free', START, {}, { client: 'somebody' })
+      const outcomes: (boolean | undefined)[] = [true, false, undefined]
+      const outcomeOf = (id: string): boolean | undefined => outcomes[Number(id.split(' ')[1]) % 3]
+      const asked: string[] = []
+      const charged = async (calls: readonly string[]) => {
+        asked.push(...calls)
+        return new Map(calls.flatMap((call) => (outcomeOf(call) === undefined ? [] : [[call, outcomeOf(call)!]])))
+      }
+      const kept = async (): Promise<ReadonlySet<string>> =>
+        new Set((await db<{ rid: string }>('audit_reports').select('rid')).map(({ rid }) => rid))
+      await reports.settle(charged)
+      expect(asked).to.have.members(rows.map(({ call_id }) => call_id))
+      const notUnpaid = rows.map(({ rid }) => rid).filter((rid) => outcomeOf(rid) !== false)
+      expect(await kept()).to.deep.equal(new Set(['free', ...notUnpaid]))
+      // Only those that were open are asked about again. Nothing can take the others away.
+      asked.length = 0
+      const wereOpen = rows.filter(({ rid }) => outcomeOf(rid) === undefined)
+      outcomes.fill(false)
+      await reports.settle(charged)
+      expect(asked).to.have.members(wereOpen.map(({ call_id }) => call_id))
+      const paid = rows.map(({ rid }) => rid).filter((rid) => Number(rid.split(' ')[1]) % 3 === 0)
+      expect(await kept()).to.deep.equal(new Set(['free', ...paid]))
     })
 
     it('of an earlier release stay for 30 days, and their places are taken until then', async () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { createWorkerPool } from '../../../gateway/editions/worker-pool.ts'
+import { createWorkerPool } from '../../../gateway/workers/pool.ts'
 import { InvalidInput, ServiceError } from '../../../gateway/errors.ts'
 import type { Audit } from '../../../plugins/audit/audit.ts'
 import type { WorkInput } from '../../../plugins/audit/audit-work.ts'
-import { ask } from '../../../scripts/bench/products/audit-figures.ts'
+import { ask } from './audit-figures.ts'
 import { auditOf, barsText, makeDays, makeTrades, NOW, ROUND_TRIPS, tradeLine } from './audit-fixtures.ts'
 
 describe('an audit in a worker thread', () => {
