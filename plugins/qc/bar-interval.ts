@@ -13,6 +13,8 @@ export function parseInterval(value: string | number): number {
   if (typeof value === 'number' && value > 0) return value
   const text = String(value).trim()
   if (text === '1M') return 30 * DAY
+  // A form has only texts.
+  if (/^\d+(?:\.\d+)?$/.test(text) && Number(text) > 0) return Number(text)
   const [, count, unit = ''] = /^(\d{1,4})\s*([a-z]+)$/.exec(text.toLowerCase()) ?? []
   const seconds = Number(count) * (UNITS[unit] ?? NaN)
   if (seconds > 0) return seconds

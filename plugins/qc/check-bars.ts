@@ -5,10 +5,11 @@ import type { Finding } from './finding-codes.ts'
 import { checkGaps, type Coverage, wholeCoverage } from './session-gaps.ts'
 import { checkImpossible, checkTick } from './price-checks.ts'
 import { inferInterval } from './bar-interval.ts'
-import { DAY, type Zone } from './bar-times.ts'
+import { type Zone } from '../lib/time/time-zones.ts'
+import { DAY } from './bar-times.ts'
 import { checkDiscontinuity, checkDividends } from './level-changes.ts'
 import { adjust, measureScales, selectRows, type Series, without } from './clean-series.ts'
-import { findSession, type SessionName } from './session-detection.ts'
+import { extendedHours, findSession, type SessionName } from './session-detection.ts'
 import { findSplits, type Split } from './unadjusted-splits.ts'
 import { checkStale } from './stale-runs.ts'
 import { checkVolume } from './volume-checks.ts'
@@ -29,6 +30,8 @@ export interface CheckedBars {
   readonly session: SessionName
   readonly coverage: Coverage
   readonly thresholds: PrintThresholds | null
+  /** Thresholds of extended hours, and by row of the request 1 for a bar in them; null if the day has no such parts. */
+  readonly extended: { readonly thresholds: PrintThresholds | null; readonly isExtended: Uint8Array } | null
   readonly staleRun: number
   readonly tick: number | null
   /** Codes that could not be checked, with the reason. */
@@ -53,22 +56,24 @@ export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
   const session = findSession(options.session, times, interval, options.zone)
   const grid = gridOf(times, interval)
   const isClocked = options.interval !== null || interval > DAY || grid.isRegular
-  if (isClocked) checkGrid(times, ordered, interval, grid, add)
+  if (isClocked) checkGrid(times, ordered, { interval, zone: options.zone }, grid, add)
   else notChecked['off_grid_timestamp'] = notChecked['gap'] = 'the bars have no common step'
   const coverage = isClocked ? checkGaps(times, ordered, interval, session, add) : wholeCoverage(times)
   checkCalendar(times, ordered, interval, session, add)
 
   const rows = ordered.filter((row) => usable[row] === 1)
-  const tick = checkTick(bars, rows, add)
+  const { tick, least } = checkTick(bars, rows, add)
   if (!bars.volume) notChecked['volume'] = 'the request has no volume'
   const raw = selectRows(bars, rows)
+  const isExtended = extendedHours(bars.time, interval, session)
   const common = { interval, session: session.name, coverage, tick, notChecked }
   if (raw.low.some((price) => price <= 0)) {
     notChecked['bad_print'] = notChecked['split'] = 'ratios of prices need prices above zero'
-    return { ...common, findings, splits: [], thresholds: null, staleRun: checkStale(raw, add) }
+    const extended = isExtended && { thresholds: null, isExtended }
+    return { ...common, findings, splits: [], thresholds: null, extended, staleRun: checkStale(raw, add) }
   }
   const discontinuities = checkDiscontinuity(raw, interval, add)
-  const found = findSplits(raw, interval)
+  const found = findSplits(raw, interval, least)
   const splits = found.map((split) => ({ index: raw.rows[split.at]!, time: raw.time[split.at]!, split }))
   for (const split of found) add(splitFinding(raw, split))
   const level = adjust(
@@ -76,12 +81,14 @@ export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
     found.map(({ at, ratio }) => ({ at, factor: ratio.factor })),
   )
   const series = without(level, checkDecimals(level, add))
-  const scales = measureScales(series, interval)
-  const thresholds = checkPrints(series, { scales, interval, tick, add })
+  const scales = measureScales(series, interval, least)
+  const parts = { scales, interval, tick, step: least, extended: isExtended, add }
+  const [thresholds = null, ofExtended = null] = checkPrints(series, parts)
+  const extended = isExtended && { thresholds: ofExtended, isExtended }
   const staleRun = checkStale(series, add)
   checkVolume(series, scales, interval, session, add)
   if (interval === DAY && session.name !== '24x7' && discontinuities.length === 0) checkDividends(series, scales, add)
-  return { ...common, findings, splits, thresholds, staleRun }
+  return { ...common, findings, splits, thresholds, extended, staleRun }
 }
 
 function splitFinding(series: Series, { at, ratio, logOdds }: Split): Finding {

@@ -65,7 +65,8 @@ export interface Scales {
   readonly range: Float64Array
   /**
    * Local scale: the larger of the median movement of ten neighbours and the median movement of those of 101 bars that
-   * moved, at least 0.0003. Bars that hardly moved are left out, because they do not show how far bars move.
+   * moved, at least 0.0003 and a step of the price. Bars that hardly moved are left out, because they do not show how far
+   * bars move.
    */
   readonly local: Float64Array
   /** Volume divided by the median of the 51 bars around; 1 if unknown. */
@@ -76,14 +77,21 @@ export interface Scales {
 
 const FLOOR = 0.0003
 
-/** Measures the scales of a series. `interval` is the length of a bar in seconds. */
-export function measureScales(series: Series, interval: number): Scales {
-  const { count, high, low, volume } = series
+/**
+ * Measures the scales of a series.
+ *
+ * @param interval length of a bar, seconds
+ * @param step smallest step of the prices as sent; 0 if there is none
+ */
+export function measureScales(series: Series, interval: number, step: number): Scales {
+  const { count, high, low, volume, factor } = series
   const range = high.map((value, i) => Math.log(value / low[i]!))
   const movement = movementOf(series, range, interval)
   const moved = movement.map((value) => (value > FLOOR ? value : NaN))
   const [near, wide] = [neighbourMedian(movement, 5), centredMedian(moved, 101)]
-  const local = range.map((_, i) => Math.max(near[i] || 0, wide[i] || 0, FLOOR))
+  const local = range.map((_, i) =>
+    Math.max(near[i] || 0, wide[i] || 0, FLOOR, Math.log1p(step / (low[i]! * factor[i]!))),
+  )
   const usualVolume = volume ? centredMedian(volume, 51) : new Float64Array(count).fill(NaN)
   const activity = usualVolume.map((usual, i) => {
     const value = volume?.[i] ?? NaN

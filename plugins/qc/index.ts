@@ -2,7 +2,7 @@
 import { definePlugin, hasUnreadBody } from 'tollgate/plugin'
 import type { BarQualityReport } from '../../schemas/types.d.ts'
 import { countBars } from './bar-input.ts'
-import checkBarQuality from './bar-quality.ts'
+import checkBarQuality, { checkBarFile, fileIn } from './bar-quality.ts'
 import { methodology } from './quality-methodology.ts'
 
 /**
@@ -10,6 +10,8 @@ import { methodology } from './quality-methodology.ts'
  * 0.7 ms, of which 0.3 ms are spent on the event loop.
  */
 const MAX_INLINE_BARS = 200
+/** Larger files are. A file of this size has about 200 bars. */
+const MAX_INLINE_BYTES = 8192
 
 export default definePlugin({
   name: 'qc',
@@ -17,7 +19,10 @@ export default definePlugin({
     handlers: {
       checkBarQuality(call) {
         const { input } = call
-        if (!hasUnreadBody(input) && countBars(input.body) <= MAX_INLINE_BARS) return checkBarQuality(input.body)
+        const file = hasUnreadBody(input) ? null : fileIn(input.body)
+        if (file && file.bytes.length <= MAX_INLINE_BYTES) return checkBarFile(input.body)
+        if (!file && !hasUnreadBody(input) && countBars(input.body) <= MAX_INLINE_BARS)
+          return checkBarQuality(input.body)
         return work<BarQualityReport>(new URL('./bar-quality-work.ts', import.meta.url), input, { call })
       },
       getBarQualityMethod: () => methodology(),

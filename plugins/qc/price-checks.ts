@@ -1,3 +1,4 @@
+import { roundWritten } from '../lib/quant/rounding.ts'
 import { findTickSize, isMultiple } from '../lib/quant/tick-size.ts'
 import { type Bars, PRICES } from './bar-input.ts'
 import type { AddFinding, Code, Field } from './finding-codes.ts'
@@ -65,16 +66,30 @@ function guess(bars: Bars, index: number, field: (typeof PRICES)[number]): numbe
   return value > 0 ? value : null
 }
 
+/** The tick size of a series. */
+export interface Ticks {
+  /** Null if there is none, or too few prices to be sure of one. */
+  readonly tick: number | null
+  /** The step that prices hardly fall below: the tick, or what looks like one among fewer prices. 0 if there is none. */
+  readonly least: number
+}
+
+/** As few prices show a step that is good enough to excuse moves of it. */
+const MIN_PRICES = 12
+/** Among more, a step that 99.5% of the prices do not share is none. */
+const MAX_FEW = 200
+
 /** Reports prices that are off the tick size of the series, at most one per row. Returns the tick size. */
-export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): number | null {
+export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): Ticks {
   const prices = PRICES.flatMap((field) => Array.from(rows, (row) => bars[field][row]!))
   const step = findTickSize(prices)
-  if (step === null) return null
+  if (step === null)
+    return { tick: null, least: (prices.length < MAX_FEW ? findTickSize(prices, MIN_PRICES) : null) ?? 0 }
   for (const index of rows) {
     const field = PRICES.find((name) => !isMultiple(bars[name][index]!, step))
     if (!field) continue
     const observed = bars[field][index]!
-    const expected = Number((Math.round(observed / step) * step).toPrecision(12))
+    const expected = roundWritten(Math.round(observed / step) * step)
     const explanation = `${observed} is not a multiple of ${step}, unlike 99.5% of the prices`
     add({
       code: 'off_tick',
@@ -88,5 +103,5 @@ export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): number
       explanation,
     })
   }
-  return step
+  return { tick: step, least: step }
 }

@@ -23,6 +23,8 @@ const MARGIN = 1.25
 const MAX_THRESHOLD = 8
 /** Real extremes trade, so the square root of relative volume excuses a price, up to this factor. */
 const MAX_EXCUSE = 6
+/** Prices that are so many steps apart, with an allowance for rounding, are near. */
+const STEPS = 2.001
 /** A carried spike must revert to within this share of its smaller leg. */
 const REVERSION = 0.4
 
@@ -32,22 +34,29 @@ interface PrintParts {
   readonly interval: number
   /** Tick size of the prices as sent; null if there is none. */
   readonly tick: number | null
+  /** Smallest step of the prices as sent; 0 if there is none. */
+  readonly step: number
+  /** By row of the request, 1 for a bar in extended hours; null if the bars are not judged by parts of the day. */
+  readonly extended: Uint8Array | null
   readonly add: AddFinding
 }
 
 /**
- * Reports lone wicks and lone closes, and returns the thresholds.
+ * Reports lone wicks and lone closes, and returns the thresholds: of all bars, or of regular and of extended hours, which trade
+ * too differently to be judged by each other.
  *
  * A wick is scored by its length beyond the body and beyond the extremes of both neighbours, whichever is smaller. A close
  * is scored by its distance beyond the open of its own bar, the closes around it and the next open. Both are divided by
  * the local scale and by the square root of relative volume. Volume does not excuse a price off the tick size, because
  * such a price was not a trade. A close at which the next bar opens is scored by the smaller of two opposite returns. For
- * bars shorter than a day the thresholds come from the tail of the file itself.
+ * bars shorter than a day the thresholds come from the tail of the file itself. Nothing is reported within two steps of the
+ * price, because any trade may be a step away.
  *
  * Source: Brownlees and Gallo (2006) for local scales; Barndorff-Nielsen et al. (2009) for neighbours.
  */
-export function checkPrints(series: Series, { scales, interval, tick, add }: PrintParts): PrintThresholds {
-  const { count, high, low } = series
+export function checkPrints(series: Series, parts: PrintParts): readonly PrintThresholds[] {
+  const { scales, interval, tick, step, extended, add } = parts
+  const { count, high, low, close } = series
   const excuse = excuseOf(series, scales, tick)
   const ups = new Float64Array(count)
   const downs = new Float64Array(count)
@@ -56,12 +65,14 @@ export function checkPrints(series: Series, { scales, interval, tick, add }: Pri
     downs[i] = Math.log(floor(series, i) / low[i]!) / (scales.local[i]! * excuse(i, low))
   }
   const lone = closeScores(series, scales, excuse)
-  const tails = {
-    wick: fitTail(ups.map((up, i) => Math.max(up, downs[i]!))),
-    close: fitTail(lone.own),
-    carried: fitTail(lone.carried),
-  }
-  const thresholds = thresholdsOf(series, interval, tails)
+  const wicks = ups.map((up, i) => Math.max(up, downs[i]!))
+  const partOf = (i: number): 0 | 1 => (extended?.[series.rows[i]!] === 1 ? 1 : 0)
+  const judges = (extended ? ([0, 1] as const) : ([0] as const)).map((part) => {
+    const own = (scores: Float64Array): Float64Array =>
+      extended ? scores.filter((_, i) => partOf(i) === part) : scores
+    const tails = { wick: fitTail(own(wicks)), close: fitTail(own(lone.own)), carried: fitTail(own(lone.carried)) }
+    return { tails, thresholds: thresholdsOf(series, interval, tails) }
+  })
   const report = (i: number, code: Code, score: number, tail: Tail, expected: number): void => {
     const field = code === 'bad_print_high' ? 'high' : code === 'bad_print_low' ? 'low' : 'close'
     const [price, factor] = [series[field][i]!, series.factor[i]!]
@@ -83,16 +94,22 @@ export function checkPrints(series: Series, { scales, interval, tick, add }: Pri
     const inputs = { beyond, scale, volume_excuse }
     add({ code, severity, index: series.rows[i]!, field, ...values, score, confidence, explanation, inputs })
   }
+  const isFar = (i: number, distance: number): boolean => distance * series.factor[i]! > STEPS * step
   for (let i = 0; i < count; i += 1) {
-    if (ups[i]! > thresholds.wick) report(i, 'bad_print_high', ups[i]!, tails.wick, ceiling(series, i))
-    if (downs[i]! > thresholds.wick) report(i, 'bad_print_low', downs[i]!, tails.wick, floor(series, i))
+    const { tails, thresholds } = judges[partOf(i)]!
+    if (ups[i]! > thresholds.wick && isFar(i, high[i]! - ceiling(series, i)))
+      report(i, 'bad_print_high', ups[i]!, tails.wick, ceiling(series, i))
+    if (downs[i]! > thresholds.wick && isFar(i, floor(series, i) - low[i]!))
+      report(i, 'bad_print_low', downs[i]!, tails.wick, floor(series, i))
+    const leg = Math.min(Math.abs(close[i]! - (close[i - 1] ?? NaN)), Math.abs(close[i]! - (close[i + 1] ?? NaN)))
+    if (!isFar(i, leg)) continue
     const between = Math.sqrt((series.close[i - 1] ?? NaN) * (series.close[i + 1] ?? NaN))
     if (lone.own[i]! > thresholds.close)
       report(i, 'bad_print_close', lone.own[i]!, tails.close, interval < DAY ? series.open[i + 1]! : between)
     else if (lone.carried[i]! > thresholds.carried)
       report(i, 'bad_print_close', lone.carried[i]!, tails.carried, between)
   }
-  return thresholds
+  return judges.map(({ thresholds }) => thresholds)
 }
 
 function thresholdsOf(

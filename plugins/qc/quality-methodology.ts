@@ -4,16 +4,19 @@ import type { Method } from '../../schemas/types.d.ts'
 import { RATIOS } from './unadjusted-splits.ts'
 import { MODEL } from './quality-report.ts'
 
-/** `npm run bench:products -- --write` writes this file. */
-const measured = JSON.parse(
-  readFileSync(new URL('quality-measurements.json', import.meta.url), 'utf8'),
-) as Required<Method>['tables']
+/** `npm run lab -- products --write` writes this file. */
+const measured = JSON.parse(readFileSync(new URL('quality-measurements.json', import.meta.url), 'utf8')) as Pick<
+  Required<Method>,
+  'claims' | 'tables'
+>
 
 const paragraphs = [
+  'Columns are recognised by their names, otherwise by their values. Times without a zone are read in the stated one; an hour that a clock shows twice is told apart by the order of the rows.',
   'The report checks the bars against logic (impossible values), against their own timestamps, and against neighbouring bars. It uses no other data, so it works for any instrument, and you can recompute every number from the bars.',
   'The report first sets impossible rows aside. It then puts the rows in order of time (files with the newest row first are accepted), reverses splits, and removes bars that are off by a power of ten. The remaining bars give the usual size of a move near each bar, s. Wicks and closes are measured in multiples of it.',
-  'The score of a lone wick is the smaller of two lengths: beyond the body, and beyond both neighbours. The score of a lone close is its distance beyond the surrounding closes and opens. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because genuine extremes come with volume. A price off the tick grid of the series did not trade, so its volume does not lower the score. In thin markets most bars are flat, so s uses only bars that moved, measured from the previous close. For bars of a day or more the threshold is fixed; it was measured on genuine misprints of the US tape. For shorter bars it is 1.25 times the highest score expected in a clean file of the same length, estimated from the tail of the file and kept between 2 and 8.',
-  'The report considers a split at every gap above 17% between a close and the next open, if the gap persists and does not follow a stale run. It computes a likelihood ratio: how close the gap is to a ratio that companies announce, compared with the tail of real jumps. It adds the evidence of the range of the bar, of turnover (which stays the same after a split and rises in a crash), and of a lasting change in share volume. A gap overnight between shorter bars is treated as a gap between daily bars. Within trading hours a persistent jump is assumed to be a hundred times rarer. The report states the odds of every split.',
+  'The score of a lone wick is the smaller of two lengths: beyond the body, and beyond both neighbours. The score of a lone close is its distance beyond the surrounding closes and opens. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because genuine extremes come with volume. A price off the tick grid of the series did not trade, so its volume does not lower the score. In thin markets most bars are flat, so s uses only bars that moved, measured from the previous close. For bars of a day or more the threshold is fixed; it was measured on genuine misprints of the US tape. For shorter bars it is 1.25 times the highest score expected in a clean file of the same length, estimated from the tail of the file and kept between 2 and 8. For US equities with bars in extended hours, those have thresholds and a grade of their own. The scale is at least one step of the price, and nothing within two steps is a bad print, because any trade may be a step away.',
+  'The report considers a split at every gap above 17% and of more than five steps of the price between a close and the next open, if the gap persists and does not follow a stale run. It computes a likelihood ratio: how close the gap is to a ratio that companies announce, compared with the tail of real jumps. It adds the evidence of the range of the bar, of turnover (which stays the same after a split and rises in a crash), and of a lasting change in share volume. A gap overnight between shorter bars is treated as a gap between daily bars. Within trading hours a persistent jump is assumed to be a hundred times rarer. The report states the odds of every split.',
+  'Repaired bars differ from those sent only where an error was found. Every change is listed, the result is checked again, and what is still found is listed.',
   'A gap is a hole inside a session. Breaks that begin and end at recurring hours count as nights, weekends or pauses. For US equities the report knows the holidays and early closes of the NYSE. In a thin market, where bars are often missing, the report lists only holes that are too long to be chance at the rate of the surrounding bars, and counts the rest. Bars without a common interval, such as bars of a fixed number of trades, are checked without grid and gaps.',
 ]
 
@@ -21,7 +24,7 @@ const formulas = [
   {
     name: 'Local scale',
     formula:
-      's = max(median m of 10 neighbours, median m of those of 101 bars with m > 0.0003, 0.0003); m = ln(max(H,C₋₁)/min(L,C₋₁)); for bars of a day or more m = ln(H/L) if above 0',
+      's = max(median m of 10 neighbours, median m of those of 101 bars with m > 0.0003, 0.0003, ln(1 + step/L)); m = ln(max(H,C₋₁)/min(L,C₋₁)); for bars of a day or more m = ln(H/L) if above 0',
   },
   {
     name: 'Wick',
@@ -53,26 +56,27 @@ const formulas = [
     formula:
       '(ln v - median)/(1.4826 median |·|) > 5, v > 30 medians, v > 8 times six neighbours, R < 4 s; or v > 25 times twenty neighbours, R < 6 s',
   },
+  {
+    name: 'Split ratios, with their popularity π',
+    formula: RATIOS.filter(({ popularity }) => popularity >= 0.001)
+      .map(({ name, popularity }) => `${name} ${popularity}`)
+      .join(', '),
+  },
   { name: 'Score', formula: '1 - min(1, 100 (errors + 0.3 warnings)/bars)' },
 ]
 
 /** common.json#/$defs/Method */
 export function methodology(): Method {
-  const rows = RATIOS.filter(({ popularity }) => popularity >= 0.001).map(({ name, factor, popularity }) => [
-    name,
-    Number(factor.toPrecision(4)),
-    popularity,
-  ])
-  const ratios = {
-    caption: 'Split ratios that the report looks for, with their popularity π',
-    columns: ['ratio', 'f', 'π'],
-    rows,
-  }
   return {
     model: MODEL,
     paragraphs,
     formulas,
-    tables: [...measured, ratios],
+    // Figures without a limit, and those of a small sample, are in the file only.
+    claims: measured.claims,
+    tables: measured.tables.map(({ rows, ...table }) => ({
+      ...table,
+      rows: rows.filter(([name, , limit]) => limit !== '' && !String(name).startsWith('corrupted sample')),
+    })),
     limits: [
       'The report misses misprints that are smaller than the local movement or that come with high volume, because they look like real trading.',
       'The report misses splits below 6:5, and splits on a day when the price moved as much as the ratio.',

@@ -3,6 +3,8 @@ import type { Bars } from './bar-input.ts'
 import type { CheckedBars } from './check-bars.ts'
 import { FAMILIES, type Finding, type Severity } from './finding-codes.ts'
 import { formatBarTime } from './bar-times.ts'
+import { roundNamed, roundProbability, roundTo, roundWritten } from '../lib/quant/rounding.ts'
+import type { PrintThresholds } from './print-checks.ts'
 import { SPLIT_LOG_ODDS } from './unadjusted-splits.ts'
 
 /** Published with every report. A change in the meaning of the numbers needs a new name. */
@@ -37,8 +39,7 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
     counts[severity] += 1
     byCode[code] = (byCode[code] ?? 0) + 1
   }
-  const weight = counts.error * WEIGHTS.error + counts.warning * WEIGHTS.warning
-  const score = round(1 - Math.min(1, (100 * weight) / bars.count), 4)
+  const { score, grade } = gradeOf(counts, bars.count)
   const [first, last] = extent(bars.time)
   return {
     symbol,
@@ -48,7 +49,7 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
     first: formatBarTime(first),
     last: formatBarTime(last),
     score,
-    grade: GRADES.find(([least]) => score >= least)?.[1] ?? 'F',
+    grade,
     usable:
       splits.length === 0 &&
       byCode['series_discontinuity'] === undefined &&
@@ -64,27 +65,26 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
       field: finding.field,
       observed: shown(finding.observed),
       expected: shown(finding.expected),
-      score: finding.score === null ? null : round(finding.score, 4),
-      confidence: round(finding.confidence, 4),
+      score: finding.score === null ? null : roundTo(finding.score, 4),
+      confidence: roundProbability(finding.confidence),
       explanation: finding.explanation,
-      ...(finding.inputs ? { inputs: inSevenDigits(finding.inputs) } : {}),
+      ...(finding.inputs ? { inputs: roundNamed(finding.inputs) } : {}),
     })),
     findings_truncated: findings.length > MAX_FINDINGS,
     splits: splits.map(({ index, time, split }) => ({
       timestamp: formatBarTime(time),
       index,
       ratio: split.ratio.name,
-      factor: split.ratio.factor,
-      log_odds: round(split.logOdds, 4),
+      factor: roundWritten(split.ratio.factor),
+      log_odds: roundTo(split.logOdds, 4),
       adjust_before: true,
-      evidence: inSevenDigits(split.evidence),
+      evidence: roundNamed(split.evidence),
     })),
     formulas: FORMULAS,
     coverage,
+    ...(checked.extended ? { sessions: sessionsOf(checked, checked.extended) } : {}),
     thresholds: {
-      wick: thresholds && round(thresholds.wick, 4),
-      close: thresholds && round(thresholds.close, 4),
-      carried_close: thresholds && round(thresholds.carried, 4),
+      ...shownThresholds(thresholds),
       split_log_odds: SPLIT_LOG_ODDS,
       stale_run_bars: checked.staleRun,
       tick: checked.tick,
@@ -92,6 +92,41 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
     not_checked: checked.notChecked,
     model: MODEL,
   }
+}
+
+type Counts = Readonly<Record<Severity, number>>
+
+function gradeOf(counts: Counts, bars: number): Pick<BarQualityReport, 'score' | 'grade'> {
+  const weight = counts.error * WEIGHTS.error + counts.warning * WEIGHTS.warning
+  const score = roundTo(1 - Math.min(1, (100 * weight) / Math.max(1, bars)), 4)
+  return { score, grade: GRADES.find(([least]) => score >= least)?.[1] ?? 'F' }
+}
+
+function shownThresholds(thresholds: PrintThresholds | null) {
+  return {
+    wick: thresholds && roundTo(thresholds.wick, 4),
+    close: thresholds && roundTo(thresholds.close, 4),
+    carried_close: thresholds && roundTo(thresholds.carried, 4),
+  }
+}
+
+/** Grade and thresholds of regular and of extended hours. */
+function sessionsOf(
+  { findings, thresholds }: CheckedBars,
+  { isExtended, thresholds: ofExtended }: NonNullable<CheckedBars['extended']>,
+): NonNullable<BarQualityReport['sessions']> {
+  return ([0, 1] as const).map((part) => {
+    const counts = { error: 0, warning: 0, info: 0 }
+    for (const { index, severity } of findings) if (isExtended[index] === part) counts[severity] += 1
+    const bars = isExtended.filter((one) => one === part).length
+    return {
+      session: part === 0 ? ('regular' as const) : ('extended' as const),
+      bars,
+      ...gradeOf(counts, bars),
+      counts,
+      thresholds: shownThresholds(part === 0 ? thresholds : ofExtended),
+    }
+  })
 }
 
 /** The 1,000 most severe findings, in order of rows. */
@@ -111,17 +146,8 @@ function extent(times: Float64Array): [number, number] {
   return [first, last]
 }
 
-/** Rounds to twelve digits, which hides the rounding errors of adjusting for splits and undoing it. */
+/** Without the rounding errors of adjusting for splits and undoing it. */
 function shown<Value extends number | string | null>(value: Value): Value | number | null {
   if (typeof value !== 'number') return value
-  return Number.isFinite(value) ? Number(value.toPrecision(12)) : null
-}
-
-function inSevenDigits<Numbers extends { readonly [Name in keyof Numbers]: number }>(numbers: Numbers): Numbers {
-  const rounded = Object.entries<number>(numbers).map(([name, value]) => [name, Number(value.toPrecision(7))])
-  return Object.fromEntries(rounded) as Numbers
-}
-
-function round(value: number, digits: number): number {
-  return Number(value.toFixed(digits))
+  return Number.isFinite(value) ? roundWritten(value) : null
 }

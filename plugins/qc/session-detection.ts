@@ -1,6 +1,7 @@
-import { nyseClosed } from '../lib/time/nyse-calendar.ts'
-import { DAY, createZone, UTC, type Zone } from './bar-times.ts'
-import { once } from '../lib/once.ts'
+import { once } from 'tollgate/plugin'
+import { nyseClose, nyseClosed } from '../lib/time/nyse-calendar.ts'
+import { createZone, UTC, type Zone } from '../lib/time/time-zones.ts'
+import { DAY } from './bar-times.ts'
 
 export type SessionName = 'us_equity' | '24x7' | 'weekdays'
 
@@ -50,16 +51,36 @@ export function findSession(named: string, times: Float64Array, interval: number
   if (named === '24x7') return { name: '24x7', zone: zone ?? UTC }
   if (interval >= DAY) {
     const label: Zone = times.every((time) => time % DAY === 0) ? UTC : (zone ?? newYork())
-    const name = named === 'us_equity' ? named : dailyName(times, label)
+    const name = named === 'us_equity' || named === 'weekdays' ? named : dailyName(times, label)
     return { name, zone: label }
   }
   const openings = zones.map((candidate) => opening(times, candidate))
   const likeness = (candidate: Opening): number => candidate.share + (isNewYork(candidate) ? 0.1 : 0)
   const best = openings.reduce((a, b) => (likeness(b) > likeness(a) ? b : a))
-  if (named === 'us_equity') return { name: named, zone: best.zone }
+  if (named === 'us_equity' || named === 'weekdays') return { name: named, zone: best.zone }
   if (weekendShare(times, zones[0]!) > 0.05 || isRound(times, zones[0]!)) return { name: '24x7', zone: zones[0]! }
   const isEquity = best.share > 0.6 && isNewYork(best) && weekendShare(times, best.zone) <= STRAY
   return { name: isEquity ? 'us_equity' : 'weekdays', zone: best.zone }
+}
+
+/** With a smaller share of bars in regular or in extended hours, the day is not judged by parts. */
+const LEAST_SHARE = 0.05
+
+/**
+ * Which bars of US equities lie in extended hours, 1 for those; null if the bars have hardly any there or hardly any others. A
+ * bar that reaches into regular hours is one of them.
+ */
+export function extendedHours(times: Float64Array, interval: number, { name, zone }: Session): Uint8Array | null {
+  if (name !== 'us_equity' || interval >= DAY) return null
+  let extended = 0
+  const found = Uint8Array.from(times, (time) => {
+    const { day, minute } = wallClock(time, zone)
+    const isExtended = minute + interval / 60 <= OPENING || minute >= nyseClose(dayName(day))
+    if (isExtended) extended += 1
+    return isExtended ? 1 : 0
+  })
+  const share = extended / times.length
+  return share >= LEAST_SHARE && share <= 1 - LEAST_SHARE ? found : null
 }
 
 /** Only Saturdays show that a market trades on weekends; others may have a bar for the Sunday evening when they open. */

@@ -1,5 +1,6 @@
 import { nyseClosed } from '../lib/time/nyse-calendar.ts'
 import { type Bars, PRICES } from './bar-input.ts'
+import type { Zone } from '../lib/time/time-zones.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
 import type { AddFinding, Code, Severity } from './finding-codes.ts'
 import { dayName, type Session, wallClock } from './session-detection.ts'
@@ -77,22 +78,29 @@ const remainder = (time: number, interval: number): number => ((time % interval)
 
 /**
  * Reports timestamps that are off the grid: their remainder modulo the step is not one that a twentieth of the bars share.
- * Daily bars may be off by an hour, because clocks change. Bars longer than a day are not checked, because weeks and months
- * have no fixed step.
+ * Daily bars may be off by an hour, because clocks change, and bars of several hours may be on the grid of the wall clock of
+ * `zone`. Bars longer than a day are not checked, because weeks and months have no fixed step.
  */
 export function checkGrid(
   times: Float64Array,
   rows: Int32Array,
-  interval: number,
+  { interval, zone }: { readonly interval: number; readonly zone: Zone | null },
   { usual }: Grid,
   add: AddFinding,
 ): void {
   if (!(interval > 0) || interval > DAY) return
+  const byWall = interval > 3600 ? zone : null
+  const walls = byWall ? times.map((time) => time + byWall(time)) : times
+  const usualWalls = byWall ? gridOf(walls, interval).usual : []
+  // A bar whose time the clock skips begins at the change: the clock of the second before it says which one is meant.
+  const isOnWall = (time: number): boolean =>
+    byWall !== null && [time, time - 1].some((at) => usualWalls.includes(remainder(time + byWall(at), interval)))
   const mode = usual[0] ?? 0
   const slack = interval === DAY ? 3600 : 0
   for (const [i, time] of times.entries()) {
     const value = remainder(time, interval)
     if (usual.some((other) => Math.abs(value - other) <= slack)) continue
+    if (isOnWall(time)) continue
     const nearest =
       time - value + mode + (value - mode > interval / 2 ? interval : value - mode < -interval / 2 ? -interval : 0)
     add({

@@ -33,6 +33,8 @@ const ODDS_WITHOUT_VOLUME = 2
 
 /** Smaller gaps are ignored, because 6:5 is the smallest ratio in the table. */
 const SMALLEST = Math.log(1.17)
+/** Gaps of so many steps of the price, with an allowance for rounding, are ordinary moves of prices of a few steps. */
+const STEPS = 5.001
 /** Share of the gap that must remain between the medians of five bars on either side. */
 const PERSISTENCE = 0.55
 /** A lasting rise beyond threefold is a reverse split. Real prices can fall that far in one step, but do not rise so far. */
@@ -61,25 +63,27 @@ const JUMPS = [
  * share volume. A night between shorter bars is judged like a night between daily bars. A split is reported if its log
  * odds are above 0; without volume they must be above 2, because evidence is missing.
  *
+ * @param step smallest step of the prices; 0 if there is none. Gaps of a few steps are not considered
  * @example AAPL closes at 645.57 and opens at 92.69 on 2014-06-09: a 7:1 split
  */
-export function findSplits(series: Series, interval: number): Split[] {
+export function findSplits(series: Series, interval: number, step: number): Split[] {
   const least = SPLIT_LOG_ODDS + (series.volume ? 0 : ODDS_WITHOUT_VOLUME)
-  return candidates(series, interval).filter(({ logOdds }) => logOdds > least)
+  return candidates(series, interval, step).filter(({ logOdds }) => logOdds > least)
 }
 
 /**
  * The most likely ratio for every gap that is large enough and lasts. Gaps after a long break and after a stale run do not
  * count, because prices catch up there.
  */
-function candidates(series: Series, interval: number): Split[] {
+function candidates(series: Series, interval: number, step: number): Split[] {
   const found: Split[] = []
   let days: Days | null = null
   const staleRunEnds = new Set(staleRuns(series).runs.map(({ start, length }) => start + length))
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
     const hole = series.time[at]! - series.time[at - 1]!
-    if (Math.abs(gap) < SMALLEST || hole > longBreak(interval) || staleRunEnds.has(at)) continue
+    if (Math.abs(gap) < SMALLEST || Math.abs(series.open[at]! - series.close[at - 1]!) <= STEPS * step) continue
+    if (hole > longBreak(interval) || staleRunEnds.has(at)) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
     // A night between short bars is judged like a night between daily bars.
     const place = isNight(hole, interval)

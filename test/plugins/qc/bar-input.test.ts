@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
 import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
 import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
-import { UTC } from '../../../plugins/qc/bar-times.ts'
+import { UTC } from '../../../plugins/lib/time/time-zones.ts'
 import { randomWalk } from './random-walk.ts'
 
 const rows = [

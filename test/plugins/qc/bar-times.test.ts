@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { createZone, formatBarTime, parseBarTime, UTC } from '../../../plugins/qc/bar-times.ts'
+import { createZone, UTC } from '../../../plugins/lib/time/time-zones.ts'
+import { formatBarTime, parseBarTime } from '../../../plugins/qc/bar-times.ts'
 
 const newYork = createZone('America/New_York')!
 

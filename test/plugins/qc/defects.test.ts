@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
-import { corrupt } from '../../../scripts/bench/products/planted-defects.ts'
-import { type Tally, tally, measureQuality } from '../../../scripts/bench/products/bar-quality.ts'
-import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'
-import { isRecorded } from '../../../scripts/bench/products/recorded-data.ts'
+import { corrupt } from './planted-defects.ts'
+import { type Tally, tally, measureQuality } from './bar-quality.ts'
+import { measureDaily } from './daily-bars.ts'
+import { isRecorded } from '../../support/recorded-data.ts'
 import { randomWalk } from './random-walk.ts'
 
 describe('the bar-quality report on planted defects', () => {

@@ -48,6 +48,49 @@ describe('POST /v1/bars/qc', () => {
     }
   })
 
+  it('accepts a CSV file as the body, in a form and as text in JSON', async () => {
+    const csv = [
+      '<DATE>;<TIME>;<CLOSE>;<LOW>;<HIGH>;<OPEN>',
+      ...bars.map(({ t, o, h, l, c }) => {
+        const [date = '', time = ''] = new Date(t * 1000).toISOString().slice(0, 19).split('T')
+        return [date.replaceAll('-', '.'), time, c, l, h, o].join(';')
+      }),
+    ].join('\n')
+    const form = new FormData()
+    form.set('file', new Blob([csv], { type: 'text/csv' }), 'bars.csv')
+    form.set('symbol', 'WALK')
+    form.set('repair', 'true')
+    const header = () => payment(url, gateway.wallet, 2, { method: 'POST' })
+    const sent: readonly RequestInit[] = [
+      { body: csv, headers: { 'content-type': 'text/csv', 'payment-signature': await header() } },
+      { body: form, headers: { 'payment-signature': await header() } },
+      {
+        body: JSON.stringify({ file: csv }),
+        headers: { 'content-type': 'application/json', 'payment-signature': await header() },
+      },
+    ]
+    for (const request of sent) {
+      const response = await fetch(url, { method: 'POST', ...request })
+      expect(response.status).to.equal(200)
+      const report = await json(response)
+      expect(report).to.deep.include({ bars: 500, by_code: { bad_print_high: 1 } })
+      const { columns } = report['reading'] as { columns: readonly { used_as: string }[] }
+      expect(columns.map(({ used_as }) => used_as)).to.deep.equal(['time', 'clock', 'close', 'low', 'high', 'open'])
+      const repaired = report['repaired'] as { rows: unknown[]; changes: { index: number }[] } | undefined
+      expect(repaired?.changes.map(({ index }) => index)).to.deep.equal(request.body === form ? [200] : undefined)
+    }
+  })
+
+  it('accepts arrays in the order of KuCoin, and names the order', async () => {
+    const body = bars.map(({ t, o, h, l, c, v }) => [t, o, c, h, l, v].map(String))
+    const response = await buy(url, gateway.wallet, 2, { method: 'POST', body })
+    expect(response.status).to.equal(200)
+    const report = await json(response)
+    expect(report['by_code']).to.deep.equal({ bad_print_high: 1 })
+    expect(JSON.stringify(report['reading'])).to.contain('were read as time, open, close, high, low, volume')
+  })
+
+  const shuffled = bars.map(({ t, o, h, l, c }, i) => (i % 2 ? [t, h, l, o, c] : [t, l, h, c, o]))
   const invalidRequests: Record<string, { body: unknown; loc: (string | number)[] }> = {
     'a request with two bars': { body: { bars: bars.slice(0, 2) }, loc: ['body', 'bars'] },
     'a request without bars': { body: {}, loc: ['body', 'bars'] },
@@ -61,6 +104,12 @@ describe('POST /v1/bars/qc', () => {
     'an interval of less than a millisecond': { body: { bars, interval: 1e-320 }, loc: ['body', 'interval'] },
     'an unknown session': { body: { bars, session: 'moon' }, loc: ['body', 'session'] },
     'an unknown time zone': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
+    'arrays in no order of prices': { body: shuffled, loc: ['body'] },
+    'a price whose comma may be a decimal mark': {
+      body: { bars: bars.map((bar) => ({ ...bar, h: '67,000' })) },
+      loc: ['body', 'bars', 0, 'h'],
+    },
+    'a file without prices': { body: { file: 'date,bid\n2024-01-01,5\n' }, loc: ['body', 'file', 'header'] },
     '50,001 bars': { body: Array.from({ length: 50_001 }, () => 0), loc: ['body'] },
   }
   for (const [request, { body, loc }] of Object.entries(invalidRequests))

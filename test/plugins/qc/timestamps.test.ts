@@ -220,6 +220,16 @@ describe('sessions', () => {
     expect(report.coverage.missing).to.equal(0)
   })
 
+  it('are those that the request states, although the bars look like those of New York', () => {
+    const times = newYorkDays(['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'], -5)
+    const bars = randomWalk({ count: times.length, times })
+    expect(checkBarQuality({ bars }).session).to.equal('us_equity')
+    const daily = randomWalk({ count: 60, times: weekdays('2024-03-04', 60), volatility: 0.01 })
+    for (const sent of [bars, daily])
+      for (const session of ['weekdays', 'us_equity', '24x7'])
+        expect(checkBarQuality({ bars: sent, session }).session).to.equal(session)
+  })
+
   it('are 24x7 for bars on weekends, or for a few days with bars around the clock', () => {
     expect(checkBarQuality({ bars: randomWalk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
     expect(checkBarQuality({ bars: randomWalk({ count: 2 * 1440 }) }).session).to.equal('24x7')
