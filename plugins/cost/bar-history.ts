@@ -53,7 +53,7 @@ export function createBarHistory(): BarHistory {
 
 async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | null> {
   const { symbol, session, dayMinutes } = traded
-  const { series } = await ask('getMarketStatus', { params: {}, query: { symbol }, body: undefined })
+  const { series } = await ask('getMarketStatus', { query: { symbol } })
   const ends = series
     .filter(({ last }) => last !== null)
     .map(({ interval_seconds: interval, last }) => ({ interval, end: (last as number) + interval }))
@@ -66,7 +66,7 @@ async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | 
   const reach = interval === DAY ? REACH.daily : REACH[session === '24x7' ? 'continuous' : 'sessions']
   const to = Math.min(end, at)
   const query = { symbol, from: Math.floor(to - reach * DAY), to: Math.floor(to), interval }
-  const bars = await ask('getBars', { params: {}, query, body: undefined })
+  const bars = await ask('getBars', { query })
   const isWhole = interval === DAY || session === '24x7'
   const figures = barFigures(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
   const last = bars.count - 1

@@ -1,27 +1,23 @@
+import type { FromSchema } from 'tollgate/plugin'
+
+const positive = { type: 'number', exclusiveMinimum: 0 } as const
 /** Defaults for a kind of market, used for missing data. */
-export interface MarketClass {
-  /** Taker fee, bps. */
-  readonly fee_bps: number
-  readonly spread_bps: number
-  readonly sigma_daily: number
-  readonly adv_usd: number
-}
-
-export type ClassName = 'spot' | 'perpetual' | 'equity'
-export type MarketClasses = Readonly<Record<ClassName, MarketClass>>
-
-const positive = { type: 'number', exclusiveMinimum: 0 }
 const entry = {
   type: 'object',
   additionalProperties: false,
   required: ['fee_bps', 'spread_bps', 'sigma_daily', 'adv_usd'],
   properties: {
-    fee_bps: { type: 'number', minimum: 0 },
+    fee_bps: { type: 'number', minimum: 0, description: 'Taker fee, bps.' },
+    maker_fee_bps: {
+      type: 'number',
+      minimum: 0,
+      description: 'Fee of a posted order that fills, bps; as fee_bps unless set.',
+    },
     spread_bps: positive,
     sigma_daily: positive,
     adv_usd: positive,
   },
-}
+} as const
 
 /** JSON Schema of the product's settings. */
 export const settingsSchema = {
@@ -37,6 +33,10 @@ export const settingsSchema = {
     },
   },
 } as const
+
+export type MarketClass = FromSchema<typeof entry>
+export type MarketClasses = FromSchema<typeof settingsSchema>['classes']
+export type ClassName = keyof MarketClasses
 
 /** "BTC-PERP" and "btcusdt_perp" name the perpetual of a spot market. */
 const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i

@@ -1,16 +1,26 @@
 /** Gathers what is known about a symbol at a point in time, with the source of each number. */
-import { type Ask, type Catalog, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
+import {
+  type Ask,
+  type Catalog,
+  type InputOf,
+  NotFound,
+  type OperationId,
+  type OutputOf,
+  Unavailable,
+} from 'tollgate/plugin'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bar-figures.ts'
 import { type MarketClasses, type ClassName, coinOf, marketBehind, perpetualOf } from './market-classes.ts'
 import type { BarHistory } from './bar-history.ts'
+import type { ErrorHistory } from './error-history.ts'
 import type { EstimateInputs } from './estimate.ts'
 
 export interface MarketInputs {
   readonly symbol: string
   readonly className: ClassName
   readonly session: TradingSession
-  readonly inputs: EstimateInputs
+  /** The fees are those of the order. */
+  readonly inputs: Omit<EstimateInputs, 'takerFeeBps' | 'makerFeeBps'>
   /** Middle of the book or of the last quote, otherwise the last close; null without data. */
   readonly price: number | null
   readonly tickBps: number | null
@@ -43,16 +53,8 @@ const STALE_SECONDS = 300
 const PERPETUAL_BOOK_SECONDS = STALE_SECONDS
 /** Daily bars of a market with sessions may be as old as a long weekend. */
 const STALE_DAYS = 4 * DAY
-/**
- * Assumed mean error of EDGE with the tick floor, bps. It is larger than the last measured one (0.47 for stocks and 1.12
- * for crypto, see the methodology page), so ranges are rather too wide than too narrow.
- */
-const EDGE_ERROR = { equity: 0.52, spot: 1.6, perpetual: 1.6 } as const
-/** At the tenth and ninetieth percentile of a normal error, the half spread is off by this many mean errors. */
-const HALF_ERRORS = 0.8
-/** The default spread of a class may be off by this share of itself. */
-const CLASS_ERROR = 0.75
-
+/** A price and the last close disagree if they differ by more than this, and by more standard deviations of the time between. */
+const DISAGREEMENT = { share: 0.05, sigmas: 8 }
 /** Gathers the inputs of an estimate for a symbol at `at` (epoch seconds). Throws NotFound for an unknown symbol. */
 export async function gatherInputs(
   ask: Ask,
@@ -61,12 +63,12 @@ export async function gatherInputs(
   parts: {
     readonly classes: MarketClasses
     readonly history: BarHistory
+    readonly errors: ErrorHistory
     readonly catalog: Pick<Catalog, 'operations'>
   },
 ): Promise<MarketInputs> {
-  const { classes, history, catalog } = parts
-  const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
-    ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
+  const { classes, history, errors: errorsOf, catalog } = parts
+  const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> => ask(id, { query } as InputOf<Id>)
   const { market, isPerpetual } = marketBehind(requested)
   const session = await of('getTradingSession', { symbol: market })
   const { symbol } = session
@@ -87,6 +89,8 @@ export async function gatherInputs(
   const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
   const row = classes[className]
   const book = perpetualBook ?? (latestBook && at - latestBook.time <= BOOK_SECONDS ? latestBook : null)
+  // The books of contracts are not kept, and those of the spot market say nothing of a contract.
+  const errors = book && !isPerpetual ? await errorsOf(ask, { symbol, venue: book.venue }, at) : null
   const quoted = book || !latestQuotes ? null : quotedOf(latestQuotes, bars?.newest ?? 0)
   const middle = book ? (book.bids[0]![0] + book.asks[0]![0]) / 2 : null
   const price = middle ?? quoted?.middle ?? bars?.lastClose ?? null
@@ -97,8 +101,8 @@ export async function gatherInputs(
   const quotedSpread = book ? ((book.asks[0]![0] - book.bids[0]![0]) / middle!) * 1e4 : (quoted?.spreadBps ?? null)
   const spread =
     quotedSpread === null
-      ? estimatedSpread(bars?.spreadBps ?? null, tickBps ?? 0, { className, barSource, classBps: row.spread_bps })
-      : { bps: quotedSpread, source: book ? 'book' : 'quotes', error: 0 }
+      ? estimatedSpread(bars?.spreadBps ?? null, tickBps ?? 0, { barSource, classBps: row.spread_bps })
+      : { bps: quotedSpread, source: book ? 'book' : 'quotes' }
   const used = [
     ...(book ? [{ time: book.time, allowance: 0 }] : []),
     ...(quoted ? [{ time: quoted.time, allowance: 0 }] : []),
@@ -117,9 +121,8 @@ export async function gatherInputs(
       sigmaDaily: bars?.sigmaDaily ?? row.sigma_daily,
       advUsd: bars?.advUsd ?? row.adv_usd,
       dayMinutes,
-      halfSpreadErrorBps: spread.error,
       book,
-      bookAgeSeconds: book ? at - book.time : 0,
+      errors,
     },
     price,
     tickBps,
@@ -135,6 +138,17 @@ export async function gatherInputs(
     age: Math.max(0, ...used.map(ageOf)),
     isStale: used.some((one) => ageOf(one) > STALE_SECONDS + one.allowance),
   }
+}
+
+/** Throws Unavailable if the bars have another price than the book or the quotes: one of them is then of another market. */
+export function requireAgreement({ symbol, price, book, bars, newest, inputs }: MarketInputs): void {
+  if (!bars || price === null) return
+  const { share, sigmas } = DISAGREEMENT
+  const usual = sigmas * inputs.sigmaDaily * Math.sqrt((newest - bars.newest) / DAY)
+  if (Math.abs(Math.log(price / bars.lastClose)) <= Math.max(share, usual)) return
+  throw new Unavailable(
+    `${symbol} stands at ${price} in its ${book ? 'order book' : 'quotes'} but at ${bars.lastClose} in its bars. Nothing was charged.`,
+  )
 }
 
 /** The mean spread of the last hour of quotes and the middle of the last quote; null if the bars are much newer. */
@@ -154,12 +168,10 @@ function quotedOf({ time, bid, ask }: NonNullable<Quotes['quotes']>, barsEnd: nu
 function estimatedSpread(
   barsBps: number | null,
   tickBps: number,
-  known: { readonly className: ClassName; readonly barSource: string; readonly classBps: number },
+  { barSource, classBps }: { readonly barSource: string; readonly classBps: number },
 ) {
-  const { className, barSource, classBps } = known
-  if (barsBps === null)
-    return { bps: Math.max(classBps, tickBps), source: 'class', error: (CLASS_ERROR * classBps) / 2 }
-  return { bps: Math.max(barsBps, tickBps), source: barSource, error: HALF_ERRORS * EDGE_ERROR[className] }
+  if (barsBps === null) return { bps: Math.max(classBps, tickBps), source: 'class' }
+  return { bps: Math.max(barsBps, tickBps), source: barSource }
 }
 
 /** One tick in basis points of the price. US equities trade in cents, and in hundredths of a cent below a dollar. */

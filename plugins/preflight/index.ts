@@ -1,7 +1,6 @@
 /** Trade preflight: checks one order against regime, cost and limits, and signs the decision. It never places an order. */
 import { type Ask, type Call, definePlugin, InvalidInput, ServiceError } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
-import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner, RegimeQuery } from '../../schemas/types.d.ts'
 import { canonicalize, hasCanonicalForm } from './canonical-json.ts'
 import { MODEL, preflightMethod } from './preflight-methodology.ts'
@@ -53,21 +52,23 @@ export default definePlugin({
   async setup(context) {
     const { db, attest, settings } = context
     const { dataMode } = dataSettings(context)
-    const configuredKey = (settings['key'] as Hex | undefined) ?? null
-    const rotateDays = Number(settings['rotate_days'] ?? 90)
     const keys = await openKeys({
       db,
       attest,
-      configuredKey,
-      rotateDays,
+      configuredKey: settings.key ?? null,
+      rotateDays: settings.rotate_days,
       now: () => Math.floor(context.now().getTime() / 1000),
     })
 
-    async function signedDecision(call: Call, request: PreflightRequest, demo: { demo?: true }): Promise<Preflight> {
+    async function signedDecision(
+      call: Pick<Call, 'id' | 'ask' | 'asOf' | 'catalog'>,
+      request: PreflightRequest,
+      demo: { demo?: true },
+    ): Promise<Preflight> {
       const { id, ask, asOf } = call
       if (!hasCanonicalForm(request.client_ref ?? ''))
         throw new InvalidInput('Contains half of a character, which cannot be signed.', ['body', 'client_ref'])
-      const cost = await ask('estimateExecutionCost', { params: {}, query: {}, body: orderOf(request) })
+      const cost = await ask('estimateExecutionCost', { body: orderOf(request) })
       const [regime, funding] = await Promise.all([askRegime(call, cost), askFunding(call, cost)])
       const checks = checksOf(request, regime, cost, funding)
       const { decision, recommended } = decide(request, regime, cost, checks)
@@ -91,9 +92,9 @@ export default definePlugin({
 
     return {
       handlers: {
-        preflightTrade: (call: Call<{ body: PreflightRequest }>) => signedDecision(call as Call, call.input.body, {}),
-        async getPreflightDemo(call: Call) {
-          const { symbols } = await call.ask('getSymbols', { params: {}, query: {}, body: undefined })
+        preflightTrade: (call) => signedDecision(call, call.input.body, {}),
+        async getPreflightDemo(call) {
+          const { symbols } = await call.ask('getSymbols')
           const { symbol = 'BTC-USD' } = symbols.find(({ session }) => session === '24x7') ?? symbols[0] ?? {}
           return signedDecision(call, { symbol, ...DEMO }, { demo: true })
         },
@@ -106,15 +107,9 @@ export default definePlugin({
       },
       /** A decision is as fresh as the estimate that it rests on. */
       freshness: ({ operation, body }, _, { freshnessOf }) =>
-        operation === 'preflightTrade'
-          ? freshnessOf('estimateExecutionCost', {
-              params: {},
-              query: {},
-              body: orderOf(body as PreflightRequest),
-            })
-          : null,
+        operation === 'preflightTrade' ? freshnessOf('estimateExecutionCost', { body: orderOf(body) }) : null,
       async watched(_, { ask }) {
-        const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+        const { symbols } = await ask('getSymbols')
         return symbols.map(({ symbol }) => ({ body: { symbol } }))
       },
       jobs: [{ name: 'rotate', everySeconds: 3600, run: () => keys.rotate() }],
@@ -122,10 +117,10 @@ export default definePlugin({
   },
 })
 
-/** The fields of a request that describe the order itself. */
+/** The order of a request, with the question how large it may be within the caller's limit. */
 function orderOf(request: PreflightRequest) {
-  const { limit_price: _l, max_cost_bps: _c, account_equity_usd: _e, max_position_pct: _p, client_ref: _r, ...order } = request // prettier-ignore
-  return order
+  const { max_cost_bps, account_equity_usd: _e, max_position_pct: _p, client_ref: _r, ...order } = request
+  return { ...order, largest_within_bps: max_cost_bps }
 }
 
 function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey) {
@@ -145,7 +140,7 @@ function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey
 async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
   if (cost.inputs.class === 'equity')
     return { missing: `The regime covers crypto markets and does not apply to ${cost.symbol}.` }
-  const regimeOf = (query: RegimeQuery) => orMissing(ask('getRegimeCurrent', { params: {}, query, body: undefined }))
+  const regimeOf = (query: RegimeQuery) => orMissing(ask('getRegimeCurrent', { query }))
   try {
     return await regimeOf({ symbol: spotMarketOf(cost) })
   } catch (error) {
@@ -160,7 +155,7 @@ async function askFunding({ ask, catalog }: Pick<Call, 'ask' | 'catalog'>, cost:
   if (!catalog.operations.has('getPerpFundingRates')) return { missing: 'Funding rates are not offered here.' }
   const [base = ''] = cost.symbol.split('-')
   const query = { symbol: base, limit: 1000 }
-  const answer = await orMissing(ask('getPerpFundingRates', { params: {}, query, body: undefined }))
+  const answer = await orMissing(ask('getPerpFundingRates', { query }))
   return 'missing' in answer ? answer : fundingOf(answer.rates, base)
 }
 

@@ -1,6 +1,7 @@
 /** The checks of a preflight: pure functions of the request, the regime, the cost estimate and the funding rate. */
 import type { CostEstimate, FundingRateItem, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
 import { median } from '../lib/quant/rolling-median.ts'
+import { roundBps, roundSignificant } from '../lib/quant/rounding.ts'
 
 export interface Check {
   readonly check:
@@ -63,9 +64,13 @@ export function checksOf(
 
 type Decision = 'allow' | 'reduce' | 'deny'
 
+/** Checks that a smaller order passes. */
+const SIZE_CHECKS: readonly Check['check'][] = ['cost', 'size_vs_adv', 'size_vs_equity']
+
 /**
- * Any failed check denies the order and recommends 0. Otherwise the size is multiplied by the regime's position scalar (at
- * most 1) and limited to 1% of a day's turnover. A warning or a smaller size makes the decision `reduce`.
+ * A failed check denies the order and recommends 0, unless a smaller order passes it. The size is multiplied by the regime's
+ * position scalar (at most 1) and limited to 1% of a day's turnover, to the share of the account, and to the largest size
+ * whose cost stays within the limit at the ninetieth percentile. A warning or a smaller size makes the decision `reduce`.
  *
  * @example notional 1000, all pass, position_scalar 0.6: { decision: 'reduce', recommended: 600 }
  */
@@ -75,10 +80,19 @@ export function decide(
   cost: CostEstimate,
   checks: readonly Check[],
 ): { readonly decision: Decision; readonly recommended: number } {
-  if (checks.some(({ status }) => status === 'fail')) return { decision: 'deny', recommended: 0 }
+  const { notional_usd, account_equity_usd = Infinity, max_position_pct } = request
   const scalar = 'missing' in regime ? 1 : Math.min(1, regime.position_scalar)
-  const recommended = Math.min(request.notional_usd * scalar, ADV_WARN * cost.inputs.adv_usd)
-  const isReduced = recommended < request.notional_usd || checks.some(({ status }) => status === 'warn')
+  const largest = Math.min(
+    notional_usd * scalar,
+    ADV_WARN * cost.inputs.adv_usd,
+    (account_equity_usd * max_position_pct) / 100,
+    cost.largest_within_bps?.p90_notional_usd ?? 0,
+  )
+  // Down to the cent, so that the recommended size passes what limits it.
+  const recommended = largest === notional_usd ? largest : Math.floor(100 * largest + 1e-6) / 100
+  const isDenied = checks.some(({ check, status }) => status === 'fail' && !SIZE_CHECKS.includes(check))
+  if (isDenied || recommended === 0) return { decision: 'deny', recommended: 0 }
+  const isReduced = recommended < notional_usd || checks.some(({ status }) => status === 'warn')
   return { decision: isReduced ? 'reduce' : 'allow', recommended }
 }
 
@@ -105,11 +119,29 @@ function regimeCheck(regime: RegimeView, cost: CostEstimate): Check {
   return { check: 'regime', status, value: label, limit: 'STABLE', detail }
 }
 
-function costCheck({ max_cost_bps: limit }: PreflightRequest, cost: CostEstimate): Check {
-  const { market_bps, total_bps: value, components, confidence } = cost
-  const status = value > limit ? 'fail' : 'pass'
-  const parts = `${market_bps.toFixed(2)} bps and the fee ${components.fee_bps.toFixed(2)} bps`
-  const detail = `The market is expected to cost ${parts}, ${value.toFixed(2)} bps in all, with ${confidence} confidence.`
+/** Why an estimate has no range, as the check says it. */
+const NO_RANGE = {
+  no_book: 'no order book was walked',
+  spot_proxy: 'the order book is that of its spot market',
+  beyond_book_depth: 'the order exceeds the order book',
+  too_few_cases: 'too few such orders were measured',
+} as const
+
+/**
+ * The cost at the ninetieth percentile against the limit; without a range the expected cost, unless a smaller order already
+ * exceeds the limit at the ninetieth percentile.
+ */
+function costCheck({ max_cost_bps: limit, notional_usd }: PreflightRequest, cost: CostEstimate): Check {
+  const { total_bps, range_bps, range_basis, timing_risk_bps, components, confidence } = cost
+  const { p90_notional_usd: largest = Infinity } = cost.largest_within_bps ?? {}
+  const value = range_bps?.p90 ?? total_bps
+  const status = value > limit || (!range_bps && largest < Math.floor(100 * notional_usd) / 100) ? 'fail' : 'pass'
+  const parts = `spread ${components.half_spread_bps}, impact ${components.impact_bps} and fee ${components.fee_bps}`
+  const compared = range_bps
+    ? `the ninetieth percentile is ${value} bps`
+    : `there is no range, because ${NO_RANGE[range_basis.reason ?? 'no_book']}, so the limit is compared with the expected cost`
+  const fits = largest === Infinity ? '' : ` The largest such order within the limit is ${largest} USD.`
+  const detail = `Expected are ${total_bps} bps (${parts}), with ${confidence} confidence; ${compared}. Price moves meanwhile have a standard deviation of ${timing_risk_bps} bps.${fits}`
   return { check: 'cost', status, value, limit, detail }
 }
 
@@ -121,9 +153,9 @@ function advCheck({ inputs: { participation_of_adv: value } }: CostEstimate): Ch
 
 function equityCheck({ notional_usd, account_equity_usd, max_position_pct }: PreflightRequest): Check {
   if (account_equity_usd === undefined) return notChecked('size_vs_equity', 'account_equity_usd was not sent.')
-  const value = (100 * notional_usd) / account_equity_usd
+  const value = roundSignificant((100 * notional_usd) / account_equity_usd)
   const detail = `The order is ${value.toFixed(2)}% of the account; max_position_pct allows ${max_position_pct}%.`
-  const status = value > max_position_pct ? 'fail' : 'pass'
+  const status = 100 * notional_usd > max_position_pct * account_equity_usd ? 'fail' : 'pass'
   return { check: 'size_vs_equity', status, value, limit: max_position_pct, detail }
 }
 
@@ -133,7 +165,7 @@ function limitCheck({ limit_price }: PreflightRequest, { inputs }: CostEstimate)
   if (limit_price === undefined) return notChecked('limit_distance', 'limit_price was not sent.')
   if (price === null) return notChecked('limit_distance', 'The market has no price yet.')
   const hourly = sigma_daily * Math.sqrt(60 / day_minutes)
-  const value = Math.abs(limit_price / price - 1) / hourly
+  const value = roundSignificant(Math.abs(limit_price / price - 1) / hourly)
   const detail = `The limit is ${value.toFixed(2)} hourly standard deviations from ${price}.`
   return { check: 'limit_distance', status: value > LIMIT_SIGMAS ? 'fail' : 'pass', value, limit: LIMIT_SIGMAS, detail }
 }
@@ -166,7 +198,7 @@ function sessionCheck({ session: { is_open, next_open }, symbol }: CostEstimate)
 /** What the position pays in eight hours. A buyer pays a positive rate, a seller a negative one. */
 function fundingCheck({ side }: PreflightRequest, funding: FundingView): Check {
   if ('missing' in funding) return notChecked('funding', funding.missing)
-  const value = 1e4 * (side === 'buy' ? funding.rate8h : -funding.rate8h)
+  const value = roundBps(1e4 * (side === 'buy' ? funding.rate8h : -funding.rate8h))
   const detail = `The position pays ${value.toFixed(2)} bps of funding in eight hours, the median of ${funding.venues} venues.`
   return { check: 'funding', status: value > FUNDING_BPS ? 'warn' : 'pass', value, limit: FUNDING_BPS, detail }
 }

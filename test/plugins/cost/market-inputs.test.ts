@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { NotFound } from 'tollgate/plugin'
+import { type Ask, NotFound, Unavailable } from 'tollgate/plugin'
 import type { MarketClasses } from '../../../plugins/cost/market-classes.ts'
-import { gatherInputs, type MarketInputs } from '../../../plugins/cost/market-inputs.ts'
+import { gatherInputs, type MarketInputs, requireAgreement } from '../../../plugins/cost/market-inputs.ts'
 import { createBarHistory } from '../../../plugins/cost/bar-history.ts'
+import { createErrorHistory } from '../../../plugins/cost/error-history.ts'
 import funding from '../../../plugins/funding/index.ts'
 import { PerpetualBookStore } from '../../../plugins/funding/perpetual-books.ts'
 import { createRateStore } from '../../../plugins/funding/rate-store.ts'
@@ -39,12 +40,20 @@ describe('the inputs of a cost estimate', () => {
       now: () => new Date(now * 1000),
       ...options,
     })
+    if (options.dataMode === 'replay') await host.run('load')
   }
   const inputsOf = (symbol: string, at = now): Promise<MarketInputs> => {
-    const ask = (id: string, { query }: { query: object }) =>
-      (id === 'getPerpetualBook' ? contracts! : host).call(id as never, query, { asOf: new Date(at * 1000) })
+    const ask: Ask = (id, ...[input]) =>
+      (id === 'getPerpetualBook' ? contracts! : host).call(id as never, (input as { query: object }).query, {
+        asOf: new Date(at * 1000),
+      })
     const catalog = contracts === null ? NO_FUNDING : FUNDING
-    return gatherInputs(ask, symbol, at, { classes, history: createBarHistory(), catalog })
+    return gatherInputs(ask, symbol, at, {
+      classes,
+      history: createBarHistory(),
+      errors: createErrorHistory(() => now),
+      catalog,
+    })
   }
   const openFunding = async (dataMode: 'sample' | 'online'): Promise<PluginHost> => {
     const settings = { keep_hours: 6 }
@@ -113,7 +122,10 @@ describe('the inputs of a cost estimate', () => {
   it('come from the spot market for a perpetual without an order book, with the class of perpetuals', async () => {
     await openHost()
     const [spot, perpetual] = [await inputsOf('BTC-USD'), await inputsOf('btcusdt_perp')]
-    expect(perpetual).to.deep.equal({ ...spot, symbol: 'BTC-USD-PERP', className: 'perpetual' })
+    expect(spot.inputs.errors!.at('buy', 1e6)).to.include({ cases: 180 })
+    // The errors of the spot market say nothing of the contract.
+    const inputs = { ...spot.inputs, errors: null }
+    expect(perpetual).to.deep.equal({ ...spot, inputs, symbol: 'BTC-USD-PERP', className: 'perpetual' })
     const failure = await inputsOf('SPY-PERP').catch((error: unknown) => error)
     expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
   })
@@ -142,8 +154,8 @@ describe('the inputs of a cost estimate', () => {
     await new PerpetualBookStore(db).add('kraken', 'PF_XBTUSD', NOW + 10, { bids: [[97_999, 1]], asks: [[98_001, 1]] })
     const bookAt = async (at: number) => {
       now = at
-      const { book, price, inputs, age, isStale } = await inputsOf('BTC-PERP', at)
-      return { instrument: book?.instrument ?? null, price, bookAge: inputs.bookAgeSeconds, age, isStale }
+      const { book, price, age, isStale } = await inputsOf('BTC-PERP', at)
+      return { instrument: book?.instrument ?? null, price, bookAge: at - book!.time, age, isStale }
     }
     expect((await bookAt(NOW + 9)).instrument, 'not read yet').to.equal(null)
     const known = { instrument: 'PF_XBTUSD', price: 98_000, isStale: false }
@@ -152,6 +164,21 @@ describe('the inputs of a cost estimate', () => {
     const { instrument, bookAge, age } = await bookAt(NOW + 311)
     expect(instrument, 'then that of the spot market').to.equal(null)
     expect([bookAge, age]).to.satisfy((ages: number[]) => ages.every((seconds) => seconds < 120))
+  })
+
+  it('are refused if the book and the bars are of different prices', async () => {
+    await openHost()
+    const inputs = await inputsOf('BTC-USD')
+    const refused = (lastClose: number, secondsBefore = 0) => {
+      const bars = { ...inputs.bars!, lastClose, newest: inputs.newest - secondsBefore }
+      return () => requireAgreement({ ...inputs, bars })
+    }
+    const price = inputs.price!
+    for (const times of [0.96, 1, 1.04]) expect(refused(price * times)).to.not.throw()
+    for (const times of [1 / 6, 0.94, 1.06, 6])
+      expect(refused(price * times)).to.throw(Unavailable, 'in its order book')
+    expect(refused(price * 1.06, DAY), 'in a day a price moves').to.not.throw()
+    expect(refused(price * 6, 7 * DAY)).to.throw(Unavailable)
   })
 
   it('are refused for an unknown symbol', async () => {
@@ -209,7 +236,6 @@ describe('the inputs of a cost estimate', () => {
         volume: 'bars_1m',
       })
       expect(inputs.inputs.spreadBps).to.be.closeTo(100 / 50.05, 0.01)
-      expect(inputs.inputs.halfSpreadErrorBps).to.equal(0)
       expect(inputs.price).to.be.within(49.9, 50.2)
       expect(inputs.newest).to.equal(inputs.bars?.to)
       expect(new Date(inputs.newest * 1000).toISOString()).to.match(/^2026-11-1\dT20:00:00.000Z$/)
@@ -225,6 +251,11 @@ describe('the inputs of a cost estimate', () => {
       const seen = new Set<number>()
       for (let second = 0; second < 90; second += 10) seen.add((await inputsOf('ETH-USD', NOW + second)).price!)
       expect(seen).to.deep.equal(new Set([2000.5, 2030.5, 2060.5]))
+      const query = { symbol: 'ETH-USD', venue: 'binance', after: 0 }
+      const { pairs } = await host.call('getBookPairs', query)
+      const recorded = [0, 30].map((second) => 1_723_161_254 + second)
+      expect(pairs.map(({ first }) => first.time), 'each once, when it was recorded').to.deep.equal(recorded) // prettier-ignore
+      expect((await host.call('getBookPairs', { ...query, after: recorded[1] })).pairs).to.deep.equal([])
     })
 
     it('have a recorded book at its own time if the replay is frozen', async () => {
@@ -233,6 +264,12 @@ describe('the inputs of a cost estimate', () => {
       now = at
       await openHost({ dataMode: 'replay', replayDir: folder, replayShift: 'frozen:2024-08-08T23:55:00Z' })
       expect((await inputsOf('ETH-USD')).price).to.equal(2030.5)
+      const pairs = async (seconds: number) => {
+        const query = { symbol: 'ETH-USD', venue: 'binance', after: 0 }
+        return (await host.call('getBookPairs', query, { asOf: new Date((1_723_161_254 + seconds) * 1000) })).pairs
+      }
+      expect(await pairs(29)).to.deep.equal([])
+      expect((await pairs(30)).map(({ later }) => later.bids[0]![0])).to.deep.equal([2030])
       now = at + 3600
       const later = await inputsOf('ETH-USD')
       expect(later.sources.spread, 'an hour later the book is too old').to.equal('bars_1m')

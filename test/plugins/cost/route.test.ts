@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { CostEstimate } from '../../../schemas/types.d.ts'
 import { proves } from '../../requirements.ts'
 import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
@@ -80,7 +81,7 @@ describe('POST /v1/cost/estimate', () => {
     })
     const paid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: { ...ORDER, payment_signature } })
     expect(paid.isError ?? false).to.equal(false)
-    expect(paid.structuredContent).to.include({ symbol: 'BTC-USD', order_type: 'market', model: 'cost/1' })
+    expect(paid.structuredContent).to.include({ symbol: 'BTC-USD', order_type: 'market', model: 'cost/3' })
     const { market_bps, total_bps } = paid.structuredContent as Record<string, number>
     expect(total_bps! - market_bps!).to.be.closeTo(10, 1e-9)
     await mcp.close()
@@ -101,6 +102,7 @@ describe('POST /v1/cost/estimate', () => {
     'an unknown side': { body: { ...ORDER, side: 'hold' }, loc: ['body', 'side'] },
     'a notional of zero': { body: { ...ORDER, notional_usd: 0 }, loc: ['body', 'notional_usd'] },
     'a notional above ten billion': { body: { ...ORDER, notional_usd: 1.1e10 }, loc: ['body', 'notional_usd'] },
+    "more than a day's turnover": { body: { ...ORDER, notional_usd: 1e10 }, loc: ['body', 'notional_usd'] },
     'a notional that is not a number': { body: { ...ORDER, notional_usd: 'much' }, loc: ['body', 'notional_usd'] },
     'an unknown order type': { body: { ...ORDER, order_type: 'stop' }, loc: ['body', 'order_type'] },
     'a horizon of two days': { body: { ...ORDER, horizon_minutes: 2880 }, loc: ['body', 'horizon_minutes'] },
@@ -126,6 +128,21 @@ describe('POST /v1/cost/estimate', () => {
     expect(response.status).to.equal(422)
   })
 
+  it('answers the largest size within a limit, and the levels of the book, if asked', async () => {
+    const estimateOf = async (more: object) =>
+      (await json(
+        await buy(url, gateway.wallet, 2, { method: 'POST', body: { ...ORDER, ...more } }),
+      )) as unknown as CostEstimate
+    const plain = await estimateOf({})
+    expect(plain).to.not.have.property('largest_within_bps')
+    expect(plain.inputs.book).to.not.have.property('levels')
+    const asked = await estimateOf({ largest_within_bps: 14, include_book: true })
+    const { notional_usd, p90_notional_usd } = asked.largest_within_bps!
+    expect(asked.inputs.book!.levels).to.not.be.empty
+    expect(p90_notional_usd).to.be.within(1, notional_usd)
+    expect((await estimateOf({ notional_usd: p90_notional_usd })).range_bps!.p90).to.be.closeTo(14, 0.1)
+  })
+
   it('lists the covered symbols for free', async () => {
     const response = await ask(`${gateway.url}/v1/cost/symbols`)
     expect(response.status).to.equal(200)
@@ -136,6 +153,7 @@ describe('POST /v1/cost/estimate', () => {
       class: 'spot',
       session: '24x7',
       fee_bps: 10,
+      maker_fee_bps: 8,
       perpetual: 'BTC-USD-PERP',
       book: true,
     })
