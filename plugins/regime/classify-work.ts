@@ -3,7 +3,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Ask, WorkTools } from 'tollgate/plugin'
 import type { Bars } from '../../schemas/types.d.ts'
 import { roundTo } from '../lib/quant/rounding.ts'
-import { advance, closedAt, type ModelState, type Step } from './regime-model.ts'
+import { advance, closedAt, MODEL, type ModelState, MODELS, type Step } from './regime-model.ts'
 import { BACKFILL, CATCHUP, encodeSnapshots, type EncodedSnapshots, HELD, LIVE, type Snapshot } from './snapshots.ts'
 
 export interface Market {
@@ -66,7 +66,7 @@ export async function classify(model: ModelState, stretch: Stretch, ask: Ask): P
   const snapshots: Snapshot[] = []
   for (let start = from; start < to; start += PAGE_DAYS * DAY) {
     const query = { symbol, from: start, to: Math.min(start + PAGE_DAYS * DAY, to), interval, first: true }
-    const bars = await ask('getBars', { params: {}, query, body: undefined })
+    const bars = await ask('getBars', { query })
     take(model, bars, interval, (step, bar) => {
       if (step.minute * 60 >= since) snapshots.push(snapshotOf(step, originOf(step.minute * 60, bar, provenance)))
     })
@@ -116,13 +116,19 @@ function snapshotOf(step: Step, recorded: Recorded): Snapshot {
   return {
     as_of: step.minute * 60,
     volatile: step.volatile ? 1 : 0,
-    confidence: round(step.volatile ? step.probability : 1 - step.probability),
+    confidence: round(step.confidence),
     position_scalar: round(step.scalar),
     forecast_vol: annual(step.forecast),
     boundary_vol: annual(step.boundary),
     realized_vol_1h: Number.isNaN(step.realized) ? null : annual(step.realized),
     since: step.since * 60,
     bars_used: step.bars,
+    model: MODELS.indexOf(MODEL),
+    forecast_vol_mean: annual(step.mean),
+    forecast_vol_median: annual(step.median),
+    forecast_vol_p10: annual(step.p10),
+    forecast_vol_p90: annual(step.p90),
+    reference_vol: annual(step.reference),
     ...recorded,
   }
 }

@@ -5,7 +5,19 @@ import type { RegimeHistoryItem } from '../../schemas/types.d.ts'
 import { BACKFILL, ORIGINS, type Snapshot, type SnapshotRange } from './snapshots.ts'
 
 /** Columns of a snapshot that the history needs. */
-export const SOLD_COLUMNS = ['as_of', 'volatile', 'confidence', 'position_scalar', 'known_at', 'origin'] as const
+export const SOLD_COLUMNS = [
+  'as_of',
+  'volatile',
+  'confidence',
+  'position_scalar',
+  'forecast_vol',
+  'forecast_vol_mean',
+  'boundary_vol',
+  'realized_vol_1h',
+  'known_at',
+  'origin',
+  'model',
+] as const
 export type SoldSnapshot = Pick<Snapshot, (typeof SOLD_COLUMNS)[number]>
 
 const HOUR = 3600
@@ -41,14 +53,21 @@ export interface HistoryLabel {
   readonly hasOrigin: boolean
 }
 
-/** A snapshot as the history shows it. One whose origin was not recorded counts as back-filled. */
+/**
+ * A snapshot as the history shows it. One whose origin was not recorded counts as back-filled. Those of the first model are
+ * shown as they have always been, without what grades them.
+ */
 export function historyItem(snapshot: SoldSnapshot, { symbol, hasOrigin }: HistoryLabel): RegimeHistoryItem {
+  const { model, forecast_vol, forecast_vol_mean, boundary_vol, realized_vol_1h } = snapshot
   return {
     as_of: formatSeconds(snapshot.as_of),
     symbol,
     regime: snapshot.volatile === 1 ? 'VOLATILE' : 'STABLE',
     confidence: snapshot.confidence,
     position_scalar: snapshot.position_scalar,
+    ...(model === null
+      ? {}
+      : { forecast_vol, forecast_vol_mean: forecast_vol_mean ?? forecast_vol, boundary_vol, realized_vol_1h }),
     ...(hasOrigin ? { origin: ORIGINS[snapshot.origin ?? BACKFILL] } : {}),
   }
 }
@@ -64,7 +83,8 @@ export function writeRows(rows: readonly SoldSnapshot[], { symbol, hasOrigin }: 
   const named = `Z","symbol":${JSON.stringify(symbol)},"regime":"`
   let hour = NaN
   let start = ''
-  return rows.map(({ as_of, volatile, confidence, position_scalar, origin }) => {
+  return rows.map((row) => {
+    const { as_of, volatile, confidence, position_scalar, origin } = row
     const second = as_of % HOUR
     if (as_of - second !== hour) {
       hour = as_of - second
@@ -73,8 +93,16 @@ export function writeRows(rows: readonly SoldSnapshot[], { symbol, hasOrigin }: 
     const time = `${start}${DIGITS[Math.floor(second / 60)]}:${DIGITS[second % 60]}`
     const regime = volatile === 1 ? 'VOLATILE' : 'STABLE'
     const end = hasOrigin ? `,"origin":"${ORIGINS[origin ?? BACKFILL]}"}` : '}'
-    return `${time}${named}${regime}","confidence":${confidence},"position_scalar":${position_scalar}${end}`
+    const sold = `"confidence":${confidence},"position_scalar":${position_scalar}${gradedBy(row)}`
+    return `${time}${named}${regime}",${sold}${end}`
   })
+}
+
+/** What grades a row. */
+function gradedBy({ model, forecast_vol, forecast_vol_mean, boundary_vol, realized_vol_1h }: SoldSnapshot): string {
+  if (model === null) return ''
+  const forecasts = `,"forecast_vol":${forecast_vol},"forecast_vol_mean":${forecast_vol_mean ?? forecast_vol}`
+  return `${forecasts},"boundary_vol":${boundary_vol},"realized_vol_1h":${realized_vol_1h}`
 }
 
 /** Writes the rows of a block, which come in order of their times. */

@@ -1,44 +1,33 @@
 /**
  * The regime plugin: one snapshot per minute and market, sold as current value and as history, and free with a day's delay.
  */
+import type { DataMode } from 'tollgate/plugin'
 import {
   type Ask,
-  type Call,
+  type CallOf,
   definePlugin,
   type Facts,
   type Freshness,
+  type FreshnessInput,
   type FreshnessTools,
-  type Input,
+  InvalidInput,
   NotFound,
-  type OperationId,
   type PluginContext,
   type Reply,
   type WatchedInput,
 } from 'tollgate/plugin'
-import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
-import { createSymbolIndex, type SymbolIndex } from '../lib/symbol-names.ts'
-import type {
-  Method,
-  RegimeCoverage,
-  RegimeHistory,
-  RegimeHistoryQuery,
-  RegimeQuery,
-  Snapshot as RegimeSnapshot,
-} from '../../schemas/types.d.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { createSymbolIndex, pairName, type SymbolIndex } from '../lib/symbol-names.ts'
+import type { Method, RegimeCoverage, RegimeHistory, Snapshot as RegimeSnapshot } from '../../schemas/types.d.ts'
 import { CatchUpTurns } from './classifier.ts'
 import { type GradedMarket, MarketRegime } from './market-regime.ts'
 import { methodology } from './regime-methodology.ts'
 import { migrations } from './snapshots.ts'
 
-/** Memory for the history of a market that is not the default: about three weeks of minutes. */
+/** Memory for the history of a market that is not the default: about ten days of minutes. */
 const OTHER_BLOCK_BYTES = 4 * 2 ** 20
 /** How long the spellings of symbols are remembered. */
 const SPELLINGS_MS = 60_000
-
-interface Settings {
-  readonly symbol: string
-  readonly symbols?: readonly string[]
-}
 
 export default definePlugin({
   name: 'regime',
@@ -64,13 +53,14 @@ export default definePlugin({
     },
   },
   setup(context) {
-    const regimes = new Regimes(context)
+    const { symbol, symbols } = context.settings
+    const regimes = new Regimes(context, [...new Set([symbol, ...symbols])])
     return {
       handlers: {
-        getRegimeSample: (call: Call<{ query: RegimeQuery }>) => regimes.latest(call),
-        getRegimeCurrent: (call: Call<{ query: RegimeQuery }>) => regimes.latest(call),
-        getRegimeHistory: (call: Call<{ query: RegimeHistoryQuery }>) => regimes.history(call),
-        getRegimeCoverage: ({ ask }: Call) => regimes.coverage(ask),
+        getRegimeSample: (call) => regimes.latest(call),
+        getRegimeCurrent: (call) => regimes.latest(call),
+        getRegimeHistory: (call) => regimes.history(call),
+        getRegimeCoverage: ({ ask }) => regimes.coverage(ask),
         getRegimeMethod: () => regimes.method(),
       },
       // Every ten seconds, so that a snapshot follows soon after its minute. A run without new bars is cheap.
@@ -91,6 +81,8 @@ interface Spellings {
   readonly index: SymbolIndex
   /** Symbols with bars. */
   readonly covered: ReadonlySet<string>
+  /** Spellings of symbols that trade in sessions. */
+  readonly equities: ReadonlySet<string>
 }
 
 /** The regimes of all markets. */
@@ -106,25 +98,24 @@ class Regimes {
   #grading: Promise<void> | null = null
   #isStopped = false
 
-  constructor(context: PluginContext) {
-    const { symbol, symbols = [] } = context.settings as unknown as Settings
+  constructor(context: PluginContext, symbols: readonly string[]) {
     const turns = new CatchUpTurns()
     this.#dataMode = dataSettings(context).dataMode
     this.#log = context.log
-    this.#symbols = [...new Set([symbol, ...symbols])]
-    this.main = new MarketRegime(context, symbol, { turns })
+    this.#symbols = symbols
+    this.main = new MarketRegime(context, symbols[0]!, { turns })
     const others = this.#dataMode === 'online' ? this.#symbols.slice(1) : []
     const parts = { turns, blockBytes: OTHER_BLOCK_BYTES }
     this.all = [this.main, ...others.map((other) => new MarketRegime(context, other, parts))]
   }
 
-  latest(call: Call<{ query: RegimeQuery }>): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
+  latest(call: CallOf<'getRegimeCurrent'>): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
     const { symbol } = call.input.query
     if (symbol === undefined) return this.main.latest(call)
     return this.#of(symbol, call.ask).then((regime) => regime.latest(call))
   }
 
-  async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
+  async history(call: CallOf<'getRegimeHistory'>): Promise<Reply<RegimeHistory>> {
     const { symbol } = call.input.query
     return (symbol === undefined ? this.main : await this.#of(symbol, call.ask)).history(call)
   }
@@ -142,16 +133,14 @@ class Regimes {
   }
 
   freshness(
-    { operation, query }: Input & { readonly operation: OperationId },
+    { operation, query }: FreshnessInput<'regime'>,
     asOf: Date,
     tools: FreshnessTools,
   ): Freshness | null | Promise<Freshness | null> {
-    const { symbol } = query as RegimeQuery
-    const reported = (regime: MarketRegime): Freshness | null | Promise<Freshness> => {
-      if (operation === 'getRegimeCurrent') return regime.freshness(tools, asOf)
-      return operation === 'getRegimeHistory' ? regime.historyFreshness(query as RegimeHistoryQuery, tools, asOf) : null
-    }
-    return symbol === undefined ? reported(this.main) : this.#of(symbol, tools.ask).then(reported)
+    if (operation !== 'getRegimeCurrent' && operation !== 'getRegimeHistory') return null
+    const reported = (regime: MarketRegime): Freshness | Promise<Freshness> =>
+      operation === 'getRegimeCurrent' ? regime.freshness(tools, asOf) : regime.historyFreshness(query, tools, asOf)
+    return query.symbol === undefined ? reported(this.main) : this.#of(query.symbol, tools.ask).then(reported)
   }
 
   /** The markets beside the default one, as far as there are bars of them. */
@@ -203,9 +192,14 @@ class Regimes {
     await Promise.all(this.all.map((regime) => regime.stop()))
   }
 
-  /** The regime of a market by any of its spellings. Throws NotFound if there is none. */
+  /** The regime of a market by any of its spellings. Throws NotFound if there is none, InvalidInput for an equity. */
   async #of(name: string, ask: Ask): Promise<MarketRegime> {
-    const { index, covered } = await this.#spelled(ask)
+    const { index, covered, equities } = await this.#spelled(ask)
+    if (equities.has(pairName(name)))
+      throw new InvalidInput(
+        `${name} trades in sessions. The model forecasts the next hour of markets that trade around the clock. Nothing was charged.`,
+        ['query', 'symbol'],
+      )
     const symbol = index.resolve(name)
     const found = this.all.find((regime) => regime.symbol === symbol)
     if (!found)
@@ -229,8 +223,13 @@ class Regimes {
   }
 
   async #readSpellings(ask: Ask): Promise<Spellings> {
-    const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+    const { symbols } = await ask('getSymbols')
     const named = this.#symbols.map((symbol) => symbols.find((one) => one.symbol === symbol) ?? { symbol, aliases: [] })
-    return { index: createSymbolIndex(named), covered: new Set(symbols.map(({ symbol }) => symbol)) }
+    const equities = symbols.filter(({ session }) => session === 'us_equity')
+    return {
+      index: createSymbolIndex(named),
+      covered: new Set(symbols.map(({ symbol }) => symbol)),
+      equities: new Set(equities.flatMap(({ symbol, aliases }) => [symbol, ...aliases].map(pairName))),
+    }
   }
 }

@@ -150,17 +150,48 @@ const PAGE = 1_000
 const NEEDED = ['as_of', 'volatile', 'confidence', 'boundary_vol', 'realized_vol_1h', 'origin'] as const
 type Needed = Pick<Snapshot, (typeof NEEDED)[number]>
 
-/** Grades of all snapshots, of those that were computed live, and of the others. */
-export interface GradesByOrigin {
-  readonly all: Grades
-  readonly live: Grades
-  readonly others: Grades
+/** The grades of snapshots, the times of the first and the last of them, and what a rule without a model gets on them. */
+export interface WindowGrades extends Grades {
+  /** Epoch seconds; null without a snapshot. */
+  readonly start: number | null
+  readonly end: number | null
+  /** VOLATILE while the volatility of the last hour is above the boundary, as certain as can be. */
+  readonly lastHour: Grades
 }
 
-/** The sums of one day, of the snapshots that were computed live and of the others. */
+/** Grades of all snapshots, of those that were computed live, and of the others. */
+export interface GradesByOrigin {
+  readonly all: WindowGrades
+  readonly live: WindowGrades
+  readonly others: WindowGrades
+}
+
+/** The sums of snapshots of one day. */
+class DaySums {
+  readonly model = new GradeSums()
+  readonly lastHour = new GradeSums()
+  start = Infinity
+  end = -Infinity
+}
+
+/** Those of the snapshots that were computed live, and of the others. */
 interface Day {
-  readonly live: GradeSums
-  readonly others: GradeSums
+  readonly live: DaySums
+  readonly others: DaySums
+}
+
+/** The label of the rule without a model; null if the volatility of the last hour is unknown. */
+const lastHourLabel = ({ realized_vol_1h: vol, boundary_vol: boundary }: Needed): 0 | 1 | null =>
+  vol === null ? null : vol > boundary ? 1 : 0
+
+function windowGrades(days: readonly DaySums[], stepMinutes: number): WindowGrades {
+  const [start, end] = [Math.min(...days.map((day) => day.start)), Math.max(...days.map((day) => day.end))]
+  return {
+    ...GradeSums.of(days.map(({ model }) => model)).grades(stepMinutes),
+    lastHour: GradeSums.of(days.map(({ lastHour }) => lastHour)).grades(stepMinutes),
+    start: Number.isFinite(start) ? start : null,
+    end: Number.isFinite(end) ? end : null,
+  }
 }
 
 /**
@@ -175,6 +206,7 @@ export class Grader {
   /** Snapshots whose hour is not over, by as_of, oldest first. */
   readonly #open = new Map<number, Needed>()
   #last: Needed | null = null
+  #lastHourLabel: 0 | 1 | null = null
   /** The shortest distance of two snapshots. */
   #stepMinutes = Infinity
   #grading: Promise<unknown> = Promise.resolve()
@@ -200,14 +232,16 @@ export class Grader {
       if (page.length < PAGE) break
     }
     for (const day of this.#sums.keys()) if (day < first) this.#sums.delete(day)
-    const kept = [...this.#sums.values()]
-    const [live, others] = [GradeSums.of(kept.map((day) => day.live)), GradeSums.of(kept.map((day) => day.others))]
-    const gradesOf = (sums: GradeSums): Grades => sums.grades(this.#stepMinutes)
-    return { all: gradesOf(GradeSums.of([live, others])), live: gradesOf(live), others: gradesOf(others) }
+    const [live, others] = [
+      [...this.#sums.values()].map((day) => day.live),
+      [...this.#sums.values()].map((day) => day.others),
+    ]
+    const gradesOf = (days: readonly DaySums[]): WindowGrades => windowGrades(days, this.#stepMinutes)
+    return { all: gradesOf([...live, ...others]), live: gradesOf(live), others: gradesOf(others) }
   }
 
   #add(row: Needed): void {
-    this.#sumsOf(row).addLabel(row.volatile, this.#last !== null && this.#last.volatile !== row.volatile)
+    this.#addLabels(row)
     if (this.#last !== null) this.#stepMinutes = Math.min(this.#stepMinutes, (row.as_of - this.#last.as_of) / 60)
     this.#last = row
     this.#open.set(row.as_of, row)
@@ -216,44 +250,55 @@ export class Grader {
       this.#open.delete(asOf)
       // Nothing is known of what followed if the minute an hour later is missing.
       if (asOf < row.as_of - HOUR) continue
-      const sums = this.#sumsOf(earlier)
-      sums.addLater(earlier.volatile, row.volatile)
-      const probability = earlier.volatile === 1 ? earlier.confidence : 1 - earlier.confidence
-      sums.addOutcome(earlier.volatile, probability, earlier.boundary_vol, row.realized_vol_1h ?? NaN)
+      this.#addOutcomes(earlier, row)
     }
   }
 
-  #sumsOf({ as_of: asOf, origin }: Needed): GradeSums {
+  #addLabels(row: Needed): void {
+    const sums = this.#sumsOf(row)
+    sums.start = Math.min(sums.start, row.as_of)
+    sums.end = Math.max(sums.end, row.as_of)
+    sums.model.addLabel(row.volatile, this.#last !== null && this.#last.volatile !== row.volatile)
+    const label = lastHourLabel(row)
+    if (label === null) return
+    sums.lastHour.addLabel(label, this.#lastHourLabel !== null && this.#lastHourLabel !== label)
+    this.#lastHourLabel = label
+  }
+
+  /** What followed a snapshot, from the one an hour later. */
+  #addOutcomes(earlier: Needed, row: Needed): void {
+    const { model, lastHour } = this.#sumsOf(earlier)
+    const outcome = [earlier.boundary_vol, row.realized_vol_1h ?? NaN] as const
+    model.addLater(earlier.volatile, row.volatile)
+    model.addOutcome(earlier.volatile, earlier.volatile === 1 ? earlier.confidence : 1 - earlier.confidence, ...outcome)
+    const [label, later] = [lastHourLabel(earlier), lastHourLabel(row)]
+    if (label === null) return
+    if (later !== null) lastHour.addLater(label, later)
+    lastHour.addOutcome(label, label, ...outcome)
+  }
+
+  #sumsOf({ as_of: asOf, origin }: Needed): DaySums {
     const number = Math.floor(asOf / DAY)
     let day = this.#sums.get(number)
     if (!day) {
-      day = { live: new GradeSums(), others: new GradeSums() }
+      day = { live: new DaySums(), others: new DaySums() }
       this.#sums.set(number, day)
     }
     return origin === LIVE ? day.live : day.others
   }
 }
 
-export interface Curves {
-  /** Mean stated confidence, share of correct labels, share of all snapshots; one row per non-empty bin. */
-  readonly calibration: readonly (readonly [stated: number, right: number, share: number])[]
-  /** Hours later, share of labels that are the same: of all, and of the VOLATILE ones. */
-  readonly persistence: readonly (readonly [hours: number, all: number, volatile: number])[]
-}
+/** Mean stated confidence, share of correct labels, share of all snapshots; one row per non-empty bin. */
+export type Calibration = readonly (readonly [stated: number, right: number, share: number])[]
 
 const CALIBRATION_BINS = 10
-const HOURS = [1, 2, 3, 4, 6, 8, 12, 18, 24] as const
 
 /**
- * Calibration and persistence of graded labels. Confidence lies between 0.5, minus the width of the hysteresis, and 1.
- * It is counted in ten bins of 0.05 from 0.5 on; the first bin also takes lower values. A label is correct if the next
- * hour was on its side of the boundary.
+ * Calibration of graded labels. Confidence lies between 0.5, minus the width of the hysteresis, and 1. It is counted in ten
+ * bins of 0.05 from 0.5 on; the first bin also takes lower values. A label is correct if the next hour was on its side of
+ * the boundary.
  */
-export function curvesOf(graded: Graded): Curves {
-  return { calibration: calibrationOf(graded), persistence: persistenceOf(graded) }
-}
-
-function calibrationOf({ volatile, probability, forward, boundary }: Graded): Curves['calibration'] {
+export function calibrationOf({ volatile, probability, forward, boundary }: Graded): Calibration {
   const [count, right, stated] = [
     new Float64Array(CALIBRATION_BINS),
     new Float64Array(CALIBRATION_BINS),
@@ -274,21 +319,4 @@ function calibrationOf({ volatile, probability, forward, boundary }: Graded): Cu
   return Array.from(count).flatMap((of, bin) =>
     of === 0 ? [] : [[stated[bin]! / of, right[bin]! / of, of / judged] as const],
   )
-}
-
-function persistenceOf({ volatile, stepMinutes }: Graded): Curves['persistence'] {
-  return HOURS.flatMap((hours) => {
-    const steps = Math.round((hours * 60) / stepMinutes)
-    const [followed, stayed] = [
-      [0, 0],
-      [0, 0],
-    ]
-    for (let i = 0; i + steps < volatile.length; i += 1) {
-      const label = volatile[i]!
-      followed[label]! += 1
-      if (volatile[i + steps] === label) stayed[label]! += 1
-    }
-    if (followed[1] === 0 || followed[0] === 0) return []
-    return [[hours, (stayed[0]! + stayed[1]!) / (followed[0]! + followed[1]!), stayed[1]! / followed[1]!] as const]
-  })
 }

@@ -1,36 +1,41 @@
 /** The regime of one market: what is sold of it, and what it is made of. */
+import type { DataMode } from 'tollgate/plugin'
 import {
   type Ask,
   type Call,
+  type CallOf,
   type Facts,
   type Freshness,
   type FreshnessTools,
   InvalidInput,
   NotHeld,
-  type OperationId,
   type PluginContext,
   Reply,
   type ServiceError,
   Unavailable,
 } from 'tollgate/plugin'
-import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
+  Horizon,
   MarketStatus,
   RegimeCoverage,
   RegimeHistory,
   RegimeHistoryItem,
   RegimeHistoryQuery,
+  RegimeQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
 import { roundTo } from '../lib/quant/rounding.ts'
 import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
-import { type CatchUpTurns, type Classifier, createClassifier, type Horizon } from './classifier.ts'
+import { type CatchUpTurns, type Classifier, createClassifier, type SettledMinutes } from './classifier.ts'
 import type { Market } from './classify-work.ts'
-import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
+import { barsSupported } from './volatility-features.ts'
 import { type HistoryLabel, historyItem, SOLD_COLUMNS } from './history-blocks.ts'
-import { Grader, type Grades } from './label-grades.ts'
-import { MODEL } from './regime-model.ts'
+import { HorizonForecasts } from './horizon-forecasts.ts'
+import { Grader, type Grades, type WindowGrades } from './label-grades.ts'
+import { MODEL, MODELS } from './regime-model.ts'
 import { provenanceOf } from './provenance.ts'
+import { turnsPerYear } from './regime-methodology.ts'
 import { type HistoryPage, RememberedSnapshots, withHeld } from './remembered-snapshots.ts'
 import {
   BACKFILL,
@@ -48,6 +53,7 @@ import {
   type SnapshotsAround,
   type Span,
 } from './snapshots.ts'
+import { type HorizonForecast, HORIZONS, type LongHorizon, noTradeBand, TARGET_VOL } from './volatility-horizons.ts'
 
 /** Older data are not sold as current. */
 const STALE_SECONDS = 300
@@ -55,11 +61,12 @@ const STALE_SECONDS = 300
 const DUE_SECONDS = 60
 const END_OF_ROWS = Buffer.from(']}')
 const GRADED_DAYS = 90
+const HOUR = 3600
 const FACTS_SECONDS = 60
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
 
-/** The last answer of an operation, and what it shows. */
+/** The last answer of an operation for a horizon, and what it shows. */
 interface LastReply {
   readonly found: Snapshot
   readonly age: number
@@ -74,12 +81,21 @@ interface Shown {
   readonly delay: number
   /** The share of the minutes of its hour that have a bar; null for data that are made up or recorded. */
   readonly coverage: number | null
+  /** The forecast of a longer horizon; null for the next hour. */
+  readonly forecast: HorizonForecast | null
 }
 
 /** A market with what is stored of it, and its grades once they are known. */
 export type GradedMarket = RegimeCoverage['symbols'][number] & Facts
 
-type LatestCall = Pick<Call, 'ask' | 'asOf' | 'operation'>
+type LatestCall = Pick<Call, 'ask' | 'asOf' | 'operation'> & { readonly input: { readonly query: RegimeQuery } }
+
+/** What is stored of a market, and what is kept of it in memory. */
+interface OpenSnapshots {
+  readonly stored: Snapshots
+  readonly remembered: RememberedSnapshots
+  readonly horizons: HorizonForecasts
+}
 
 export interface MarketRegimeParts {
   /** Shared by all markets. */
@@ -102,10 +118,11 @@ export class MarketRegime {
   #interval = 60
   /** First snapshot to keep, epoch seconds. */
   readonly #since: number
-  #snapshots: { readonly stored: Snapshots; readonly remembered: RememberedSnapshots } | null = null
+  #snapshots: OpenSnapshots | null = null
   #classifier: Classifier | null = null
   #grader: { readonly of: Snapshots; readonly grader: Grader } | null = null
-  readonly #lastReplies = new Map<OperationId, LastReply>()
+  /** By operation and horizon. */
+  readonly #lastReplies = new Map<string, LastReply>()
   /** The replies that show pages of the history. */
   readonly #pageReplies = new WeakMap<HistoryPage, Reply<RegimeHistory>>()
   #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
@@ -144,7 +161,7 @@ export class MarketRegime {
   /** The reply that shows a snapshot: one object until the snapshot changes or a second passes. */
   #replyOf(
     found: Snapshot | HeldSnapshot | null,
-    { ask, asOf, operation }: LatestCall,
+    { ask, asOf, operation, input }: LatestCall,
   ): Reply<RegimeSnapshot> | Promise<Reply<RegimeSnapshot>> {
     if (!found) return this.#refuse(ask)
     const age = seconds(asOf) - dataTimeOf(found)
@@ -152,34 +169,57 @@ export class MarketRegime {
     if (age > STALE_SECONDS)
       throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
     const delay = operation.maxFreshnessSeconds
-    const last = this.#lastReplies.get(operation.id)
-    if (last && last.found === found && last.age === age && last.delay === delay) return last.reply
-    const show = (coverage: number | null): Reply<RegimeSnapshot> => {
-      const reply = Reply.shared(new Reply(this.#shown(found, { age, delay, coverage })))
-      this.#lastReplies.set(operation.id, { found, age, delay, reply })
+    const { horizon = '1h' } = input.query
+    const asked = `${operation.id} ${horizon}`
+    const last = this.#lastReplies.get(asked)
+    if (last?.found === found && last.age === age && last.delay === delay) return last.reply
+    const show = (coverage: number | null, forecast: HorizonForecast | null): Reply<RegimeSnapshot> => {
+      const reply = Reply.shared(new Reply(this.#shown(found, horizon, { age, delay, coverage, forecast })))
+      this.#lastReplies.set(asked, { found, age, delay, reply })
       return reply
     }
-    if (!this.#label.hasOrigin) return show(null)
-    const coverage = this.#snapshots!.remembered.barCoverage(found, seconds(asOf), this.#interval)
-    return typeof coverage === 'number' ? show(coverage) : coverage.then(show)
+    const { remembered } = this.#snapshots!
+    const coverage = this.#label.hasOrigin ? remembered.barCoverage(found, seconds(asOf), this.#interval) : null
+    const forecast = horizon === '1h' ? null : this.#forecastAt(horizon, dataTimeOf(found), ask)
+    return coverage instanceof Promise || forecast instanceof Promise
+      ? Promise.all([coverage, forecast]).then(([known, foretold]) => show(known, foretold))
+      : show(coverage, forecast)
   }
 
-  #shown(found: Snapshot, { age, delay, coverage }: Shown): RegimeSnapshot {
+  #forecastAt(horizon: LongHorizon, at: number, ask: Ask): HorizonForecast | Promise<HorizonForecast> {
+    return this.#snapshots!.horizons.recall(horizon, at) ?? this.#readForecast(horizon, at, ask)
+  }
+
+  async #readForecast(horizon: LongHorizon, at: number, ask: Ask): Promise<HorizonForecast> {
+    const { stored, horizons } = this.#snapshots!
+    if ((await stored.missing()) !== null) return this.#refuse(ask)
+    const forecast = await horizons.at(horizon, at)
+    if (forecast) return forecast
+    throw new Unavailable('A longer horizon needs a day of hourly volatility, and there is less. Nothing was charged.')
+  }
+
+  #shown(found: Snapshot, horizon: Horizon, { age, delay, coverage, forecast }: Shown): RegimeSnapshot {
     return {
       ...historyItem(found, this.#label),
       forecast_vol: found.forecast_vol,
+      ...forecastsOf(found),
+      ...(forecast && foretoldBy(forecast)),
       boundary_vol: found.boundary_vol,
       realized_vol_1h: found.realized_vol_1h,
-      horizon_minutes: HORIZON_MINUTES,
+      horizon_minutes: HORIZONS[horizon].minutes,
       since: formatSeconds(found.since),
       annualisation: 365,
       bars_used: found.bars_used,
       data_age_seconds: age,
-      model: MODEL,
+      model: MODELS[found.model ?? 0]!,
       data_mode: this.#dataMode,
       ...(delay > 0 ? { delayed_by_seconds: delay } : {}),
       ...(this.#label.hasOrigin ? provenanceOf(found, this.#market.venue_bits ?? []) : {}),
       ...(coverage === null ? {} : { coverage: roundTo(coverage, 4) }),
+      horizon,
+      ...(forecast && { forecast_as_of: formatSeconds(forecast.as_of) }),
+      ...volatilitiesOf(found, horizon),
+      no_trade_band: bandOf(horizon, forecast?.position_scalar ?? found.position_scalar),
     }
   }
 
@@ -190,7 +230,7 @@ export class MarketRegime {
     const found = await remembered.latest(at)
     if (found === null || (this.#isFilling() && at - dataTimeOf(found) > STALE_SECONDS)) return this.#refuse(ask)
     const query = { symbol: this.#symbol }
-    const bars = await freshnessOf('getMarketStatus', { params: {}, query, body: undefined })
+    const bars = await freshnessOf('getMarketStatus', { query })
     const newest = new Date(dataTimeOf(found) * 1000)
     return { newest, sources: bars?.sources ?? null, coverage: bars?.coverage ?? 1 }
   }
@@ -225,15 +265,17 @@ export class MarketRegime {
     return { newest: new Date((at - ageSeconds) * 1000), sources: null, coverage: 1 }
   }
 
-  async history(call: Call<{ query: RegimeHistoryQuery }>): Promise<Reply<RegimeHistory>> {
+  async history(call: CallOf<'getRegimeHistory'>): Promise<Reply<RegimeHistory>> {
     const { ask, asOf, input } = call
-    const { start, end, limit } = input.query
+    const { end, limit, cursor: start = input.query.start, horizon = '1h' } = input.query
     const at = seconds(asOf)
     const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
-    const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
+    const step = horizon === '1h' ? 60 : HOUR
+    const from = start === undefined ? Math.max(0, until - limit * step) : requireEpochSeconds(start, 'start')
     if (from >= until)
       throw new InvalidInput(`must be before end, which is ${formatSeconds(until)}`, ['query', 'start'])
     const range = { from, to: until, asOf: at, limit }
+    if (horizon !== '1h') return this.#horizonHistory(ask, { ...range, everySeconds: HOUR }, input.query, horizon)
     if (input.query.origin !== undefined || input.query.provenance) return this.#fullHistory(ask, range, input.query)
     const { stored, remembered } = await this.#open(ask)
     const page = await remembered.page(range)
@@ -301,16 +343,51 @@ export class MarketRegime {
     return new Reply(answer, { empty: page.length === 0 })
   }
 
+  /** The history of a longer horizon: one row an hour, because its forecast changes once an hour. */
+  async #horizonHistory(
+    ask: Ask,
+    range: SnapshotRange,
+    { origin, provenance }: RegimeHistoryQuery,
+    horizon: LongHorizon,
+  ): Promise<Reply<RegimeHistory>> {
+    if (origin !== undefined || provenance)
+      throw new InvalidInput('has one row an hour and goes with neither origin nor provenance', ['query', 'horizon'])
+    const { stored, horizons } = await this.#open(ask)
+    if ((await stored.missing()) !== null) return this.#refuse(ask)
+    const around = await stored.around(range, range.asOf)
+    if (around.inside === null) throw await this.#nothingHeld(ask, around, range)
+    const held = { from: Math.max(range.from, around.first!), to: Math.min(range.to, around.last! + 1) }
+    const found = await stored.between(SOLD_COLUMNS, { ...range, ...held, limit: range.limit + 1 })
+    const next = found[range.limit]?.as_of ?? null
+    const page = found.slice(0, range.limit)
+    const [first, last] = [page[0]?.as_of ?? 0, page.at(-1)?.as_of ?? -1]
+    const forecasts = await horizons.of(horizon, { from: first, to: last + 1 })
+    const foretold = new Map(forecasts.map((forecast) => [forecast.as_of, forecast]))
+    const snapshots = page.flatMap((row) => {
+      const forecast = foretold.get(row.as_of)
+      if (!forecast) return []
+      const item = { ...historyItem(row, this.#label), ...foretoldBy(forecast), horizon }
+      return [{ ...item, no_trade_band: bandOf(horizon, forecast.position_scalar) }]
+    })
+    const count = snapshots.length
+    const newest = page.at(-1)?.as_of ?? null
+    return new Reply(this.#historyOf(range, { count, next, newest, minutes: count, snapshots }), { empty: count === 0 })
+  }
+
   /** An answer of the history. It depends on `asOf` only if its window reaches into the minute before that. */
-  #historyOf({ from, to, asOf }: SnapshotRange, page: AnsweredPage): RegimeHistory {
+  #historyOf(
+    { from, to, asOf, everySeconds: step = this.#interval }: SnapshotRange,
+    page: AnsweredPage,
+  ): RegimeHistory {
     const { count, next, newest, minutes, snapshots } = page
     const until = next ?? Math.min(to, Math.max(newest ?? 0, asOf - DUE_SECONDS) + 1)
-    const due = Math.ceil(until / this.#interval) - Math.ceil(from / this.#interval)
+    const due = Math.ceil(until / step) - Math.ceil(from / step)
     return {
       symbol: this.#symbol,
       start: formatSeconds(from),
       end: formatSeconds(to),
       count,
+      next_cursor: next === null ? null : formatSeconds(next),
       next_start: next === null ? null : formatSeconds(next),
       coverage: due > 0 ? roundTo(Math.min(1, minutes / due), 4) : 0,
       newest: newest === null ? null : formatSeconds(newest),
@@ -346,7 +423,7 @@ export class MarketRegime {
       const { stored } = await this.#open(ask)
       this.#classifier = createClassifier(this.#context, stored, market, this.#since, this.#turns)
     }
-    await this.#classifier.run(ask, signal, horizonOf(status))
+    await this.#classifier.run(ask, signal, settledMinutesOf(status))
   }
 
   #kept(): Promise<Snapshots | null> | Snapshots {
@@ -385,11 +462,10 @@ export class MarketRegime {
   async #grade(kept: Snapshots): Promise<Facts> {
     if (this.#grader?.of !== kept) this.#grader = { of: kept, grader: new Grader(kept, GRADED_DAYS) }
     const { all, live, others } = await this.#grader.grader.grade(seconds(this.#context.now()))
-    const { snapshots: _, ...figures } = figuresOf(this.#label.hasOrigin ? live : all)
+    const { snapshots: liveCount, ...figures } = windowFigures(this.#label.hasOrigin ? live : all)
     if (!this.#label.hasOrigin) return figures
-    const { snapshots: liveCount } = figuresOf(live)
     // The figures above are those of labels that were sold before their hour; what was computed later is graded apart.
-    return { ...figures, graded: 'live', live_snapshots: liveCount, backfilled: figuresOf(others) }
+    return { ...figures, graded: 'live', live_snapshots: liveCount, backfilled: windowFigures(others) }
   }
 
   /** What is stored of the market, with the grades that `facts` found last. */
@@ -417,10 +493,10 @@ export class MarketRegime {
   }
 
   #askStatus(ask: Ask): Promise<MarketStatus> {
-    return ask('getMarketStatus', { params: {}, query: { symbol: this.#symbol }, body: undefined })
+    return ask('getMarketStatus', { query: { symbol: this.#symbol } })
   }
 
-  async #open(ask: Ask): Promise<{ readonly stored: Snapshots; readonly remembered: RememberedSnapshots }> {
+  async #open(ask: Ask): Promise<OpenSnapshots> {
     if (!this.#snapshots) {
       const db = this.#context.db
       const stored = await openSnapshots(db, this.#symbol, (await this.#statusOf(ask)).origin)
@@ -431,7 +507,11 @@ export class MarketRegime {
         label: this.#label,
         ...(this.#blockBytes ? { blockBytes: this.#blockBytes } : {}),
       }
-      this.#snapshots ??= { stored, remembered: new RememberedSnapshots(remembered) }
+      this.#snapshots ??= {
+        stored,
+        remembered: new RememberedSnapshots(remembered),
+        horizons: new HorizonForecasts(stored),
+      }
     }
     return this.#snapshots
   }
@@ -481,6 +561,43 @@ function percentOf(done: number, whole: number): number {
   return Number.isFinite(share) ? Math.max(0, Math.min(99, share)) : 0
 }
 
+/** The mean and the quantiles of the forecast; none of the first model. */
+function forecastsOf({
+  forecast_vol_mean: mean,
+  forecast_vol_median: median,
+  forecast_vol_p10: p10,
+  forecast_vol_p90: p90,
+}: Snapshot) {
+  if (mean === null || median === null || p10 === null || p90 === null) return {}
+  return { forecast_vol_mean: mean, forecast_vol_median: median, forecast_vol_p10: p10, forecast_vol_p90: p90 }
+}
+
+/** What the forecast of a longer horizon puts in the place of that of the next hour. */
+function foretoldBy(forecast: HorizonForecast) {
+  return {
+    position_scalar: roundTo(forecast.position_scalar, 4),
+    forecast_vol: roundTo(forecast.forecast_vol, 4),
+    forecast_vol_mean: roundTo(forecast.forecast_vol_mean, 4),
+    forecast_vol_median: roundTo(forecast.forecast_vol_median, 4),
+    forecast_vol_p10: roundTo(forecast.forecast_vol_p10, 4),
+    forecast_vol_p90: roundTo(forecast.forecast_vol_p90, 4),
+  }
+}
+
+/** The volatility that the scalar aims at, and the usual one. Not of the next hour by a release that did not record it. */
+function volatilitiesOf({ reference_vol: reference }: Snapshot, horizon: Horizon) {
+  const target = horizon === '1h' ? reference : TARGET_VOL
+  return {
+    ...(target === null ? {} : { target_vol: target }),
+    ...(reference === null ? {} : { reference_vol: reference }),
+  }
+}
+
+function bandOf(horizon: Horizon, scalar: number) {
+  const { low, high } = noTradeBand(horizon, scalar)
+  return { low: roundTo(low, 4), high: roundTo(high, 4), turns_per_year: turnsPerYear(horizon) }
+}
+
 /** The close of the newest bar behind a snapshot, epoch seconds. A held minute repeats the snapshot of an earlier one. */
 function dataTimeOf(found: Snapshot | HeldSnapshot): number {
   return 'rests_on' in found ? found.rests_on : found.as_of
@@ -522,6 +639,13 @@ const supersededAt = ({ superseded_at: at }: HeldSnapshot) => ({
   superseded_at: at === null ? null : formatSeconds(at),
 })
 
+/** The window that was graded, its figures, and beside them those of the rule without a model. */
+function windowFigures({ start, end, lastHour, ...grades }: WindowGrades) {
+  const time = (at: number | null): string | null => (at === null ? null : formatSeconds(at))
+  const { snapshots: _, ...beside } = figuresOf(lastHour)
+  return { ...figuresOf(grades), start: time(start), end: time(end), last_hour_rule: beside }
+}
+
 /** Figures for JSON: null for one without any case. */
 function figuresOf(grades: Grades): Record<keyof Grades, number | null> {
   const known = Object.entries(grades).map(([name, value]) => [name, Number.isNaN(value) ? null : roundTo(value, 4)])
@@ -529,7 +653,7 @@ function figuresOf(grades: Grades): Record<keyof Grades, number | null> {
 }
 
 /** How far a collected market is settled; null for a sample or a recording, which is settled as it closes. */
-function horizonOf({ settled, live_since: liveSince = null }: MarketStatus): Horizon | null {
+function settledMinutesOf({ settled, live_since: liveSince = null }: MarketStatus): SettledMinutes | null {
   return settled === undefined ? null : { settled, liveSince }
 }
 

@@ -37,7 +37,7 @@ export interface RememberedOptions {
   readonly label: HistoryLabel
   /** How long a process may serve what it remembers before it looks for changes. */
   readonly checkMs?: number
-  /** Memory for the history. Default: about half a year of minutes. */
+  /** Memory for the history. Default: about three months of minutes. */
   readonly blockBytes?: number
 }
 

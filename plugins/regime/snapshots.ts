@@ -4,7 +4,7 @@
  */
 import { type Database, isPostgres, type Migration } from 'tollgate/plugin'
 import { bulkInsertSql } from '../lib/bulk-insert.ts'
-import { MODEL } from './regime-model.ts'
+import { MODELS } from './regime-model.ts'
 
 /** A stored snapshot. Times are epoch seconds, volatilities fractions per year. */
 export interface Snapshot {
@@ -27,6 +27,15 @@ export interface Snapshot {
   readonly venues: number | null
   /** How far these venues lay apart, basis points. */
   readonly spread_bps: number | null
+  /** Index in MODELS of the model that computed it; null for the first one, whose rows lack the forecasts below too. */
+  readonly model: number | null
+  /** Square root of the mean variance of the next hour, and quantiles of its volatility. */
+  readonly forecast_vol_mean: number | null
+  readonly forecast_vol_median: number | null
+  readonly forecast_vol_p10: number | null
+  readonly forecast_vol_p90: number | null
+  /** Median hourly volatility of the last 180 days; null if it was not recorded. */
+  readonly reference_vol: number | null
 }
 
 /** Computed from bars that were fetched when the collection of them began. */
@@ -63,18 +72,36 @@ const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
   computed_at: 'bigint',
   venues: 'integer',
   spread_bps: 'real',
+  model: 'smallint',
+  forecast_vol_mean: 'real',
+  forecast_vol_median: 'real',
+  forecast_vol_p10: 'real',
+  forecast_vol_p90: 'real',
+  reference_vol: 'real',
 }
-/** Columns that came later. They are null in older rows. */
-const LATER_COLUMNS: ReadonlySet<string> = new Set(['origin', 'computed_at', 'venues', 'spread_bps'])
+/** Columns that came later, by migration. They are null in older rows. */
+const PROVENANCE_COLUMNS = ['origin', 'computed_at', 'venues', 'spread_bps'] as const
+const MODEL_COLUMNS = [
+  'model',
+  'forecast_vol_mean',
+  'forecast_vol_median',
+  'forecast_vol_p10',
+  'forecast_vol_p90',
+] as const
+const REFERENCE_COLUMN = 'reference_vol'
+const LATER_COLUMNS: ReadonlySet<string> = new Set([...PROVENANCE_COLUMNS, ...MODEL_COLUMNS, REFERENCE_COLUMN])
 /** The columns of a snapshot. */
 export const SNAPSHOT_COLUMNS = Object.keys(COLUMNS) as readonly (keyof Snapshot)[]
 const HELD_COLUMNS: readonly string[] = [...SNAPSHOT_COLUMNS, 'rests_on', 'superseded_at']
 const CHUNK = 10_000
 
+/** Every series bears the name of the first model, whichever has computed its snapshots since. */
+const SERIES = MODELS[0]
+
 /** The tables of snapshots and of the state of the model. */
 export const migrations: readonly Migration[] = [
   async (db) => {
-    // The series of one model over one market and one set of bars. Series never mix.
+    // The series of one market over one set of bars. Series never mix.
     await db.schema.createTable('regime_series', (table) => {
       table.increments('id')
       table.text('symbol').notNullable()
@@ -113,13 +140,14 @@ export const migrations: readonly Migration[] = [
   async (db) => {
     // Added without rewriting the table, which may have tens of millions of rows.
     await db.schema.alterTable('regime_snapshots', (table) => {
-      for (const name of LATER_COLUMNS) table.specificType(name, COLUMNS[name as keyof Snapshot])
+      for (const name of PROVENANCE_COLUMNS) table.specificType(name, COLUMNS[name])
     })
     // The few that came late or were held. No other index finds them among the rest.
     await db.raw('create index regime_snapshots_late on regime_snapshots (series, origin, as_of) where origin >= 2')
     await db.schema.createTable('regime_held', (table) => {
       table.integer('series').notNullable()
-      for (const name of SNAPSHOT_COLUMNS) {
+      const newer: readonly string[] = [...MODEL_COLUMNS, REFERENCE_COLUMN]
+      for (const name of SNAPSHOT_COLUMNS.filter((one) => !newer.includes(one))) {
         const column = table.specificType(name, COLUMNS[name])
         if (name !== 'realized_vol_1h' && !LATER_COLUMNS.has(name)) column.notNullable()
       }
@@ -131,6 +159,20 @@ export const migrations: readonly Migration[] = [
     await db.schema.alterTable('regime_series', (table) => {
       table.bigInteger('held_changes').notNullable().defaultTo(0)
     })
+  },
+  async (db) => {
+    // Which model computed a snapshot, and what newer models forecast. A series goes on when the model changes: what is stored stays.
+    for (const name of ['regime_snapshots', 'regime_held'])
+      await db.schema.alterTable(name, (table) => {
+        for (const column of MODEL_COLUMNS) table.specificType(column, COLUMNS[column])
+      })
+  },
+  async (db) => {
+    // The volatility at which the scalar is 1.
+    for (const name of ['regime_snapshots', 'regime_held'])
+      await db.schema.alterTable(name, (table) => {
+        table.specificType(REFERENCE_COLUMN, COLUMNS[REFERENCE_COLUMN])
+      })
   },
 ]
 
@@ -179,6 +221,8 @@ export interface SnapshotsAround {
 export interface SnapshotRange extends Span {
   readonly asOf: number
   readonly limit: number
+  /** Only snapshots at multiples of this many seconds; all if absent. */
+  readonly everySeconds?: number
 }
 
 export interface Snapshots {
@@ -218,6 +262,16 @@ export interface Snapshots {
   kept(): Promise<{ asOf: number; state: Buffer } | null>
 }
 
+/** Times at even distances: first, distance and last. SQLite finds each by the key. */
+const EVERY = `with recursive times (at) as (select cast(? as bigint) union all
+  select at + cast(? as bigint) from times where at < cast(? as bigint)) select at from times`
+
+const everyOf = (from: number, to: number, asOf: number, step: number): [number, number, number] => [
+  Math.ceil(from / step) * step,
+  step,
+  Math.ceil(Math.min(to, asOf + 1) / step) * step - step,
+]
+
 /** Number of writes of this process by database. */
 const writes = new WeakMap<Database, number>()
 
@@ -236,14 +290,14 @@ async function noted<Result>(db: Database, write: Promise<Result>): Promise<Resu
 
 /** The newest series of a market, or null, for readers that do not know the id of its bars. */
 export async function newestSnapshots(db: Database, symbol: string): Promise<Snapshots | null> {
-  const row = (await db('regime_series').where({ symbol, model: MODEL }).orderBy('id', 'desc').first('origin')) as
+  const row = (await db('regime_series').where({ symbol, model: SERIES }).orderBy('id', 'desc').first('origin')) as
     { origin: string } | undefined
   return row ? openSnapshots(db, symbol, row.origin) : null
 }
 
 /** The series of one market over one set of bars, created on first use. */
 export async function openSnapshots(db: Database, symbol: string, origin: string): Promise<Snapshots> {
-  const key = { symbol, model: MODEL, origin }
+  const key = { symbol, model: SERIES, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
   const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
   /**
@@ -275,8 +329,12 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
     async latest(asOf) {
       return ((await known(SNAPSHOT_COLUMNS, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
     },
-    async between(names, { from, to, asOf, limit }, origin) {
+    async between(names, { from, to, asOf, limit, everySeconds }, origin) {
       const found = known(names, asOf, to).where('as_of', '>=', from).orderBy('as_of').limit(limit)
+      // SQLite would fetch all rows to compute a remainder, and PostgreSQL joins badly with a list of unknown length.
+      if (everySeconds !== undefined && isPostgres(db)) return found.whereRaw('as_of % ? = 0', [everySeconds])
+      if (everySeconds !== undefined)
+        return found.whereRaw(`as_of in (${EVERY})`, everyOf(from, to, asOf, everySeconds))
       // Both conditions: the first lets the database use the index of the few.
       if (origin === CATCHUP || origin === HELD) return found.whereRaw('origin >= 2').where({ origin })
       // A snapshot of an earlier release has no origin and counts as back-filled.
@@ -284,39 +342,7 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
         return found.where((past) => void past.whereNull('origin').orWhere('origin', '=', origin))
       return origin === undefined ? found : found.where({ origin })
     },
-    async held({ from, to }) {
-      const minutes = db('regime_held').where({ series }).where('as_of', '>=', from).where('as_of', '<', to)
-      return (await minutes.orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[]
-    },
-    async heldUntil(time) {
-      const before = db('regime_held').where({ series }).where('as_of', '<', time)
-      const found = (await before
-        .select(db.raw('count(*) as total, count(superseded_at) as superseded, max(superseded_at) as last'))
-        .first()) as { total: number; superseded: number; last: number | null }
-      return found.superseded < found.total ? Infinity : (found.last ?? -Infinity)
-    },
-    async heldMinutes() {
-      const current = db('regime_held').where({ series }).whereNull('superseded_at')
-      return ((await current.select('as_of')) as { as_of: number }[]).map(({ as_of }) => as_of)
-    },
-    async hold(snapshots) {
-      await noted(
-        db,
-        changeHeld(db, series, async (transaction) => {
-          const rows = snapshots.map((snapshot) => ({ ...snapshot, series }))
-          await transaction('regime_held').insert(rows).onConflict(['series', 'as_of']).ignore()
-        }),
-      )
-    },
-    async supersede(last, at) {
-      await noted(
-        db,
-        changeHeld(db, series, async (transaction) => {
-          const current = transaction('regime_held').where({ series }).where('as_of', '<=', last)
-          await current.whereNull('superseded_at').update({ superseded_at: at })
-        }),
-      )
-    },
+    ...heldOf(db, series),
     async add(snapshots) {
       for (const rows of snapshots) await noted(db, insertAndCount(db, series, rows))
     },
@@ -358,6 +384,48 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       const row = (await db('regime_checkpoints').where({ series }).first()) as
         { as_of: number; state: Buffer } | undefined
       return row ? { asOf: row.as_of, state: row.state } : null
+    },
+  }
+}
+
+/** The minutes of a series that are or were held. */
+function heldOf(
+  db: Database,
+  series: number,
+): Pick<Snapshots, 'held' | 'heldUntil' | 'heldMinutes' | 'hold' | 'supersede'> {
+  return {
+    async held({ from, to }) {
+      const minutes = db('regime_held').where({ series }).where('as_of', '>=', from).where('as_of', '<', to)
+      return (await minutes.orderBy('as_of').select(HELD_COLUMNS)) as HeldSnapshot[]
+    },
+    async heldUntil(time) {
+      const before = db('regime_held').where({ series }).where('as_of', '<', time)
+      const found = (await before
+        .select(db.raw('count(*) as total, count(superseded_at) as superseded, max(superseded_at) as last'))
+        .first()) as { total: number; superseded: number; last: number | null }
+      return found.superseded < found.total ? Infinity : (found.last ?? -Infinity)
+    },
+    async heldMinutes() {
+      const current = db('regime_held').where({ series }).whereNull('superseded_at')
+      return ((await current.select('as_of')) as { as_of: number }[]).map(({ as_of }) => as_of)
+    },
+    async hold(snapshots) {
+      await noted(
+        db,
+        changeHeld(db, series, async (transaction) => {
+          const rows = snapshots.map((snapshot) => ({ ...snapshot, series }))
+          await transaction('regime_held').insert(rows).onConflict(['series', 'as_of']).ignore()
+        }),
+      )
+    },
+    async supersede(last, at) {
+      await noted(
+        db,
+        changeHeld(db, series, async (transaction) => {
+          const current = transaction('regime_held').where({ series }).where('as_of', '<=', last)
+          await current.whereNull('superseded_at').update({ superseded_at: at })
+        }),
+      )
     },
   }
 }

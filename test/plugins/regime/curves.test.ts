@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { curvesOf } from '../../../plugins/regime/label-grades.ts'
+import { calibrationOf } from '../../../plugins/regime/label-grades.ts'
 import { recordCharts } from '../../../plugins/regime/regime-methodology.ts'
 
 describe('the charts of the regime record', () => {
@@ -15,18 +15,9 @@ describe('the charts of the regime record', () => {
   }
 
   it('compare the stated confidence with the share of correct labels', () => {
-    expect(
-      curvesOf(graded).calibration.map(([stated, right, share]) => [+stated.toFixed(4), right, share]),
-    ).to.deep.equal([[0.76, 0.75, 1]])
-  })
-
-  it('count the labels that are unchanged some hours later', () => {
-    const { persistence } = curvesOf(graded)
-    const after = new Map(persistence.map(([hours, all, stays]) => [hours, [all, stays]]))
-    expect(after.get(1)![1]).to.be.closeTo(11 / 12, 0.01)
-    expect(after.get(6)![1]).to.be.closeTo(0.5, 0.02)
-    expect(after.get(12)).to.deep.equal([0, 0])
-    expect(after.get(24)![1]).to.equal(1)
+    expect(calibrationOf(graded).map(([stated, right, share]) => [+stated.toFixed(4), right, share])).to.deep.equal([
+      [0.76, 0.75, 1],
+    ])
   })
 
   it('show recordings of most of a year, and are left out without one', () => {
@@ -35,9 +26,9 @@ describe('the charts of the regime record', () => {
       first: '2025-01-01T00:00:00Z',
       last: '2025-12-31T00:00:00Z',
       interval_minutes: 1,
-      curves: curvesOf(graded),
+      calibration: calibrationOf(graded),
     }
-    expect(recordCharts([recorded]).map(({ id }) => id)).to.deep.equal(['regime-calibration', 'regime-persistence'])
+    expect(recordCharts([recorded]).map(({ id }) => id)).to.deep.equal(['regime-calibration'])
     expect(recordCharts([{ ...recorded, last: '2025-03-01T00:00:00Z' }])).to.deep.equal([])
   })
 })

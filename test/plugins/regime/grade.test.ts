@@ -128,6 +128,26 @@ describe('the grader of stored snapshots', () => {
     expectGrades(found.all, expected(rows))
     expect([found.others.snapshots, found.live.snapshots]).to.deep.equal([2_000, 2_000])
     expectGrades(withoutFlips(found.live), withoutFlips(expected(rows.slice(2_000))))
+    expect([found.all.start, found.all.end]).to.deep.equal([START, START + 60 * 3_999])
+    expect([found.live.start, found.others.end]).to.deep.equal([START + 60 * 2_000, START + 60 * 1_999])
+  })
+
+  it('grades the rule of the last hour on the same snapshots, as certain', async () => {
+    // A minute without a volatility has no label by that rule, and is no outcome.
+    const rows = minutes(0, 4_000).map((row, at) => (at % 100 === 99 ? { ...row, realized_vol_1h: null } : row))
+    await add(rows)
+    const { all } = await new Grader(stored, 90).grade(START + 3 * DAY)
+    const label = (row: Snapshot | undefined): number | null =>
+      row?.realized_vol_1h == null ? null : Number(row.realized_vol_1h > row.boundary_vol)
+    const judged = rows.flatMap((row, at) => {
+      const [now, later] = [label(row), label(rows[at + 60])]
+      return now === null || later === null ? [] : [Number(now === later)]
+    })
+    const right = judged.reduce((sum, one) => sum + one, 0) / judged.length
+    expect(all.lastHour.snapshots).to.equal(3_960)
+    for (const figure of ['accuracy', 'persistence_1h'] as const)
+      expect(all.lastHour[figure], figure).to.be.closeTo(right, 1e-12)
+    for (const figure of ['brier', 'ece'] as const) expect(all.lastHour[figure], figure).to.be.closeTo(1 - right, 1e-12)
   })
 
   it('forgets days before the window', async () => {
@@ -136,7 +156,10 @@ describe('the grader of stored snapshots', () => {
     expect((await grader.grade(START + 2 * DAY)).all.snapshots).to.equal(2 * 1440 + 1)
     const [last, fresh] = [grader, new Grader(stored, 2)].map((one) => one.grade(START + 4 * DAY - 60))
     expect((await last)!.all.snapshots).to.equal(3 * 1440)
-    expectGrades(withoutFlips((await last)!.all), withoutFlips((await fresh)!.all))
+    const { start, end, lastHour, ...wanted } = (await fresh)!.all
+    expectGrades(withoutFlips((await last)!.all), withoutFlips(wanted))
+    expectGrades(withoutFlips((await last)!.all.lastHour), withoutFlips(lastHour))
+    expect([(await last)!.all.start, (await last)!.all.end]).to.deep.equal([start, end])
   })
 
   it('compares a label with the minute an hour later, and with none if that is missing', async () => {

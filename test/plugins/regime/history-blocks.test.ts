@@ -10,6 +10,11 @@ const snapshot: fc.Arbitrary<SoldSnapshot> = fc.record({
     fc.double({ min: 0, max: 1, noNaN: true }),
   ),
   position_scalar: fc.double({ min: 0.25, max: 1.5, noNaN: true }),
+  forecast_vol: fc.double({ min: 0, max: 9, noNaN: true }),
+  forecast_vol_mean: fc.option(fc.double({ min: 0, max: 9, noNaN: true })),
+  boundary_vol: fc.double({ min: 0, max: 9, noNaN: true }),
+  realized_vol_1h: fc.option(fc.double({ min: 0, max: 9, noNaN: true })),
+  model: fc.constantFrom(null, 1),
   known_at: fc.integer({ min: 0, max: 4e9 }),
   origin: fc.constantFrom(null, 0, 1, 2, 3),
 })

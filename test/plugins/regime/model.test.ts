@@ -2,9 +2,11 @@ import { deserialize, serialize } from 'node:v8'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { createSampleBars, SAMPLE_START } from '../../../plugins/market/sample-bars.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { parkinson } from '../../../plugins/lib/quant/volatility-estimators.ts'
 import {
   createMeasures,
+  FEATURES,
   hourlyVolatility,
   measure,
   recomputeSums,
@@ -59,12 +61,12 @@ describe('the regime model', () => {
     const edge = week - 31 * 1440 - 60 - SAMPLE_START / 60
     for (const start of [0, edge - 14, edge - 7, edge - 2, edge, edge + 7, edge + 1440]) {
       const model = createModel(1)
-      const fixed = model.fit
+      const isOwn = (): boolean => model.fit.rows >= (30 * 1440) / 7
       let [wrong, fitted] = [0, 0]
       for (let i = start; i < start + 40 * 1440; i += 1)
         advance(model, BARS.time[i]! / 60, BARS.open[i]!, BARS.high[i]!, BARS.low[i]!, BARS.close[i]!, (step) => {
-          if (model.fit !== fixed) fitted += 1
-          if (hasOwnFit(step.minute, step.bars) !== (model.fit !== fixed)) wrong += 1
+          if (isOwn()) fitted += 1
+          if (hasOwnFit(step.minute, step.bars) !== isOwn()) wrong += 1
         })
       expect([wrong, fitted > 1440], `from ${start}`).to.deep.equal([0, true])
     }
@@ -86,10 +88,21 @@ describe('the regime model', () => {
   })
 
   it('keeps every number within its range', () => {
-    const wrong = run(0, BARS.count).filter(({ volatile, probability, scalar, since, minute }) => {
-      const confidence = volatile ? probability : 1 - probability
-      return !(confidence >= 0.4 - 1e-12 && confidence <= 1 && scalar >= 0.25 && scalar <= 1.5 && since <= minute)
-    })
+    const wrong = run(0, BARS.count).filter(
+      ({ volatile, probability, confidence, p10, median, mean, p90, scalar, since, minute }) => {
+        const smoothed = volatile ? probability : 1 - probability
+        const isOrdered = p10 < median && median < p90 && p10 < mean && mean < p90
+        return !(
+          smoothed >= 0.4 - 1e-12 &&
+          confidence >= 0 &&
+          confidence <= 1 &&
+          isOrdered &&
+          scalar >= 0.25 &&
+          scalar <= 1.5 &&
+          since <= minute
+        )
+      },
+    )
     expect(wrong).to.deep.equal([])
   })
 
@@ -108,12 +121,12 @@ describe('the regime model', () => {
     const model = createModel(1)
     run(0, start, model)
     const savedModel = serialize(model)
-    const truth = run(start, start + 1440, deserialize(savedModel) as ModelState)
+    const truth = run(start, start + 1440, deserialize(Buffer.from(savedModel)) as ModelState)
     const wrong = BARS.close[start + 10]! * 1.05
     const withBadPrint = run(
       start,
       start + 1440,
-      deserialize(savedModel) as ModelState,
+      deserialize(Buffer.from(savedModel)) as ModelState,
       (i, [time, open, high, low, close]) => {
         if (i === start + 10) return [time, open, wrong, low, wrong]
         return i === start + 11 ? [time, wrong, wrong, low, close] : [time, open, high, low, close]
@@ -125,8 +138,36 @@ describe('the regime model', () => {
       expect(Math.abs(step.probability - withBadPrint[i]!.probability)).to.be.below(0.1)
   })
 
+  it('never raises the scalar at a bar beyond six standard deviations, and holds its risk while the bar is judged', () => {
+    for (const minutes of [1, 15]) {
+      const model = createModel(minutes)
+      let [scalar, forecast, jumps, raised, lowered] = [NaN, NaN, 0, 0, 0]
+      const random = seededRandom(5)
+      const sized = minutes === 1 ? 20 * 1440 : 60 * 1440
+      let shift = 1
+      for (let i = 0; i + minutes <= sized; i += minutes) {
+        const part = (column: Float64Array): Float64Array => column.subarray(i, i + minutes)
+        // A jump that stays, or a spike that the next bar takes back.
+        const isJump = i > 3 * 1440 && random() < 0.01
+        const isSpike = isJump && random() < 0.5
+        const moved = isJump ? shift * (random() < 0.5 ? 0.92 : 1.07) : shift
+        const [open, close] = [BARS.open[i]! * shift, BARS.close[i + minutes - 1]! * moved]
+        const [high, low] = [Math.max(...part(BARS.high)) * shift, Math.min(...part(BARS.low)) * shift]
+        advance(model, BARS.time[i]! / 60, open, Math.max(high, close), Math.min(low, close), close, (step) => {
+          if (isJump) jumps += 1
+          if (isJump && step.scalar > scalar) raised += 1
+          if (isJump && step.forecast < forecast) lowered += 1
+          ;[scalar, forecast] = [step.scalar, step.forecast]
+        })
+        if (!isSpike) shift = moved
+      }
+      expect([raised, lowered, jumps > 30], `${minutes} minutes`).to.deep.equal([0, 0, true])
+    }
+  })
+
   it('repeats its last step through a hole of at most 30 minutes, whose minutes count as quiet afterwards', () => {
-    const start = 40 * 1440
+    // The bar after it is no surprise: that would keep the forecast before the hole.
+    const start = 40 * 1440 + 13
     const isMissing = (i: number): boolean => i >= start && i < start + 25
     const steps = run(start - 2880, start + 60, createModel(1), (i, bar) => (isMissing(i) ? null : bar))
     const at = steps.findIndex(({ held }) => held)
@@ -172,12 +213,12 @@ describe('the regime model', () => {
           i < to - 1 && missing.some(({ at, length }) => i >= at && i < at + length)
         const steps = (end: number, model: ModelState): Step[] =>
           run(from, end, model, (i, bar) => (isMissing(i) ? null : bar))
-        const whole = steps(to, deserialize(state) as ModelState)
+        const whole = steps(to, deserialize(Buffer.from(state)) as ModelState)
         const wrong = whole.filter(({ held, minute }) => held !== isMissing(minute - 1 - BARS.time[0]! / 60))
         expect(wrong).to.deep.equal([])
         for (const [nth, { cut: anywhere, inHole, next }] of drawn.entries()) {
           const cut = nth % 2 === 0 ? anywhere : Math.min(to - 2, missing[nth % missing.length]!.at + inHole)
-          const model = deserialize(state) as ModelState
+          const model = deserialize(Buffer.from(state)) as ModelState
           const told = [...steps(cut, model), ...run(cut + next, cut + next + 1, model)]
           const upToCut = ({ minute }: Step): boolean => minute <= BARS.time[cut]! / 60
           expect(bytesOf(told.filter(upToCut)).equals(bytesOf(whole.filter(upToCut))), `cut at ${cut}`).to.equal(true)
@@ -227,14 +268,15 @@ describe('the regime model', () => {
     for (const [i, forecast] of after.slice(1).entries()) expect(Math.abs(forecast - after[i]!)).to.be.below(0.1)
   })
 
-  it('refits weekly after 30 days, and keeps a fit that it was given', () => {
-    const fits = new Set<number>()
+  it('fits itself daily for 30 days and then weekly, and keeps a fit that it was given', () => {
+    const [young, old] = [new Set<number>(), new Set<number>()]
     const model = createModel(1)
     for (let day = 0; day < 70; day += 1) {
       run(day * 1440, (day + 1) * 1440, model)
-      fits.add(model.fit.coefficients[0]!)
+      ;(day < 30 ? young : old).add(model.fit.coefficients[0]!)
     }
-    expect(fits.size).to.be.within(4, 7)
+    expect(young.size).to.be.within(28, 30)
+    expect(old.size).to.be.within(5, 8)
     const given = createModel(1, model.fit)
     run(0, 40 * 1440, given)
     expect(given.fit).to.equal(model.fit)
@@ -267,11 +309,19 @@ describe('the measured features', () => {
     const q = (i: number): number => Math.log(BARS.close[i]! / BARS.close[i - 5]!) ** 2 / 5
     const mean = (minutes: number, valueAt: (i: number) => number): number =>
       Array.from({ length: minutes }, (_, k) => valueAt(count - 1 - k)).reduce((sum, value) => sum + value, 0) / minutes
-    const out = new Float64Array(13)
+    const out = new Float64Array(FEATURES)
     writeMeasuredFeatures(measures, out)
     for (const [i, minutes] of [5, 15, 60, 240, 1440, 10_080].entries())
       expect(out[i]).to.be.closeTo(0.5 * Math.log(mean(minutes, q) + 1e-12), 1e-9)
     expect(out[6]).to.be.closeTo(0.5 * Math.log(mean(15, (i) => parkinson(BARS.high[i]!, BARS.low[i]!)) + 1e-12), 1e-9)
+    const average = (hours: number): number => {
+      const fresh = 1 - 2 ** (-1 / 60 / hours)
+      let sum = 0
+      for (let i = 0; i < count; i += 1) sum += Math.max(fresh, 1 / (i + 1)) * ((i < 5 ? 0 : q(i)) - sum)
+      return sum
+    }
+    for (const [i, hours] of [4, 11, 24].entries())
+      expect(out[7 + i]).to.be.closeTo(0.5 * Math.log(average(hours) + 1e-12), 1e-9)
     // The first return within the last hour ends five minutes into it, so there are 56.
     expect(hourlyVolatility(measures)).to.be.closeTo(0.5 * Math.log(mean(56, q) + 1e-12), 1e-9)
     const before = measures.sums.slice()

@@ -308,7 +308,9 @@ describe('the regime of collected bars', function () {
     const after = (await one.history({ start: before })).snapshots.slice(1)
     const held = after.filter(({ origin }) => origin === 'held')
     expect(held.length).to.be.within(10, 17)
-    for (const { as_of: at, origin: __, ...repeated } of held) expect(repeated, at).to.deep.equal(last)
+    // What the last hour realized is not known without a bar.
+    for (const { as_of: at, origin: __, ...repeated } of held)
+      expect(repeated, at).to.deep.equal({ ...last, realized_vol_1h: null })
     // The model takes them for quiet minutes, so the answer tells that it has fewer bars.
     const current = await one.host.call('getRegimeCurrent')
     expect(current.origin).to.equal('live')
@@ -391,7 +393,7 @@ describe('the regime of a sample', () => {
           plugin: market,
           settings: { symbols: [{ ...symbol, volatility: 0.5, turnover: 2e9, tick: 0.01 }] },
         },
-        { plugin: regime, settings: { symbol: 'BTC-USD', since: '2025-08-06T12:00:00Z' } },
+        { plugin: regime, settings: { symbol: 'BTC-USD', symbols: [], since: '2025-08-06T12:00:00Z' } },
       ],
       { now: () => new Date('2025-08-06T14:00:20Z') },
     )

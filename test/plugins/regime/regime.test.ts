@@ -1,9 +1,11 @@
+import { deserialize, serialize } from 'node:v8'
 import { InvalidInput, NotHeld, type OutputOf, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
+import type { ModelState } from '../../../plugins/regime/regime-model.ts'
 import { encodeSnapshots, newestSnapshots, openSnapshots } from '../../../plugins/regime/snapshots.ts'
 import { snapshotAt } from './snapshot.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
@@ -23,7 +25,7 @@ const SINCE = '2025-08-20T00:00:00Z'
 
 const plugins = [
   { plugin: market, settings: { symbols: [SYMBOL] } },
-  { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
+  { plugin: regime, settings: { symbol: 'BTC-USD', symbols: [], since: SINCE } },
 ]
 
 for (const [name, options] of [
@@ -57,6 +59,8 @@ for (const [name, options] of [
 
     it('answers 503 and charges nothing before the history is complete', async () => {
       expect(await refusal('getRegimeCurrent')).to.be.instanceOf(Unavailable)
+      expect(await refusal('getRegimeCurrent', { horizon: '1d' })).to.be.instanceOf(Unavailable)
+      expect(await refusal('getRegimeHistory', { horizon: '1d', limit: 10 })).to.be.instanceOf(Unavailable)
     })
 
     it('has a snapshot for every minute since the first day, and serves the newest', async () => {
@@ -68,7 +72,7 @@ for (const [name, options] of [
         as_of: '2025-09-03T10:00:00Z',
         symbol: 'BTC-USD',
         data_age_seconds: 20,
-        model: 'har-schmitt/1',
+        model: 'har-schmitt/2',
         annualisation: 365,
         data_mode: 'sample',
       })
@@ -86,6 +90,58 @@ for (const [name, options] of [
       expect(sample).to.deep.include(snapshots[0]!)
     })
 
+    it('forecasts longer horizons once an hour, now and in the history, with a scalar and a band', async () => {
+      const plain = await host.call('getRegimeCurrent')
+      expect(await host.call('getRegimeCurrent', { horizon: '1h' })).to.deep.equal(plain)
+      expect(plain).to.include({ horizon: '1h', horizon_minutes: 60, target_vol: plain.reference_vol })
+      expect(plain.position_scalar).to.be.closeTo(
+        Math.min(1.5, Math.max(0.25, plain.target_vol! / plain.forecast_vol)),
+        1e-3,
+      )
+      const minutes = { '4h': 240, '1d': 1440, '1w': 10_080 }
+      for (const horizon of ['4h', '1d', '1w'] as const) {
+        const found = await host.call('getRegimeCurrent', { horizon })
+        expect(found).to.deep.include({
+          regime: plain.regime,
+          confidence: plain.confidence,
+          boundary_vol: plain.boundary_vol,
+          horizon,
+          horizon_minutes: minutes[horizon],
+          target_vol: 0.5,
+          reference_vol: plain.reference_vol,
+          forecast_as_of: '2025-09-03T10:00:00Z',
+        })
+        expect(found.position_scalar).to.be.closeTo(0.5 / found.forecast_vol, 1e-3)
+        expect(found.forecast_vol_p10).to.be.below(found.forecast_vol_median!)
+        expect(found.forecast_vol_median).to.be.below(found.forecast_vol_p90!)
+        const { low, high, turns_per_year: turns } = found.no_trade_band!
+        expect([low < found.position_scalar, found.position_scalar < high, turns > 0]).to.deep.equal([true, true, true])
+        // The week changed between these hours. The history says what the current regime said.
+        const page = await history({ start: '2025-08-27T22:30:00Z', horizon })
+        expect(page).to.include({ count: 156, next_start: null, coverage: 1 })
+        expect(page.snapshots.map(({ as_of: asOf }) => asOf.slice(14))).to.deep.equal(
+          page.snapshots.map(() => '00:00Z'),
+        )
+        for (const at of [0, 1, 2, 155]) {
+          const row = page.snapshots[at]!
+          const then = await host.call(
+            'getRegimeCurrent',
+            { horizon },
+            { asOf: new Date(Date.parse(row.as_of) + 90_000) },
+          )
+          for (const name of ['forecast_vol', 'forecast_vol_mean', 'forecast_vol_p10', 'position_scalar'] as const)
+            expect(then[name], `${horizon} ${row.as_of} ${name}`).to.equal(row[name])
+          expect(then.no_trade_band).to.deep.equal(row.no_trade_band)
+        }
+        const first = await history({ start: page.snapshots[0]!.as_of, horizon, limit: 100 })
+        const rest = await history({ start: first.next_start!, horizon, limit: 100 })
+        expect([...first.snapshots, ...rest.snapshots]).to.deep.equal(page.snapshots)
+      }
+      expect(await history({ horizon: '1h', limit: 5 })).to.deep.equal(await history({ limit: 5 }))
+      const error = await refusal('getRegimeHistory', { horizon: '1d', provenance: true, limit: 5 })
+      expect(error).to.be.instanceOf(InvalidInput)
+    })
+
     it('pages through the history completely, oldest first, with start inclusive and end exclusive', async () => {
       const whole = await history({ start: '2025-09-01', end: '2025-09-02T00:00:00Z' })
       expect([whole.count, whole.next_start]).to.deep.equal([1440, null])
@@ -94,14 +150,22 @@ for (const [name, options] of [
         const page: OutputOf<'getRegimeHistory'> = await history({ start, end: 1756771200, limit: 400 })
         pages.push(...page.snapshots)
         start = page.next_start
+        expect(page.next_cursor).to.equal(page.next_start)
       }
       expect(pages).to.deep.equal(whole.snapshots)
+      const { next_cursor: cursor } = await history({ start: '2025-09-01', end: 1756771200, limit: 1000 })
+      const second = await history({ start: '2025-09-01', end: 1756771200, limit: 1000, cursor })
+      expect(second.snapshots).to.deep.equal(whole.snapshots.slice(1000))
       expect(Object.keys(whole.snapshots[0]!)).to.deep.equal([
         'as_of',
         'symbol',
         'regime',
         'confidence',
         'position_scalar',
+        'forecast_vol',
+        'forecast_vol_mean',
+        'boundary_vol',
+        'realized_vol_1h',
       ])
     })
 
@@ -248,14 +312,79 @@ for (const [name, options] of [
     })
 
     it('grades each snapshot by the following hour, also in a process that does not run the job', async () => {
-      const grades = (await (await openHost()).registrations[1]!.facts!()) as Record<string, number>
+      const facts = await (await openHost()).registrations[1]!.facts!()
+      const grades = facts as Record<string, number>
       expect(grades['snapshots']).to.equal(16 * 1440 + 1)
       expect(grades['forward_vol_ratio']).to.be.above(1.2)
       expect(grades['persistence_1h']).to.be.within(0.85, 1)
       expect(grades['brier']).to.be.below(0.25)
       expect(grades['ece']).to.be.below(0.15)
+      expect([facts['start'], facts['end']]).to.deep.equal([facts['first'], facts['last']])
+      const naive = facts['last_hour_rule'] as Record<string, number>
+      const named = ['window_days', 'model', 'snapshots', 'first', 'last', 'start', 'end', 'last_hour_rule']
+      expect(naive).to.have.all.keys(Object.keys(facts).filter((name) => !named.includes(name)))
+      expect(naive['brier'])
+        .to.be.closeTo(1 - naive['accuracy']!, 1e-9)
+        .and.above(grades['brier']!)
     })
   })
+
+describe('the regime of an equity', () => {
+  it('is refused in words, in any spelling', async () => {
+    const share = { ...SYMBOL, symbol: 'AAPL', name: 'Apple', session: 'us_equity', price: 230 }
+    const hosted = [{ plugin: market, settings: { symbols: [SYMBOL, share] } }, plugins[1]!]
+    const host = await openPluginHost(hosted, { now: () => new Date('2025-09-03T10:00:20Z') })
+    for (const [operation, symbol] of [
+      ['getRegimeCurrent', 'aapl'],
+      ['getRegimeHistory', 'NASDAQ:AAPL'],
+    ] as const) {
+      const error = await host.call(operation, { symbol, limit: 10 }).catch((failure: unknown) => failure)
+      expect(error).to.be.instanceOf(InvalidInput)
+      expect(String(error)).to.include(`${symbol} trades in sessions`)
+    }
+    await host.stop()
+  })
+})
+
+describe('a new model of the regime', () => {
+  it('leaves what an earlier one stored as it was sold, and goes on from there with what grades each row', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    let clock = Date.parse('2025-08-23T10:00:20Z')
+    const openHost = (): Promise<PluginHost> => openPluginHost(plugins, { now: () => new Date(clock), db })
+    const first = await openHost()
+    await first.run('classify')
+    await first.stop()
+    const nothing = {
+      forecast_vol_mean: null,
+      forecast_vol_median: null,
+      forecast_vol_p10: null,
+      forecast_vol_p90: null,
+    }
+    await db('regime_snapshots').update({ ...nothing, model: null, confidence: 0.5 })
+    const { state } = (await db('regime_checkpoints').first('state')) as { state: Buffer }
+    const { model: _, ...earlier } = deserialize(state) as ModelState
+    await db('regime_checkpoints').update({ state: serialize(earlier) })
+    const rows = () => db('regime_snapshots').where('as_of', '<=', 1_755_943_200).orderBy('as_of')
+    const stored = (await rows()) as unknown[]
+    const query = { start: '2025-08-22', end: '2025-08-23T10:00:01Z', limit: 10_000 }
+    const upgraded = await openHost()
+    const sold = await upgraded.call('getRegimeHistory', query)
+
+    clock += 3 * 3_600_000
+    await upgraded.run('classify')
+    expect(await rows()).to.deep.equal(stored)
+    expect(await upgraded.call('getRegimeHistory', query)).to.deep.equal(sold)
+    expect(sold.snapshots[0]).to.have.keys('as_of', 'symbol', 'regime', 'confidence', 'position_scalar')
+    const later = await upgraded.call('getRegimeHistory', { ...query, start: query.end, end: '2025-08-23T13:00:01Z' })
+    expect([later.count, later.coverage]).to.deep.equal([180, 1])
+    for (const row of later.snapshots) expect(row).to.include.keys('forecast_vol', 'forecast_vol_mean', 'boundary_vol')
+    expect(await upgraded.call('getRegimeCurrent')).to.deep.include({ model: 'har-schmitt/2' })
+    const sample = await upgraded.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })
+    expect(sample).to.deep.include({ model: 'har-schmitt/1' }).and.not.have.property('forecast_vol_mean')
+    await upgraded.stop()
+    await db.destroy()
+  })
+})
 
 describe('the grades of the regime', () => {
   it('are not computed before the history is filled in', async () => {
@@ -273,7 +402,7 @@ describe('the grades of the regime', () => {
 
   it('are there once the history is, whoever asked for them before', async () => {
     const [bars] = plugins
-    const settings = { symbol: 'BTC-USD', since: '2025-08-06T12:00:00Z' }
+    const settings = { symbol: 'BTC-USD', symbols: [], since: '2025-08-06T12:00:00Z' }
     const hosted = [bars!, { plugin: regime, settings }]
     const host = await openPluginHost(hosted, { now: () => new Date('2025-08-06T14:00:20Z') })
     const facts = () => host.registrations[1]!.facts!()

@@ -13,8 +13,10 @@ import {
   Unavailable,
 } from 'tollgate/plugin'
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
+import { roundTo } from '../../../plugins/lib/quant/rounding.ts'
 import { formatSeconds, requireEpochSeconds } from '../../../plugins/lib/time/timestamps.ts'
 import regime from '../../../plugins/regime/index.ts'
+import { turnsPerYear } from '../../../plugins/regime/regime-methodology.ts'
 import { RememberedSnapshots } from '../../../plugins/regime/remembered-snapshots.ts'
 import {
   encodeSnapshots,
@@ -24,6 +26,7 @@ import {
   type Snapshot,
   type Snapshots,
 } from '../../../plugins/regime/snapshots.ts'
+import { noTradeBand } from '../../../plugins/regime/volatility-horizons.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { openPluginHost } from '../plugin-host.ts'
 import { snapshotAt } from './snapshot.ts'
@@ -116,7 +119,7 @@ const market: Plugin = {
 
 /** A process that answers from memory. */
 async function openProcess(db: OpenDatabase): Promise<(question: Question) => Promise<string>> {
-  const settings = { symbol: SYMBOL, since: formatSeconds(START) }
+  const settings = { symbol: SYMBOL, symbols: [], since: formatSeconds(START) }
   const hosted = [
     { plugin: market, settings: {} },
     { plugin: regime, settings },
@@ -162,6 +165,11 @@ const itemOf = (snapshot: Pick<Snapshot, 'as_of' | 'volatile' | 'confidence' | '
   position_scalar: snapshot.position_scalar,
 })
 
+function bandOf(scalar: number) {
+  const { low, high } = noTradeBand('1h', scalar)
+  return { low: roundTo(low, 4), high: roundTo(high, 4), turns_per_year: turnsPerYear('1h') }
+}
+
 async function storedSnapshot(stored: Snapshots, operation: string, at: number): Promise<object> {
   const found = await stored.latest(at)
   if (!found) throw await waiting(stored)
@@ -180,6 +188,8 @@ async function storedSnapshot(stored: Snapshots, operation: string, at: number):
     model: 'har-schmitt/1',
     data_mode: 'sample',
     ...(operation === 'getRegimeSample' ? { delayed_by_seconds: DAY } : {}),
+    horizon: '1h',
+    no_trade_band: bandOf(found.position_scalar),
   }
 }
 
@@ -205,6 +215,7 @@ async function storedHistory(stored: Snapshots, query: Question['query'], at: nu
     start: formatSeconds(from),
     end: formatSeconds(until),
     count: page.length,
+    next_cursor: next === null ? null : formatSeconds(next),
     next_start: next === null ? null : formatSeconds(next),
     coverage: Math.round((page.length / minutes) * 10_000) / 10_000,
     newest: formatSeconds(newest),

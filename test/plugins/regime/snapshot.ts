@@ -17,5 +17,11 @@ export function snapshotAt(time: number): Snapshot {
     computed_at: null,
     venues: null,
     spread_bps: null,
+    model: null,
+    forecast_vol_mean: null,
+    forecast_vol_median: null,
+    forecast_vol_p10: null,
+    forecast_vol_p90: null,
+    reference_vol: null,
   }
 }
