@@ -1,18 +1,9 @@
 /** The deflated Sharpe calculator: a page that computes the result for the parameters in its URL. */
-import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
+import { definePlugin, InvalidInput, type Plugins, once } from 'tollgate/plugin'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { calculate, type Deflated, sampleOf, type Track } from './track-record.ts'
-import { once } from '../lib/once.ts'
 
-interface Query {
-  readonly sharpe?: number
-  readonly days?: number
-  readonly trials?: number
-  readonly skew: number
-  readonly kurt: number
-  readonly sr_variance?: number
-  readonly periods_per_year: number
-}
+type Query = Plugins['calculator']['getDeflatedSharpe']['input']['query']
 
 /** Bailey and López de Prado, "The deflated Sharpe ratio" (2014), section "A numerical example". */
 const PAPER: Track = { sharpe: 2.5, days: 1250, trials: 100, skew: -3, kurt: 10, srVariance: 0.5, periodsPerYear: 250 }
@@ -21,7 +12,7 @@ export default definePlugin({
   name: 'calculator',
   setup: () => ({
     handlers: {
-      getDeflatedSharpe({ input }: Call<{ query: Query }>) {
+      getDeflatedSharpe({ input }) {
         const { query } = input
         assertPossible(query)
         const track = trackOf(query)

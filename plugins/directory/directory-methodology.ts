@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 
-/** Written by scripts/bench/datasets.ts with --write. */
-const tables = JSON.parse(
-  readFileSync(new URL('directory-measurements.json', import.meta.url), 'utf8'),
-) as Required<Method>['tables']
+/** `npm run lab -- datasets --write` writes this file. */
+const measured = JSON.parse(readFileSync(new URL('directory-measurements.json', import.meta.url), 'utf8')) as Pick<
+  Required<Method>,
+  'claims' | 'tables'
+>
 
 /** common.json#/$defs/Method */
 export const method: Method = {
@@ -17,7 +18,7 @@ export const method: Method = {
     'Calls and payers are what a source claims about its own customers. Records are never sorted by them or by the times that a source states.',
   ],
   formulas: [{ name: 'id', formula: 'agt_ + first 32 hexadecimal digits of SHA-256(canonical URL [+ tool])' }],
-  tables,
+  ...measured,
   limits: [
     'An address with placeholders is listed but never visited.',
     'A 402 proves that a service asks for money, not that it is worth it.',

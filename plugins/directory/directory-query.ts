@@ -1,9 +1,16 @@
 /** Finds records as known at a time, filtered and sorted. Pages do not shift when records are added. */
-import { type Freshness, isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
+import {
+  type Freshness,
+  isPostgres,
+  InvalidInput,
+  type Database,
+  readCursor,
+  writeCursor,
+  type DataMode,
+} from 'tollgate/plugin'
 import type { Body } from './directory-record.ts'
 import type { DirectoryStore } from './directory-store.ts'
 import { networkOf } from './payment-terms.ts'
-import type { DataMode } from '../lib/feeds/data-settings.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import type { Directory, DirectoryQuery, DirectoryRecord, DirectorySource } from '../../schemas/types.d.ts'
 

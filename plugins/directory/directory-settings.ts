@@ -1,31 +1,8 @@
 /** Settings: the sources of the directory, and how often it reads sources and visits services. */
+import type { FromSchema } from 'tollgate/plugin'
+
 const KINDS = ['bazaar', 'mcp_registry', 'erc8004', 'origins', 'agent_cards'] as const
 export type SourceKind = (typeof KINDS)[number]
-
-export interface SourceSettings {
-  readonly id: string
-  readonly kind: SourceKind
-  readonly enabled: boolean
-  /** Address of a listing. For an ERC-8004 registry, the JSON-RPC address of its chain. */
-  readonly url?: string
-  /** ERC-8004: contract and chain (CAIP-2) of the registry. */
-  readonly registry?: `0x${string}`
-  readonly network?: string
-  /** First origins to ask for their own documents. The origins of listed services are added. */
-  readonly origins?: readonly string[]
-}
-
-export interface Settings {
-  /** In order of precedence. */
-  readonly sources: readonly SourceSettings[]
-  readonly sweep_hours: number
-  /** Hours between two visits of one service; 0 switches visits off. */
-  readonly visit_hours: number
-  /** Pause between two pages of one source. */
-  readonly pause_ms: number
-  /** How many hours of history are kept. */
-  readonly keep_hours: number
-}
 
 /** JSON Schema of the product's settings. */
 export const settingsSchema = {
@@ -35,6 +12,7 @@ export const settingsSchema = {
   properties: {
     sources: {
       type: 'array',
+      description: 'In order of precedence.',
       items: {
         type: 'object',
         additionalProperties: false,
@@ -44,16 +22,27 @@ export const settingsSchema = {
           id: { type: 'string', pattern: '^[a-z0-9_]{2,30}$' },
           kind: { enum: KINDS },
           enabled: { type: 'boolean', default: true },
-          url: { type: 'string', pattern: '^https?://' },
-          registry: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
-          network: { type: 'string', pattern: '^eip155:[0-9]+$' },
-          origins: { type: 'array', items: { type: 'string', pattern: '^https?://[^/]+$' } },
+          url: {
+            type: 'string',
+            pattern: '^https?://',
+            description: 'Address of a listing. For an ERC-8004 registry, the JSON-RPC address of its chain.',
+          },
+          registry: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$', description: 'ERC-8004: the contract.' },
+          network: { type: 'string', pattern: '^eip155:[0-9]+$', description: 'ERC-8004: the chain (CAIP-2).' },
+          origins: {
+            type: 'array',
+            items: { type: 'string', pattern: '^https?://[^/]+$' },
+            description: 'First origins to ask for their own documents. The origins of listed services are added.',
+          },
         },
       },
     },
     sweep_hours: { type: 'number', exclusiveMinimum: 0, default: 6 },
-    visit_hours: { type: 'number', minimum: 0, default: 24 },
-    pause_ms: { type: 'integer', minimum: 0, default: 500 },
-    keep_hours: { type: 'integer', minimum: 1, default: 48 },
+    visit_hours: { type: 'number', minimum: 0, default: 24, description: '0 switches visits off.' },
+    pause_ms: { type: 'integer', minimum: 0, default: 500, description: 'Pause between two pages of one source.' },
+    keep_hours: { type: 'integer', minimum: 1, default: 48, description: 'Hours of history that are kept.' },
   },
 } as const
+
+export type Settings = FromSchema<typeof settingsSchema>
+export type SourceSettings = Settings['sources'][number]

@@ -118,8 +118,8 @@ export class DirectoryStore {
   }
 
   /**
-   * Services whose visit is due, longest overdue first, with a limit per host. A host with more of them than that keeps none of
-   * the others from their turn.
+   * Services whose visit is due, longest overdue first, with a limit per host. A host with many due services cannot delay
+   * other hosts.
    */
   async due(now: number, limit: number, perHost: number): Promise<readonly DueVisit[]> {
     const hosts = new Map<string, number>()

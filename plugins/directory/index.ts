@@ -1,13 +1,12 @@
 /** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
-import { type Call, definePlugin, type Job, Reply } from 'tollgate/plugin'
+import { definePlugin, type Job, Reply } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
-import type { DirectoryQuery } from '../../schemas/types.d.ts'
 import { answer, listingsFreshness } from './directory-query.ts'
 import { method } from './directory-methodology.ts'
 import { createJobs, listOurselves } from './directory-jobs.ts'
 import { ingestRecordings } from './recorded-listings.ts'
 import { addSampleListings, SAMPLE_SOURCES } from './sample-listings.ts'
-import { settingsSchema, type Settings } from './directory-settings.ts'
+import { settingsSchema } from './directory-settings.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { migrations } from './directory-tables.ts'
 import { createVisitor, type Visitor } from './visits.ts'
@@ -19,9 +18,8 @@ export function createDirectory(visit: Visitor) {
     migrations,
     settings: settingsSchema,
     async setup(context) {
-      const { db, log } = context
+      const { db, log, settings } = context
       const { dataMode } = dataSettings(context)
-      const settings = context.settings as unknown as Settings
       const store = new DirectoryStore(db)
       const now = (): number => Math.ceil(context.now().getTime() / 1000)
       const replayed = dataMode === 'replay' ? await ingestRecordings(context, store, settings) : null
@@ -34,7 +32,7 @@ export function createDirectory(visit: Visitor) {
       const jobs = dataMode === 'online' ? createJobs({ context, settings, store, visit }) : []
       return {
         handlers: {
-          async getAgentDirectory({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) {
+          async getAgentDirectory({ input: { query }, asOf }) {
             const shiftSeconds = replayed?.shift_seconds ?? null
             const keptSeconds = dataMode === 'online' ? settings.keep_hours * 3600 : null
             const found = await answer(db, store, { query, asOf, dataMode, sources, shiftSeconds, keptSeconds })

@@ -1,4 +1,5 @@
 /** The names of contracts: their underlying, the same at every venue, and the currency they are quoted in. */
+import { pairName } from '../lib/symbol-names.ts'
 
 /** Venue names of coins that everyone else calls something different. */
 const NAMES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' }
@@ -17,6 +18,23 @@ export function symbolOf(base: string): string {
   const upper = base.toUpperCase()
   const single = LOTS.reduce((name, lot) => name.replace(lot, ''), upper)
   return NAMES[single] ?? single
+}
+
+/** Hyperliquid writes kPEPE for a thousand PEPE. In capitals it could be a coin of that name. */
+const THOUSANDS = /^k(?=[A-Z]{2})/
+
+/**
+ * The underlying of a symbol or contract as people write it: with its quote, the currency it settles in, or its lot.
+ *
+ * @example underlyingOf('BTC/USDT:USDT') // "BTC"
+ * @example underlyingOf('kPEPE') // "PEPE"
+ */
+export function underlyingOf(written: string): string {
+  const pair = pairName(written.replace(THOUSANDS, ''))
+  const [base = '', quote] = pair.split(/[-/_]/)
+  if (quote !== undefined) return symbolOf(base)
+  // Two letters before the quote may be a coin of their own: PYUSD, FDUSD.
+  return symbolOf(/^(.{3,}?)(?:FDUSD|USD[TC]?)$/.exec(pair)?.[1] ?? pair)
 }
 
 /**

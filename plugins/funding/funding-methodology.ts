@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 
-/** Written by scripts/bench/datasets.ts with --write. */
-const tables = JSON.parse(
-  readFileSync(new URL('funding-measurements.json', import.meta.url), 'utf8'),
-) as Required<Method>['tables']
+/** `npm run lab -- datasets --write` writes this file. */
+const measured = JSON.parse(readFileSync(new URL('funding-measurements.json', import.meta.url), 'utf8')) as Pick<
+  Required<Method>,
+  'claims' | 'tables'
+>
 
 /** common.json#/$defs/Method */
 export const methodology: Method = {
@@ -26,7 +27,7 @@ export const methodology: Method = {
     { name: 'APY', formula: '(1 + rate)^(8760 / interval) − 1' },
     { name: 'Carry, basis points a day', formula: 'rate × 24 / interval × 10⁴' },
   ],
-  tables,
+  ...measured,
   limits: [
     'A predicted rate changes until it is paid.',
     'A spread is not a profit: it excludes fees, slippage, margin and the risk of the venue. Its tradable size is that of the books read last, and says nothing about what is behind them.',

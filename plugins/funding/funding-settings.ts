@@ -1,30 +1,6 @@
+import type { FromSchema } from 'tollgate/plugin'
 import type { VenueName } from './funding-rate.ts'
 import { VENUES } from './venues/funding-venues.ts'
-
-export interface Settings {
-  /** Switches and API addresses of the venues. */
-  readonly venues?: Readonly<Partial<Record<VenueName, { readonly enabled?: boolean; readonly url?: string }>>>
-  /** How many hours of answers are kept in online mode. */
-  readonly keep_hours: number
-  /** Seconds after which a request of a poll counts as failed. */
-  readonly poll_request_seconds?: number
-  /** Symbols whose settled rates are kept. */
-  readonly history_symbols?: readonly string[]
-  /** How many symbols with extreme rates have their settled rates kept, too. */
-  readonly extreme_symbols: number
-  /** How many days of settled rates are fetched at first. */
-  readonly history_days: number
-  /** How many days of settled rates are kept. */
-  readonly keep_settled_days: number
-  /** Symbols whose order books are read. */
-  readonly book_symbols?: readonly string[]
-  /** Seconds between two readings. */
-  readonly book_seconds?: number
-  /** Seconds after which a request for an order book counts as failed. */
-  readonly book_request_seconds?: number
-  /** Milliseconds between two requests for settled rates or order books to one venue. */
-  readonly history_pause_ms?: number
-}
 
 const TEN_SYMBOLS = ['BTC', 'ETH', 'SOL', 'XRP', 'DOGE', 'ADA', 'LTC', 'LINK', 'AVAX', 'BNB']
 
@@ -35,7 +11,7 @@ const VENUE = {
     enabled: { type: 'boolean', default: true },
     url: { type: 'string', pattern: '^https?://', description: 'Without a path. Default: the public address.' },
   },
-}
+} as const
 
 /** JSON Schema of the product's settings. */
 export const settingsSchema = {
@@ -45,7 +21,10 @@ export const settingsSchema = {
     venues: {
       type: 'object',
       additionalProperties: false,
-      properties: Object.fromEntries(Object.keys(VENUES).map((name) => [name, VENUE])),
+      properties: Object.fromEntries(Object.keys(VENUES).map((name) => [name, VENUE])) as Record<
+        VenueName,
+        typeof VENUE
+      >,
     },
     keep_hours: {
       type: 'integer',
@@ -116,4 +95,6 @@ export const settingsSchema = {
       description: 'Milliseconds between two requests for settled rates or order books to one venue.',
     },
   },
-}
+} as const
+
+export type Settings = FromSchema<typeof settingsSchema>

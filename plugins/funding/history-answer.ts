@@ -1,4 +1,5 @@
 /** Builds the answer of the settled history: what was paid, beside the rates that are expected next. Says how fresh it would be. */
+import type { DataMode } from 'tollgate/plugin'
 import {
   type Freshness,
   InvalidInput,
@@ -9,7 +10,6 @@ import {
   Unavailable,
   writeCursor,
 } from 'tollgate/plugin'
-import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingHistory, FundingHistoryQuery, FundingSettlement } from '../../schemas/types.d.ts'
 import { epochSeconds, formatSeconds } from '../lib/time/timestamps.ts'
 import { readCurrentRates } from './current-rates.ts'

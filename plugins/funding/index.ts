@@ -1,7 +1,6 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
-import { type Call, definePlugin, type Job, type PluginContext } from 'tollgate/plugin'
-import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
-import type { FundingHistoryQuery, FundingQuery, PerpetualBookQuery } from '../../schemas/types.d.ts'
+import { definePlugin, type Job, type PluginContext, type DataMode } from 'tollgate/plugin'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { RateSource } from './funding-rate.ts'
 import { bookJobs } from './book-polls.ts'
 import { readCurrentRates } from './current-rates.ts'
@@ -24,7 +23,7 @@ export default definePlugin({
   settings: settingsSchema,
   async setup(context) {
     const { dataMode } = dataSettings(context)
-    const settings = context.settings as unknown as Settings
+    const { settings } = context
     if (settings.keep_settled_days < settings.history_days)
       throw new Error(
         `keep_settled_days (${settings.keep_settled_days}) is less than history_days (${settings.history_days}): what is fetched would be deleted; raise keep_settled_days or lower history_days`,
@@ -33,11 +32,10 @@ export default definePlugin({
     const history = { settled, current: source, dataMode }
     return {
       handlers: {
-        getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
+        getPerpFundingRates: ({ input, asOf }) =>
           answerFundingRates({ source, books }, { query: input.query, asOf, dataMode }),
-        getPerpFundingHistory: ({ input, asOf }: Call<{ query: FundingHistoryQuery }>) =>
-          answerFundingHistory(history, input.query, asOf),
-        getPerpetualBook: ({ input, asOf }: Call<{ query: PerpetualBookQuery }>) =>
+        getPerpFundingHistory: ({ input, asOf }) => answerFundingHistory(history, input.query, asOf),
+        getPerpetualBook: ({ input, asOf }) =>
           answerPerpetualBook({ source, books }, input.query, asOf.getTime() / 1000),
         getPerpFundingMethod: () => methodology,
       },
@@ -46,8 +44,7 @@ export default definePlugin({
        * Current rates are as fresh as the newest rate of any venue; one that is repeated counts from its first report.
        */
       async freshness({ operation, query }, asOf) {
-        if (operation === 'getPerpFundingHistory')
-          return historyFreshness(history, query as unknown as FundingHistoryQuery, asOf)
+        if (operation === 'getPerpFundingHistory') return historyFreshness(history, query, asOf)
         const { venues } = await readCurrentRates(source, asOf.getTime() / 1000)
         const enabled = venues.filter(({ status }) => status !== 'off')
         const newest = Math.max(-Infinity, ...enabled.map((venue) => venue.newest ?? -Infinity))

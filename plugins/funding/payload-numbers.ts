@@ -1,4 +1,5 @@
 /** Reads numbers from the payloads of venues, which send them as text, as JSON numbers and with exponents. */
+import { roundTo } from '../lib/quant/rounding.ts'
 
 const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i
 
@@ -38,5 +39,5 @@ export function secondsOf(milliseconds: unknown): number | null {
 /** An amount times its price in dollars, to the cent; null if either is missing or not positive. */
 export function dollars(amount: unknown, price: unknown): number | null {
   const [count, each] = [priceOf(amount), priceOf(price)]
-  return count === null || each === null ? null : Math.round(count * each * 100) / 100
+  return count === null || each === null ? null : roundTo(count * each, 2)
 }

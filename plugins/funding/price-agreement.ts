@@ -23,7 +23,7 @@ const ANOTHER_COIN = 0.25
 const WRONG_VENUE = 0.02
 /** Of two prices that differ, nobody can tell which is right. */
 const FEWEST_VENUES = 3
-/** So many coins show whether a venue as a whole is wrong. */
+/** Coins to compare before a whole venue is judged wrong. */
 const FEWEST_COINS = 3
 
 /** Price of one coin: the mark price, or else the index price, of a contract; null if the venue reports neither. */

@@ -1,10 +1,10 @@
 /**
- * Converts funding rates to other periods. A rate is a fraction per interval, positive when longs pay shorts. Results
- * keep twelve significant digits, so that 0.000086 over 8 hours prints as 0.00001075 an hour.
+ * Converts funding rates to other periods. A rate is a fraction per interval, positive when longs pay shorts. Results keep
+ * the digits of the venue, so that 0.000086 over 8 hours prints as 0.00001075 an hour.
  */
-const HOURS_A_YEAR = 8760
+import { roundBps, roundWritten } from '../lib/quant/rounding.ts'
 
-const roundTo12 = (value: number): number => Number(value.toPrecision(12))
+const HOURS_A_YEAR = 8760
 
 /**
  * The rate over another number of hours, simple: rate × hours / interval.
@@ -12,7 +12,7 @@ const roundTo12 = (value: number): number => Number(value.toPrecision(12))
  * @example rateOver(0.000086, 8, 1) // 0.00001075
  */
 export function rateOver(rate: number, intervalHours: number, hours: number): number {
-  return roundTo12((rate * hours) / intervalHours)
+  return roundWritten((rate * hours) / intervalHours)
 }
 
 /**
@@ -21,7 +21,7 @@ export function rateOver(rate: number, intervalHours: number, hours: number): nu
  * @example aprOf(0.000086, 8) // 0.09417: 9.417% a year
  */
 export function aprOf(rate: number, intervalHours: number): number {
-  return roundTo12((rate * HOURS_A_YEAR) / intervalHours)
+  return roundWritten((rate * HOURS_A_YEAR) / intervalHours)
 }
 
 /**
@@ -31,7 +31,7 @@ export function aprOf(rate: number, intervalHours: number): number {
  */
 export function apyOf(rate: number, intervalHours: number): number {
   if (rate <= -1) return -1
-  return roundTo12(Math.expm1((HOURS_A_YEAR / intervalHours) * Math.log1p(rate)))
+  return roundWritten(Math.expm1((HOURS_A_YEAR / intervalHours) * Math.log1p(rate)))
 }
 
 /**
@@ -40,5 +40,5 @@ export function apyOf(rate: number, intervalHours: number): number {
  * @example carryOf(0.0001, 8) // 3
  */
 export function carryOf(rate: number, intervalHours: number): number {
-  return roundTo12(((rate * 24) / intervalHours) * 1e4)
+  return roundBps(((rate * 24) / intervalHours) * 1e4)
 }

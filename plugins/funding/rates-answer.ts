@@ -1,6 +1,5 @@
 /** Builds the answer of the product: current rates, spreads between venues, and the state of each venue. */
-import { InvalidInput, readCursor, Reply, Unavailable, writeCursor } from 'tollgate/plugin'
-import type { DataMode } from '../lib/feeds/data-settings.ts'
+import { InvalidInput, readCursor, Reply, Unavailable, writeCursor, type DataMode } from 'tollgate/plugin'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingSpread, FundingVenue } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
@@ -10,7 +9,7 @@ import type { PriceCheck, VenueRate } from './price-agreement.ts'
 import type { PerpetualBooks } from './perpetual-books.ts'
 import { spreadsOf } from './spreads.ts'
 import { withTradableSize } from './tradable-size.ts'
-import { symbolOf } from './contract-names.ts'
+import { underlyingOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
 
 const MOST_QUARANTINED = 50
@@ -86,8 +85,8 @@ const wordsIn = (text: string | undefined): string[] =>
     .map((word) => word.trim())
     .filter(Boolean)
 
-/** The symbols of a query by their common names. */
-export const symbolsIn = (text: string | undefined): string[] => wordsIn(text).map(symbolOf)
+/** The symbols of a query by their common names. A contract, such as BTC/USDT:USDT or BTCUSDT.P, stands for its underlying. */
+export const symbolsIn = (text: string | undefined): string[] => wordsIn(text).map(underlyingOf)
 
 /** The venues of a query. Throws InvalidInput for one that is not read. */
 export function venuesIn(text: string | undefined): string[] {

@@ -1,6 +1,6 @@
 /** Replays recorded rates with their times moved: a pure function of the recordings and `asOf`. */
-import type { PluginContext } from 'tollgate/plugin'
-import { dataSettings, loopShift, type ReplayShift } from '../lib/feeds/data-settings.ts'
+import type { PluginContext, ReplayShift } from 'tollgate/plugin'
+import { dataSettings, loopShift } from '../lib/feeds/data-settings.ts'
 import { splitPair, symbolOf } from './contract-names.ts'
 import { type ContractSettlements, createHeldSettlements } from './held-settlements.ts'
 import { settledAt, type History } from './recorded-settlements.ts'

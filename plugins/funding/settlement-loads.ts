@@ -35,10 +35,11 @@ export function settlementJobs(
   settings: Settings,
   source: RateSource & { readonly pauses: Pauses<VenueName> },
 ): readonly Job[] {
-  const { db, log } = context
+  const { db } = context
   const { pauses } = source
   const now = (): number => Math.floor(context.now().getTime() / 1000)
   const pauseMs = settings.history_pause_ms ?? 0
+  const load: Load = { context, settings, pauses, now }
 
   /** The symbols whose settled rates are kept. */
   async function wantedSymbols(): Promise<ReadonlySet<string>> {
@@ -54,53 +55,6 @@ export function settlementJobs(
     known.reached < lastSettlement(rate, now()) ||
     now() >= known.updated_at + RECHECK_SECONDS
 
-  /** Reads one window of a contract. Returns true if there is more to read at once. */
-  async function readWindow(
-    venue: Venue,
-    { instrument, symbol }: FundingRate,
-    known: HeldContract | null,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const at = now()
-    const from = known?.reached ?? at - settings.history_days * DAY
-    const to = Math.min(at, from + venue.settled.windowSeconds)
-    const contract: HeldContract = {
-      venue: venue.name,
-      instrument,
-      symbol,
-      held_from: known?.held_from ?? from,
-      reached: from,
-      updated_at: at,
-      error: null,
-    }
-    try {
-      const { path, body } = venue.settled.request(instrument, from, to)
-      const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
-      const payload = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
-      const found = venue.settled.parse(payload).filter(({ time }) => time >= from && time <= to)
-      const isBegun = contract.held_from < from
-      if (found.length === 0 && isBegun && to - from > LONGEST_SECONDS)
-        throw new PayloadError(`${path} answered without a settlement of ${Math.round((to - from) / 3600)} hours`)
-      const rows = found.map((row) => ({ venue: venue.name, instrument, symbol, ...row }))
-      const complete = Math.min(to, at - LATE_SECONDS)
-      const reached = Math.max(from, complete, ...found.map(({ time }) => time))
-      // Before the first settlement, the contract was not listed, or its venue does not keep what is so old.
-      const heldFrom = isBegun || found.length > 0 ? contract.held_from : reached
-      await storeSettlements(db, rows, { ...contract, held_from: heldFrom, reached })
-      return to < at
-    } catch (error) {
-      if (signal.aborted) throw error
-      const isOurs = error instanceof RequestError || error instanceof PayloadError
-      log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
-      // A venue that answers is not left alone for what it answers about one contract.
-      const isOfContract = error instanceof RequestError && UNKNOWN.includes(error.status)
-      if (!isOfContract && !(error instanceof PayloadError)) await pauses.pause(venue.name, pauseAfter(error))
-      const reason = isOurs ? error.message : 'answered something that cannot be read'
-      await storeSettlements(db, [], { ...contract, error: reason })
-      return false
-    }
-  }
-
   async function readVenue(venue: Venue, rates: readonly FundingRate[], signal: AbortSignal): Promise<void> {
     let requests = 0
     // One window of each contract after the other, so that all of them are held early.
@@ -109,7 +63,7 @@ export function settlementJobs(
       for (const [rate, known] of await inTurn(venue, open)) {
         if (signal.aborted || requests >= MOST_REQUESTS || pauses.isPaused(venue.name)) return
         if (!isDue(rate, known)) continue
-        if (await readWindow(venue, rate, known, signal)) more.push(rate)
+        if (await readWindow(load, { venue, rate, known }, signal)) more.push(rate)
         requests += 1
         if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {})
       }
@@ -141,6 +95,67 @@ export function settlementJobs(
       },
     },
   ]
+}
+
+/** What every window is read with. */
+interface Load {
+  readonly context: PluginContext
+  readonly settings: Settings
+  readonly pauses: Pauses<VenueName>
+  readonly now: () => number
+}
+
+/** A contract, and what is held of it. */
+interface Contract {
+  readonly venue: Venue
+  readonly rate: FundingRate
+  readonly known: HeldContract | null
+}
+
+/** Reads one window of a contract. Returns true if there is more to read at once. */
+async function readWindow(
+  { context: { db, log, fetch }, settings, pauses, now }: Load,
+  { venue, rate: { instrument, symbol }, known }: Contract,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const at = now()
+  const from = known?.reached ?? at - settings.history_days * DAY
+  const to = Math.min(at, from + venue.settled.windowSeconds)
+  const contract: HeldContract = {
+    venue: venue.name,
+    instrument,
+    symbol,
+    held_from: known?.held_from ?? from,
+    reached: from,
+    updated_at: at,
+    error: null,
+  }
+  try {
+    const { path, body } = venue.settled.request(instrument, from, to)
+    const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
+    const payload = await requestJson({ url: url + path, label: path, body, fetch, signal })
+    const found = venue.settled.parse(payload).filter(({ time }) => time >= from && time <= to)
+    const isBegun = contract.held_from < from
+    if (found.length === 0 && isBegun && to - from > LONGEST_SECONDS)
+      throw new PayloadError(`${path} answered without a settlement of ${Math.round((to - from) / 3600)} hours`)
+    const rows = found.map((row) => ({ venue: venue.name, instrument, symbol, ...row }))
+    const complete = Math.min(to, at - LATE_SECONDS)
+    const reached = Math.max(from, complete, ...found.map(({ time }) => time))
+    // Before the first settlement, the contract was not listed, or its venue does not keep what is so old.
+    const heldFrom = isBegun || found.length > 0 ? contract.held_from : reached
+    await storeSettlements(db, rows, { ...contract, held_from: heldFrom, reached })
+    return to < at
+  } catch (error) {
+    if (signal.aborted) throw error
+    const isOurs = error instanceof RequestError || error instanceof PayloadError
+    log.warn({ venue: venue.name, instrument, err: error }, 'could not read settled funding rates')
+    // A venue that answers is not left alone for what it answers about one contract.
+    const isOfContract = error instanceof RequestError && UNKNOWN.includes(error.status)
+    if (!isOfContract && !(error instanceof PayloadError)) await pauses.pause(venue.name, pauseAfter(error))
+    const reason = isOurs ? error.message : 'answered something that cannot be read'
+    await storeSettlements(db, [], { ...contract, error: reason })
+    return false
+  }
 }
 
 /** The last settlement of a contract up to `at`, by its interval and its next settlement; epoch seconds. */

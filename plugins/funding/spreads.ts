@@ -5,6 +5,7 @@
  */
 import type { FundingSpread } from '../../schemas/types.d.ts'
 import { median } from '../lib/quant/rolling-median.ts'
+import { roundBps, roundWritten } from '../lib/quant/rounding.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
 import { isDollar } from './contract-names.ts'
@@ -70,7 +71,7 @@ export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
     if (same.length < 2) continue
     const sorted = same.toSorted((a, b) => apr(a) - apr(b) || a.venue.localeCompare(b.venue))
     const [long, short] = [sorted[0]!, sorted.at(-1)!]
-    const spread = Number((apr(short) - apr(long)).toPrecision(12))
+    const spread = roundWritten(apr(short) - apr(long))
     const [longPrice, shortPrice] = [coinPrice(long), coinPrice(short)]
     const gap = longPrice === null || shortPrice === null ? null : (shortPrice / longPrice - 1) * 1e4
     const volumes = [long.volumeUsd ?? null, short.volumeUsd ?? null]
@@ -85,10 +86,12 @@ export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
       long_apr: apr(long),
       short_apr: apr(short),
       venues: sorted.length,
-      median_rate_8h: median(sorted.map(({ rate, intervalHours }) => rateOver(Number(rate), intervalHours, 8))),
+      median_rate_8h: roundWritten(
+        median(sorted.map(({ rate, intervalHours }) => rateOver(Number(rate), intervalHours, 8))),
+      ),
       apart_seconds: Math.round(Math.abs(long.observed - short.observed)),
       prices_checked: gap !== null,
-      price_gap_bps: gap === null ? null : Math.round(gap * 100) / 100,
+      price_gap_bps: gap === null ? null : roundBps(gap),
       volume_24h_usd: volumes.every((volume) => volume !== null) ? Math.min(...volumes) : null,
       tradable: null,
       price_mismatches: all

@@ -1,12 +1,16 @@
-/** Loads the recorded bars of REPLAY_DIR into the store once, with their times moved as REPLAY_SHIFT says. */
+/**
+ * Loads the recorded bars of REPLAY_DIR into the store once, with their times moved as REPLAY_SHIFT says. A job does it while
+ * the gateway is open, because a large folder takes minutes.
+ */
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Logger, PluginContext } from 'tollgate/plugin'
-import { dataSettings, type ReplayShift } from '../lib/feeds/data-settings.ts'
-import { findRecordings } from '../lib/feeds/recordings.ts'
+import { type Job, type PluginContext, type ReplayShift, Unavailable } from 'tollgate/plugin'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { findRecordings, readRecording } from '../lib/feeds/recordings.ts'
 import { createColumns, type Columns, badPrints } from './bars.ts'
-import { type DroppedRow, fillQuiet, readBarFile, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
+import { fillQuiet, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
 import type { BarStore } from './bar-store.ts'
+import type { ParsedRecording } from './parse-recording-work.ts'
 
 const DAY = 86_400
 const WEEK = 7 * DAY
@@ -17,35 +21,17 @@ const JOIN_SECONDS = 2 * DAY
 /** `auto` puts the first start at this share of a long recording; the rest plays in real time. */
 const STARTS_AT = 0.8
 const LONG_SECONDS = 20 * DAY
+/** Another process may have finished loading; its note is read this often at most. */
+const LOOK_MS = 1_000
+/** Reading the files takes about this share of the time, storing their bars the rest. */
+const READING_SHARE = 0.3
+/** Enough for a file of a gigabyte. */
+const PARSE_SECONDS = 600
+const PARSE = new URL('./parse-recording-work.ts', import.meta.url)
 
 export interface Recording extends Omit<RecordingFormat, 'symbol'> {
   readonly symbol: string
   readonly bars: Columns
-}
-
-/**
- * Reads all recordings of the folder and joins files of one venue that follow each other. Keeps two recordings of each
- * symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is kept. Logs how many
- * rows of a file are left out, by reason.
- */
-async function readBarRecordings(folder: string, log: Logger, advance: (share: number) => void): Promise<Recording[]> {
-  const files: { path: string; name: RecordingFormat; size: number }[] = []
-  for (const { name: fileName, path } of await findRecordings(folder, (name) => recordingFormat(name) !== null)) {
-    const name = recordingFormat(fileName)
-    if (name) files.push({ path, name, size: (await stat(path)).size })
-  }
-  files.sort((a, b) => basename(a.path).localeCompare(basename(b.path)))
-  const total = files.reduce((sum, file) => sum + file.size, 0)
-  const pieces: Recording[] = []
-  for (const { path, name, size } of files) {
-    const dropped: Partial<Record<DroppedRow, number>> = {}
-    const count = (reason: DroppedRow): void => void (dropped[reason] = (dropped[reason] ?? 0) + 1)
-    for (const [symbol, bars] of await readBarFile(path, name, count))
-      if (bars.count > 0) pieces.push({ ...name, symbol, bars })
-    if (Object.keys(dropped).length > 0) log.warn({ file: basename(path), dropped }, 'rows of a recording are left out')
-    advance(size / total)
-  }
-  return chooseRecordings(joinRecordings(pieces))
 }
 
 const key = ({ symbol, interval_seconds, venue }: Recording): string => `${symbol} ${interval_seconds} ${venue}`
@@ -104,41 +90,111 @@ export function barShift(recording: Recording, shift: ReplayShift, now: number):
   return Math.round((now - first(recording) - STARTS_AT * length) / WEEK) * WEEK
 }
 
-/** What was loaded. Another folder or another shift replaces it. */
-interface Ingested {
+/** The set of bars that is stored. Another folder or another shift replaces it. */
+interface Loaded {
   readonly folder: string
   readonly shift: string
   readonly id: string
 }
 
-/**
- * Loads the recordings unless an earlier start already has. The shift is chosen then and kept with the bars. Another
- * folder or REPLAY_SHIFT replaces all bars. Returns an id of this set of bars.
- */
-export async function ingestRecordings(context: PluginContext, store: BarStore): Promise<string> {
-  const { log } = context
-  const { replayDir: folder = '', replayShift: shift } = dataSettings(context)
-  const earlier = JSON.parse((await store.note('replay')) ?? 'null') as Ingested | null
-  if (earlier?.folder === folder && earlier.shift === shift.setting) return earlier.id
-  await store.clear()
-  const now = Math.floor(context.now().getTime() / 1000)
-  const reading = context.progress('reading recorded bars', 100)
-  const recordings = await readBarRecordings(folder, log, (share) => reading.advance(100 * share))
-  reading.end()
-  const storing = context.progress('storing recorded bars', recordings.length)
-  for (const recording of recordings) {
-    const { venue, symbol, interval_seconds } = recording
-    const seconds = barShift(recording, shift, now)
-    const continuous = recording.clock === 'UTC' && interval_seconds < DAY
-    const bars = continuous ? fillQuiet(recording.bars, interval_seconds, LONGEST_QUIET_SECONDS) : recording.bars
-    const moved = { ...bars, time: bars.time.map((time) => time + seconds) }
-    const series = await store.series(venue, symbol, interval_seconds)
-    await store.add(series, moved, { misprints: interval_seconds === 60 ? badPrints(bars) : [] })
-    log.info({ symbol, venue, interval_seconds, bars: bars.count, shift_seconds: seconds }, 'recording stored')
-    storing.advance(1)
+/** The recorded bars of the store, as far as they are loaded. */
+export class BarReplay {
+  readonly job: Job = { name: 'load', everySeconds: 60, run: ({ signal }) => this.#load(signal) }
+  readonly #context: PluginContext
+  readonly #store: BarStore
+  readonly #folder: string
+  readonly #shift: ReplayShift
+  #origin: string | null = null
+  #lookedAt = -Infinity
+  /** How much is loaded, from 0 to 1. Other processes do not know. */
+  #progress = 0
+
+  constructor(context: PluginContext, store: BarStore) {
+    const { replayDir = '', replayShift } = dataSettings(context)
+    this.#context = context
+    this.#store = store
+    this.#folder = replayDir
+    this.#shift = replayShift
   }
-  storing.end()
-  const ingested: Ingested = { folder, shift: shift.setting, id: `replay:${now}` }
-  await store.setNote('replay', JSON.stringify(ingested))
-  return ingested.id
+
+  /** True once the bars are loaded, by this process or another one. */
+  async isLoaded(): Promise<boolean> {
+    if (this.#origin === null && performance.now() - this.#lookedAt > LOOK_MS) {
+      this.#lookedAt = performance.now()
+      this.#origin = await this.#loaded()
+    }
+    return this.#origin !== null
+  }
+
+  /** Returns an id of this set of bars. Throws Unavailable while they are being loaded. */
+  async origin(): Promise<string> {
+    if ((await this.isLoaded()) && this.#origin !== null) return this.#origin
+    const done = Math.floor(100 * this.#progress)
+    const message = `${done}% of the recorded bars are loaded. You were not charged; retry in a few seconds.`
+    throw new Unavailable(message, 5, this.#progress)
+  }
+
+  async #loaded(): Promise<string | null> {
+    const loaded = JSON.parse((await this.#store.note('replay')) ?? 'null') as Loaded | null
+    return loaded?.folder === this.#folder && loaded.shift === this.#shift.setting ? loaded.id : null
+  }
+
+  /** Loads the recordings unless that is done. The shift is chosen now and kept with the bars. */
+  async #load(signal: AbortSignal): Promise<void> {
+    this.#origin ??= await this.#loaded()
+    if (this.#origin !== null) return
+    const { log, now: clock, progress } = this.#context
+    const store = this.#store
+    await store.setNote('replay', 'null')
+    await store.clear()
+    const now = Math.floor(clock().getTime() / 1000)
+    const recordings = await this.#read(signal)
+    const storing = progress('storing recorded bars', recordings.length)
+    for (const [nth, recording] of recordings.entries()) {
+      signal.throwIfAborted()
+      const { venue, symbol, interval_seconds } = recording
+      const isContinuous = recording.clock === 'UTC' && interval_seconds < DAY
+      const bars = isContinuous ? fillQuiet(recording.bars, interval_seconds, LONGEST_QUIET_SECONDS) : recording.bars
+      const seconds = barShift(recording, this.#shift, now)
+      const moved = { ...bars, time: bars.time.map((time) => time + seconds) }
+      const series = await store.series(venue, symbol, interval_seconds)
+      await store.add(series, moved, { misprints: interval_seconds === 60 ? badPrints(bars) : [] })
+      log.info({ symbol, venue, interval_seconds, bars: bars.count, shift_seconds: seconds }, 'recording stored')
+      storing.advance(1)
+      this.#progress = READING_SHARE + ((1 - READING_SHARE) * (nth + 1)) / recordings.length
+    }
+    storing.end()
+    const loaded: Loaded = { folder: this.#folder, shift: this.#shift.setting, id: `replay:${now}` }
+    await store.setNote('replay', JSON.stringify(loaded))
+    this.#origin = loaded.id
+  }
+
+  /**
+   * Reads all recordings of the folder, parses them in a worker thread and joins files of one venue that follow each other. Keeps two
+   * recordings of each symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is
+   * kept. Logs how many rows of a file are left out, by reason.
+   */
+  async #read(signal: AbortSignal): Promise<Recording[]> {
+    const { log, work, progress } = this.#context
+    const files: { path: string; format: RecordingFormat; size: number }[] = []
+    for (const { name, path } of await findRecordings(this.#folder, (name) => recordingFormat(name) !== null)) {
+      const format = recordingFormat(name)
+      if (format) files.push({ path, format, size: (await stat(path)).size })
+    }
+    files.sort((a, b) => basename(a.path).localeCompare(basename(b.path)))
+    const total = files.reduce((sum, file) => sum + file.size, 0)
+    const reading = progress('reading recorded bars', total)
+    const pieces: Recording[] = []
+    for (const { path, format, size } of files) {
+      const input = { bytes: await readRecording(path), format }
+      const { parts, dropped } = await work<ParsedRecording>(PARSE, input, { signal, timeoutSeconds: PARSE_SECONDS })
+      for (const [symbol, bars] of parts) if (bars.count > 0) pieces.push({ ...format, symbol, bars })
+      if (Object.keys(dropped).length > 0)
+        log.warn({ file: basename(path), dropped }, 'rows of a recording are left out')
+      reading.advance(size)
+      this.#progress += (READING_SHARE * size) / total
+    }
+    reading.end()
+    return chooseRecordings(joinRecordings(pieces))
+  }
 }

@@ -1,19 +1,19 @@
 /** The market plugin: bars, order books and quotes of every covered symbol for other products. It has no route. */
-import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
+import { definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
-import { createSymbolIndex } from '../lib/symbol-names.ts'
-import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
+import { createSymbolIndex, type SymbolIndex } from '../lib/symbol-names.ts'
 import type { Bars, BarSources } from './bars.ts'
 import { openOnlineBooks, type PublishedMinutes } from './order-books/online-books.ts'
+import type { OrderBookSource } from './order-books/order-book-source.ts'
 import { openRecordedBooks } from './order-books/recorded-books.ts'
 import { openSampleBooks } from './order-books/sample-books.ts'
 import { openOnlineBars, PUBLISHED } from './online-bars.ts'
-import { ingestRecordings } from './bar-replay.ts'
+import { BarReplay } from './bar-replay.ts'
 import { barFreshness } from './market-freshness.ts'
 import { sessionAt } from './trading-session.ts'
 import { readBars, openSampleBars, storedBarSource, type BarSource } from './bar-source.ts'
 import { createBarStore, migrations } from './bar-store.ts'
-import { sampledSymbols, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
+import { sampledSymbols, settingsSchema, type CoveredSymbol } from './symbols.ts'
 import { VenuePaces } from './venue-pace.ts'
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
@@ -23,13 +23,12 @@ export default definePlugin({
   migrations,
   settings: settingsSchema,
   async setup(context) {
-    const settings = context.settings as unknown as Settings
+    const { settings } = context
     const store = createBarStore(context.db)
     const { dataMode } = dataSettings(context)
     const paces = new VenuePaces()
     const online = dataMode === 'online' ? await openOnlineBars(context, settings, store, paces) : null
-    // Identifies this set of bars. Products that store results computed from them store it too.
-    const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
+    const replay = dataMode === 'replay' ? new BarReplay(context, store) : null
     const sampled = sampledSymbols(settings.symbols)
     const sample = dataMode === 'sample' ? await openSampleBars(sampled, store) : null
     const source: BarSource = sample ?? storedBarSource(store, online ? PUBLISHED : undefined)
@@ -40,42 +39,67 @@ export default definePlugin({
           { minutes: publishedMinutes(source, () => seconds(context.now())), paces, notes: store },
         )
       : null
-    const depth = polled ?? (sample ? openSampleBooks(sampled, sample) : await openRecordedBooks(context, store))
+    const openDepth = async () =>
+      polled ?? (sample ? openSampleBooks(sampled, sample) : await openRecordedBooks(context, store))
     const walk: Job = {
       name: 'walk',
       everySeconds: 86_400,
       run: async ({ signal }) => sample?.walk(seconds(context.now()), signal),
     }
-    const covered = await coverage(source, settings.symbols)
-    const directory = createSymbolIndex(covered)
+    const open = async (origin: string): Promise<Market> => {
+      const [covered, depth] = [await coverage(source, settings.symbols), await openDepth()]
+      return { origin, covered, directory: createSymbolIndex(covered), depth }
+    }
+    let opened: Promise<Market> | null = null
+    if (!replay) await (opened = open(dataMode))
+    /** Rejects with Unavailable while recordings are being loaded. */
+    const market = async (): Promise<Market> => {
+      const origin = replay ? await replay.origin() : dataMode
+      opened ??= open(origin).catch((error: unknown) => {
+        opened = null
+        throw error
+      })
+      return opened
+    }
 
     return {
       handlers: {
-        async getBars({ input, asOf }: Call<{ query: BarsQuery }>): Promise<Bars & Partial<BarSources>> {
+        async getBars({ input, asOf }): Promise<Bars & Partial<BarSources>> {
           const { from, to = seconds(asOf), interval, first } = input.query
           if (from > to) throw new InvalidInput('from is after to; swap them', ['query', 'from'])
-          const symbol = directory.resolve(input.query.symbol)
+          const symbol = (await market()).directory.resolve(input.query.symbol)
           const bars = await readBars(source, { symbol, from, to, interval, first, asOf: seconds(asOf) })
           if (!bars) throw new NotFound(`interval: ${symbol} has no bars of ${interval} seconds`)
           return bars
         },
         async getSymbols() {
+          const { origin, covered } = await market()
           return { origin, symbols: covered }
         },
-        async getBook({ input, asOf }: Call<{ query: SymbolQuery }>) {
+        async getBook({ input, asOf }) {
+          const { directory, depth } = await market()
           const symbol = directory.resolve(input.query.symbol)
           return { symbol, book: await depth.book(symbol, asOf.getTime() / 1000) }
         },
-        async getQuotes({ input, asOf }: Call<{ query: QuotesQuery }>) {
+        async getBookPairs({ input, asOf }) {
+          const { directory, depth } = await market()
+          const { symbol: name, venue, after } = input.query
+          const symbol = directory.resolve(name)
+          return { symbol, pairs: await depth.pairs(symbol, { venue, after }, asOf.getTime() / 1000) }
+        },
+        async getQuotes({ input, asOf }) {
+          const { directory, depth } = await market()
           const symbol = directory.resolve(input.query.symbol)
           return { symbol, quotes: await depth.quotes(symbol, input.query.from, asOf.getTime() / 1000) }
         },
-        async getTradingSession({ input, asOf }: Call<{ query: SymbolQuery }>) {
+        async getTradingSession({ input, asOf }) {
+          const { directory, covered } = await market()
           const symbol = directory.resolve(input.query.symbol)
           const { session } = covered.find((one) => one.symbol === symbol)!
           return { symbol, session, ...sessionAt(session, seconds(asOf)) }
         },
-        async getMarketStatus({ input, asOf }: Call<{ query: MarketStatusQuery }>) {
+        async getMarketStatus({ input, asOf }) {
+          const { origin, directory } = await market()
           const symbol = directory.resolve(input.query.symbol)
           // Asked first: bars that are stored meanwhile may only make the history longer than it is said to be.
           const collected = await online?.status(symbol)
@@ -90,16 +114,35 @@ export default definePlugin({
           return { symbol, origin, ready: true, series: status, ...collected }
         },
       },
-      freshness({ query }, asOf) {
-        if (typeof query['symbol'] !== 'string') return null
-        const symbol = directory.resolve(query['symbol'])
+      async freshness({ operation, query }, asOf) {
+        if (operation === 'getSymbols') return null
+        if (replay && !(await replay.isLoaded())) return { newest: null, sources: 0, coverage: 0 }
+        const symbol = (await market()).directory.resolve(query.symbol)
         return barFreshness(source, online, { symbol, asOf: seconds(asOf) })
       },
-      jobs: [...(sample ? [walk] : []), ...(online?.jobs ?? []), ...(polled?.jobs ?? [])],
-      facts: async () => ({ origin, symbols: covered.length, ...(await online?.facts()) }),
+      jobs: [
+        ...(sample ? [walk] : []),
+        ...(replay ? [replay.job] : []),
+        ...(online?.jobs ?? []),
+        ...(polled?.jobs ?? []),
+      ],
+      async facts() {
+        if (replay && !(await replay.isLoaded())) return { origin: null, symbols: 0 }
+        const { origin, covered } = await market()
+        return { origin, symbols: covered.length, ...(await online?.facts()) }
+      },
     }
   },
 })
+
+/** The symbols with bars, and where their order books come from. */
+interface Market {
+  /** Identifies this set of bars. Products that store results computed from them store it too. */
+  readonly origin: string
+  readonly covered: Awaited<ReturnType<typeof coverage>>
+  readonly directory: SymbolIndex
+  readonly depth: OrderBookSource
+}
 
 /** The published minutes as they are known at `now`, epoch seconds. */
 function publishedMinutes(source: BarSource, now: () => number): PublishedMinutes {

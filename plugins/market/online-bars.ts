@@ -20,7 +20,7 @@ import { storeMinutes } from './stored-minutes.ts'
 import { venuesOf, type CoveredSymbol, type Settings, type SymbolVenues } from './symbols.ts'
 import { paceOf, type VenuePaces } from './venue-pace.ts'
 import { type Listing, VenueRequests } from './venue-requests.ts'
-import { type VenueName, VENUE_BITS, VENUES } from './venues/bar-venues.ts'
+import { type VenueName, VENUES, VENUES_BY_BIT } from './venues/bar-venues.ts'
 
 export interface OnlineBars {
   readonly jobs: readonly Job[]
@@ -78,7 +78,7 @@ const LATE_SECONDS = 300
 /** A window that too few venues answered for is fetched again after this. */
 const POSTPONED_SECONDS = 10
 /** A poll leaves out a venue whose turn is further away than this: the minute would be published before. */
-const PATIENCE_MS = 10_000
+const MAX_WAIT_MS = 10_000
 /** Venues asked for each window, unless they fail or do not agree. */
 const ASKED_FIRST = 2
 /** A window or gap that is longer and of which no venue lists a minute is not taken for quiet: their pages may be empty by mistake. */
@@ -224,7 +224,7 @@ class MedianFeeds implements OnlineBars {
       live_since: await this.#liveSince(feed),
       collected_from: feed.start,
       missing_minutes: missing,
-      venue_bits: VENUE_BITS,
+      venue_bits: VENUES_BY_BIT,
       venues: await this.#venuesOf(feed),
     }
   }
@@ -323,8 +323,8 @@ class MedianFeeds implements OnlineBars {
     const known = answers.get(listing.name)
     const newest = known?.bars.time[known.bars.count - 1] ?? 0
     if (known && known.to >= to && known.from <= from && newest >= to - 60) return
-    const patience = { patienceMs: PATIENCE_MS }
-    const answer = await this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, patience)
+    const limit = { maxWaitMs: MAX_WAIT_MS }
+    const answer = await this.#requests.minutes(listing, from - LEAD_SECONDS, to, signal, limit)
     if (answer === null || answer === 'empty') answers.delete(listing.name)
     else answers.set(listing.name, answer)
   }
@@ -471,5 +471,5 @@ class MedianFeeds implements OnlineBars {
 
 const listsAny = ({ count, time }: Columns, from: number, to: number): boolean =>
   time.subarray(0, count).some((at) => at >= from && at < to)
-const bitOf = (name: VenueName): number => VENUE_BITS.indexOf(name)
+const bitOf = (name: VenueName): number => VENUES[name].bit
 const liveNote = ({ symbol }: CoveredSymbol): string => `live since ${symbol}`

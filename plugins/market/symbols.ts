@@ -1,46 +1,12 @@
+import type { FromSchema } from 'tollgate/plugin'
 import type { SampleSymbol } from './sample-bars.ts'
 import { VENUES, type VenueName } from './venues/bar-venues.ts'
 
-/** One entry of `symbols` in the product's settings. One without the numbers of a sample has no sample. */
-export interface CoveredSymbol
-  extends
-    Pick<SampleSymbol, 'symbol' | 'tick' | 'session'>,
-    Partial<Omit<SampleSymbol, 'symbol' | 'tick' | 'session'>> {
-  readonly name: string
-  /** Other spellings. Case, dash, slash and underscore are ignored. */
-  readonly aliases: readonly string[]
-  /** The name of the symbol at each venue, preferred venues first. */
-  readonly venues: Readonly<Partial<Record<VenueName, string>>>
-  /** Venues that are asked every minute. */
-  readonly live?: readonly VenueName[]
-  /** Venues that are asked for the past. */
-  readonly backfill?: readonly VenueName[]
-  /** Venues agree if their prices differ by no more than this, basis points. */
-  readonly tolerance_bps?: number
-  /** Where its back-fill begins, if that is later than for the others. */
-  readonly history_start?: string
-}
+const VENUE_NAMES = Object.keys(VENUES) as VenueName[]
 
-export interface VenueSettings {
-  readonly url: string
-  /** Where order books with a limit are read, if that is another API. */
-  readonly book_url?: string
-  readonly enabled?: boolean
-  readonly per_second?: number
-}
-
-export interface Settings {
-  readonly history_start?: string
-  readonly symbols: readonly CoveredSymbol[]
-  /** False switches the polling of order books off. */
-  readonly books?: boolean
-  /** How often an order book is kept for the calibration of impact, seconds. */
-  readonly keep_books_every_seconds?: number
-  /** For how many days these are kept. */
-  readonly keep_books_days?: number
-  /** A request to a venue that takes longer counts as failed. */
-  readonly request_seconds?: number
-  readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
+/** The same schema for every venue. */
+function byVenue<const Schema>(schema: Schema): Readonly<Record<VenueName, Schema>> {
+  return Object.fromEntries(VENUE_NAMES.map((venue) => [venue, schema])) as Record<VenueName, Schema>
 }
 
 /** JSON Schema of the product's settings. */
@@ -86,18 +52,18 @@ export const settingsSchema = {
           venues: {
             type: 'object',
             additionalProperties: false,
-            properties: Object.fromEntries(Object.keys(VENUES).map((venue) => [venue, { type: 'string' }])),
+            properties: byVenue({ type: 'string' }),
             default: {},
           },
           live: {
             type: 'array',
-            items: { enum: Object.keys(VENUES) },
+            items: { enum: VENUE_NAMES },
             description:
               'Venues that are asked every minute, at least two. Default: every venue where it is quoted in dollars.',
           },
           backfill: {
             type: 'array',
-            items: { enum: Object.keys(VENUES) },
+            items: { enum: VENUE_NAMES },
             description:
               'Venues that are asked for the past, at least two that keep years. The first two are asked, the others if these fail or do not agree. Default: those of `live` that keep years.',
           },
@@ -127,7 +93,7 @@ export const settingsSchema = {
       maximum: 86_400,
       default: 300,
       description:
-        'How often an order book of each symbol is kept, thinned, for the calibration of impact, and another one half a minute later.',
+        'How often an order book of each symbol is kept, thinned, for the ranges of cost estimates, and another one half a minute later.',
     },
     keep_books_days: {
       type: 'integer',
@@ -146,28 +112,27 @@ export const settingsSchema = {
       type: 'object',
       additionalProperties: false,
       description: 'Public market-data APIs, used in online mode.',
-      properties: Object.fromEntries(
-        Object.keys(VENUES).map((venue) => [
-          venue,
-          {
-            type: 'object',
-            additionalProperties: false,
-            required: ['url'],
-            properties: {
-              url: { type: 'string' },
-              book_url: {
-                type: 'string',
-                description: 'Another API of the venue that has order books with a limit. Only coinbase has one.',
-              },
-              enabled: { type: 'boolean', default: true },
-              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second.' },
-            },
+      properties: byVenue({
+        type: 'object',
+        additionalProperties: false,
+        required: ['url'],
+        properties: {
+          url: { type: 'string' },
+          book_url: {
+            type: 'string',
+            description: 'Another API of the venue that has order books with a limit. Only coinbase has one.',
           },
-        ]),
-      ),
+          enabled: { type: 'boolean', default: true },
+          per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests per second.' },
+        },
+      }),
     },
   },
 } as const
+
+export type Settings = FromSchema<typeof settingsSchema>
+/** One entry of `symbols`. One without the numbers of a sample has no sample. */
+export type CoveredSymbol = Settings['symbols'][number]
 
 /** The venues of a symbol in online mode. */
 export interface SymbolVenues {

@@ -1,5 +1,5 @@
+import { once } from 'tollgate/plugin'
 import { nyseClose, nyseClosed } from '../lib/time/nyse-calendar.ts'
-import { once } from '../lib/once.ts'
 
 const hourInNewYork = once(
   () => new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' }),

@@ -39,14 +39,14 @@ export class VenuePaces {
 
   /**
    * Waits until the venue may be asked, in the order of the calls. Returns false, and takes no turn, if that is longer
-   * than `patienceMs` away.
+   * than `maxWaitMs` away.
    */
-  async turn(name: VenueName, { perSecond, burst }: Pace, patienceMs: number, signal: AbortSignal): Promise<boolean> {
+  async turn(name: VenueName, { perSecond, burst }: Pace, maxWaitMs: number, signal: AbortSignal): Promise<boolean> {
     const now = this.#clock.now()
     const cost = 1000 / perSecond
     const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + cost
     const waits = Math.max(0, fullAt - burst * cost - now)
-    if (waits > patienceMs) return false
+    if (waits > maxWaitMs) return false
     this.#fullAt.set(name, fullAt)
     if (waits > 0) await this.#clock.wait(waits, signal)
     return true

@@ -52,14 +52,14 @@ export class VenueRequests {
   /**
    * The minutes of a listing that open in [from, to), in as many requests as it takes; null if the venue is in quarantine
    * or fails. Bad rows are stored apart. An answer without a single bar is a failure too, unless it may be empty, as
-   * before the symbol was listed: then it is `empty`. With `patienceMs`, null if the venue cannot be asked that soon.
+   * before the symbol was listed: then it is `empty`. With `maxWaitMs`, null if the venue cannot be asked that soon.
    */
   async minutes(
     listing: Listing,
     from: number,
     to: number,
     signal: AbortSignal,
-    { mayBeEmpty = false, patienceMs = Infinity }: { readonly mayBeEmpty?: boolean; readonly patienceMs?: number } = {},
+    { mayBeEmpty = false, maxWaitMs = Infinity }: { readonly mayBeEmpty?: boolean; readonly maxWaitMs?: number } = {},
   ): Promise<VenueAnswer | 'empty' | null> {
     const { name, symbol, venue } = listing
     if (!this.isUsable(listing)) return null
@@ -68,7 +68,7 @@ export class VenueRequests {
     try {
       const size = venue.windowMinutes * 60
       for (let at = from; at < to; at += size) {
-        if (!(await this.#options.paces.turn(name, listing.pace, patienceMs, signal))) return null
+        if (!(await this.#options.paces.turn(name, listing.pace, maxWaitMs, signal))) return null
         const found = await this.#request(listing, at, Math.min(at + size, to), signal)
         parts.push(found.bars)
         for (const { time } of found.rejected) if (time !== null) rejected.add(time)

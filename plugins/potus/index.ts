@@ -14,7 +14,7 @@ import { pollJobs } from './ingest/polling.ts'
 import { createWriter, type Writer } from './ingest/event-writer.ts'
 import { openReplay, type Replay } from './replay/replay-feed.ts'
 import { createSample, type Sample, SAMPLED_SOURCES } from './sample/sample-feed.ts'
-import { readSources, SOURCES_VERSION, type Source, type SourceSettings } from './sources/source.ts'
+import { readSources, SOURCES_VERSION, type Source } from './sources/source.ts'
 import { type PollRetention, prunePolls } from './store/poll-retention.ts'
 import { createReader } from './store/event-reader.ts'
 import { migrations } from './store/tables.ts'
@@ -76,7 +76,7 @@ export default definePlugin({
     const { db, product, log } = context
     const { dataMode } = dataSettings(context)
     const now = (): number => context.now().getTime()
-    const configured = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
+    const configured = readSources(context.settings['sources'])
     const byId = new Map(configured.map((source) => [source.id, source]))
     const reader = createReader(db)
     const figures = createRecentFigures({ db, reader, sources: configured, now })
@@ -87,7 +87,7 @@ export default definePlugin({
       add: (...args) => written.add(...args).finally(() => figures.expire()),
       writeListing: (...args) => written.writeListing(...args).finally(() => figures.expire()),
     }
-    const keepDays = context.settings['keep_polls_days'] as number | undefined
+    const keepDays = context.settings['keep_polls_days']
     const retention = (): PollRetention => ({
       before: now() - LOG_DAYS * DAY,
       bodiesBefore: keepDays === undefined ? null : now() - keepDays * DAY,
@@ -128,7 +128,7 @@ export default definePlugin({
         },
         sources,
         product,
-        emptyCoverage: context.settings['empty_coverage'] as number,
+        emptyCoverage: context.settings['empty_coverage'],
         now: () => context.now(),
         assertReady() {
           replay?.assertReady()

@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from './entities/gazetteer.ts'
 import { SOURCES_VERSION } from './sources/source.ts'
-import { LEXICON_VERSION, TOPICS, topicWeight } from './entities/topics.ts'
+import { LEXICON_VERSION } from './entities/topics.ts'
 
-/** Figures that `scripts/bench/potus.ts --write` measured. */
-const measured = JSON.parse(
-  readFileSync(new URL('data/potus-measurements.json', import.meta.url), 'utf8'),
-) as NonNullable<Method['tables']>
+/** `npm run lab -- potus --write` writes this file. */
+const measured = JSON.parse(readFileSync(new URL('data/potus-measurements.json', import.meta.url), 'utf8')) as Pick<
+  Required<Method>,
+  'claims' | 'tables'
+>
 
 const paragraphs = [
   'Each source is polled at its own pace, with cache validators and one request per host at a time. A body that is not the feed (a web page with status 200, half a file, a date in the future) is quarantined: /v1/potus/feeds shows it and nothing is published. A body that differs only in its build date counts as unchanged.',
@@ -36,14 +37,7 @@ export function feedMethod(): Method {
     model: `potus/1, sources ${SOURCES_VERSION}, gazetteer ${GAZETTEER_VERSION}, lexicon ${LEXICON_VERSION}`,
     paragraphs,
     formulas,
-    tables: [
-      ...measured,
-      {
-        caption: 'Topics and their weights in relevance: a judgement, not a measurement',
-        columns: ['topic', 'weight'],
-        rows: TOPICS.map((topic) => [topic, topicWeight(topic)]),
-      },
-    ],
+    ...measured,
     limits: [
       'Relevance says how much an item concerns markets, never a direction. Its weights are not fitted to prices: two public studies disagree on whether such posts move markets at all.',
       'One person labelled five sets of texts, and the rules were refined after each. On the first try, the first four sets gave a precision of 0.90 to 0.94, and the last one 0.983 with a recall of 0.901.',

@@ -17,26 +17,43 @@ export interface TimeRange {
   readonly to: number
 }
 
+type Moment = string | number | undefined
+
+/** The range of a query; `from` and `to` are the old names of `start` and `end`. */
+export interface RangeQuery {
+  readonly start?: Moment
+  readonly end?: Moment
+  readonly from?: Moment
+  readonly to?: Moment
+}
+
+/** A range as answers show it, under its old names too. */
+export function shownRange({ from, to }: TimeRange) {
+  const [start, end] = [formatMilliseconds(from), formatMilliseconds(to)]
+  return { start, end, from: start, to: end }
+}
+
 export interface RangeLimits {
   readonly asOf: number
   /** Longest range that may be asked for, or null for any length. */
   readonly longest: number | null
-  /** Length of the range when `from` is missing; `longest` unless given. */
+  /** Length of the range when `start` is missing; `longest` unless given. */
   readonly usual?: number
 }
 
 /**
- * The time range of a query. `to` defaults to just after `asOf`, `from` to the usual length before `to`. Throws
+ * The time range of a query. `end` defaults to just after `asOf`, `start` to the usual length before `end`. Throws
  * InvalidInput if the range is empty, reversed or too long.
  */
-export function timeRange(
-  { from, to }: { readonly from?: string | number | undefined; readonly to?: string | number | undefined },
-  { asOf, longest, usual = longest ?? DAY }: RangeLimits,
-): TimeRange {
-  const end = to === undefined ? asOf + 1 : requireEpochMilliseconds(to, 'to')
-  const start = from === undefined ? Math.max(0, end - usual) : requireEpochMilliseconds(from, 'from')
-  if (start >= end) throw new InvalidInput('must be before to', ['query', 'from'])
-  if (longest !== null && end - start > longest + 1)
-    throw new InvalidInput(`is more than ${longest / HOUR} hours before to; ask in parts`, ['query', 'from'])
-  return { from: start, to: end }
+export function timeRange(query: RangeQuery, { asOf, longest, usual = longest ?? DAY }: RangeLimits): TimeRange {
+  // Issues name the field that was sent.
+  const startName = query.start === undefined && query.from !== undefined ? 'from' : 'start'
+  const endName = query.end === undefined && query.to !== undefined ? 'to' : 'end'
+  const { [startName]: start, [endName]: end } = query
+  const to = end === undefined ? asOf + 1 : requireEpochMilliseconds(end, endName)
+  const from = start === undefined ? Math.max(0, to - usual) : requireEpochMilliseconds(start, startName)
+  if (from >= to) throw new InvalidInput(`must be before ${endName}`, ['query', startName])
+  if (longest !== null && to - from > longest + 1)
+    throw new InvalidInput(`is more than ${longest / HOUR} hours before ${endName}; ask in parts`, ['query', startName])
+  return { from, to }
 }

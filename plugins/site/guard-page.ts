@@ -1,6 +1,6 @@
 /** The page /guard: what the service refuses to do and how it protects a buyer, with its current status. */
 import type { Call, Catalog } from 'tollgate/plugin'
-import { ask, byPrice, type Discovery, networksOf, routeParts, listedOperations } from './page-data.ts'
+import { ask, byPrice, listedOperations, routeParts } from './page-data.ts'
 
 /** The parts of /health that the page shows. */
 interface Health {
@@ -33,13 +33,13 @@ const MODES = [
 /** Returns the status of the service and its products, the data modes, and the limits of the paid operations. */
 export async function guardPage(call: Call) {
   const { catalog } = call
-  const [health, { payment }] = await Promise.all([
+  const [health, { network, currency }] = await Promise.all([
     ask<Health>(call, 'getHealth'),
-    ask<Discovery>(call, 'getDiscovery'),
+    ask<{ readonly network: string; readonly currency: string }>(call, 'getFrontPage'),
   ])
   return {
-    network: networksOf(payment),
-    currency: payment.currency,
+    network,
+    currency,
     isWell: health.status === 'ok',
     settler: health.settler,
     products: states(health, catalog),

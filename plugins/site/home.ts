@@ -1,22 +1,9 @@
 /** The start page: what the service is, the regime 24 hours ago, and a call to copy. */
-import type { Call, Catalog, Operation } from 'tollgate/plugin'
+import type { Call, Operation } from 'tollgate/plugin'
 import type { Snapshot } from '../../schemas/types.d.ts'
-import {
-  anchorOf,
-  ask,
-  askIfAvailable,
-  byPrice,
-  type Discovery,
-  networksOf,
-  percent,
-  pricedGets,
-  tools,
-  problemMessage,
-} from './page-data.ts'
-import { curl } from './curl.ts'
+import { ask, askIfAvailable, percent } from './page-data.ts'
 import type { Read } from './cached-read.ts'
 import { changes, chartOf, type MarketHistory } from './regime-history.ts'
-import { linkedService } from './structured-data.ts'
 
 /** The measured record of the regime model. A figure is missing until it can be measured. */
 interface Stats {
@@ -46,31 +33,24 @@ const ORIGINS: Readonly<Record<string, string>> = {
   replay: 'Recorded data, replayed.',
 }
 
-/** Returns the regime 24 hours ago, its record and history, the steps of a paid call, and the products and tools. */
+/** Returns what every start page shows, and the regime 24 hours ago with its record and history. */
 export async function home(call: Call, readHistory: Read<MarketHistory>) {
   const { catalog } = call
-  const [discovery, health, sample, stats, past] = await Promise.all([
-    ask<Discovery>(call, 'getDiscovery'),
+  const [front, health, sample, stats, past] = await Promise.all([
+    ask<object>(call, 'getFrontPage', { query: call.input.query }),
     ask<{ readonly data_mode: string }>(call, 'getHealth'),
     askIfAvailable<Snapshot>(call, 'getRegimeSample'),
     askIfAvailable<Stats>(call, 'getStats'),
     readHistory(call),
   ])
-  const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
-    linked: linkedService(catalog, discovery.base_url),
-    problem: problemMessage(call.input.query['err']),
-    network: networksOf(payment),
-    currency: payment.currency,
+    ...front,
     origin: ORIGINS[health.data_mode] ?? null,
-    sample: sample && operation ? { ...panel(sample, operation), call: curl(operation, discovery.base_url) } : null,
+    sample: sample && operation ? panel(sample, operation) : null,
     record: record(stats ?? {}),
     window: stats?.window_days ?? null,
     past: past ? { chart: chartOf(past), changes: changes(past, SHOWN_CHANGES) } : null,
-    calls: steps(catalog, discovery),
-    products: products(catalog),
-    tools: tools(catalog),
   }
 }
 
@@ -147,55 +127,4 @@ function row(
   note: string,
 ): readonly Figure[] {
   return typeof value === 'number' ? [{ label, figure: written(value), note }] : []
-}
-
-/** Shows one paid call in three steps: the current regime if it is in the catalog, otherwise the cheapest route. */
-function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
-  const operation = catalog.operations.get('getRegimeCurrent') ?? pricedGets(catalog)[0]
-  if (operation === undefined) return []
-  const answer = operation.example?.response
-  return [
-    {
-      title: 'Call',
-      text: 'Call the route with any client. The response is 402 with the price, the network and the address to pay.',
-      label: 'Terminal',
-      code: curl(operation, baseUrl),
-    },
-    ...(payment.program === undefined
-      ? []
-      : [
-          {
-            title: 'Pay',
-            text: `The client signs one payment in ${payment.currency} and repeats the call. It sends no transaction and pays no gas.`,
-            label: 'Node, with the x402 client',
-            code: payment.program,
-          },
-        ]),
-    ...(answer === undefined
-      ? []
-      : [
-          {
-            title: 'Receive',
-            text: 'The answer arrives with a receipt. If the call fails, you are not charged.',
-            label: '200 OK',
-            code: JSON.stringify(answer, null, 2),
-          },
-        ]),
-  ]
-}
-
-/** Returns the products with a price, the cheapest first, with the range of their prices. */
-function products(catalog: Catalog) {
-  return catalog.products
-    .map(({ id, title, summary, operations }) => ({ id, title, summary, operations: operations.filter(isSold) }))
-    .sort((one, other) => byPrice(one.operations, other.operations))
-    .flatMap(({ id, title, summary, operations: [first, ...rest] }) => {
-      if (first === undefined) return []
-      const prices = [first, ...rest].map(({ price }) => price ?? 0n).sort((one, other) => Number(one - other))
-      return [{ title, summary, href: `/docs#${anchorOf(id)}`, from: prices[0], to: prices.at(-1) }]
-    })
-}
-
-function isSold({ price, listed, retired }: Operation): boolean {
-  return price !== null && listed && !retired
 }

@@ -1,6 +1,6 @@
 /** The page on how the numbers are computed. Each product describes its own method through an operation. */
 import type { Call, Operation, Product } from 'tollgate/plugin'
-import type { Method } from '../../schemas/types.d.ts'
+import type { Claim, Method } from '../../schemas/types.d.ts'
 import { anchorOf, askIfAvailable, byPrice } from './page-data.ts'
 
 type Table = Required<Method>['tables'][number]
@@ -8,7 +8,7 @@ type Table = Required<Method>['tables'][number]
 /** Operations that describe a method, such as getRegimeMethod. The page shows those that `uses` in site.json names. */
 const METHOD_OPERATION = /Method$/
 
-/** Returns one section for each sold product that describes its method, and the titles of the others. */
+/** Returns all claims, one section for each sold product that describes its method, and the titles of the others. */
 export async function methodology(call: Call) {
   const { catalog } = call
   const page = catalog.products.find(({ id }) => id === call.operation.product)
@@ -19,12 +19,29 @@ export async function methodology(call: Call) {
     return id === undefined ? [] : [{ product, id }]
   })
   const others = sold.filter((product) => described.every((one) => one.product !== product))
+  const methods = await Promise.all(
+    described.map(async ({ product, id }) => ({ product, method: await askIfAvailable<Method>(call, id) })),
+  )
   return {
-    methods: await Promise.all(
-      described.map(async ({ product, id }) => section(product, await askIfAvailable<Method>(call, id))),
-    ),
+    claims: claimsOf(methods),
+    methods: methods.map(({ product, method }) => section(product, method)),
     others: others.map(({ id, title }) => ({ title, href: `/docs#${anchorOf(id)}` })),
   }
+}
+
+/** The claims by product, and how many are met. */
+function claimsOf(methods: readonly { readonly product: Product; readonly method: Method | null }[]) {
+  const products = methods.flatMap(({ product: { id, title }, method }) =>
+    method?.claims?.length ? [{ id, title, claims: method.claims.map(shownClaim) }] : [],
+  )
+  const all = products.flatMap(({ claims }) => claims)
+  return { products, count: all.length, met: all.filter(({ met }) => met).length }
+}
+
+/** A claim with its window, in days. */
+function shownClaim({ start, end, ...claim }: Claim) {
+  const days = [start, end].flatMap((time) => (time === null ? [] : [time.slice(0, 10)]))
+  return { ...claim, window: [...new Set(days)].join(' to ') }
 }
 
 /** True for a paid operation that has a description beside its summary. */

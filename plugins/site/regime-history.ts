@@ -1,6 +1,5 @@
 /** The history of the regime over 30 days, delayed by one day, and the realised volatility of the market. */
-import type { Call } from 'tollgate/plugin'
-import type { Chart } from '../lib/charts.ts'
+import type { Call, Chart } from 'tollgate/plugin'
 import { cachedRead, type Read } from './cached-read.ts'
 
 /** A period with one label, in epoch milliseconds. */
@@ -10,25 +9,16 @@ interface Run {
   readonly volatile: boolean
 }
 
-/** Closes and squared log returns of five-minute bars, by the time at which each bar closed. */
+/** Squared log returns of five-minute bars, by the time at which each bar closed. */
 interface Returns {
   readonly at: readonly number[]
   readonly squared: readonly number[]
-  readonly closes: readonly number[]
-}
-
-/** One snapshot per hour, with what is needed to size a position. */
-interface Hour {
-  readonly at: number
-  readonly volatile: boolean
-  readonly scalar: number
 }
 
 /** The labels of a market and its returns over the same time. */
 export interface MarketHistory {
   readonly symbol: string
   readonly runs: readonly Run[]
-  readonly hours: readonly Hour[]
   readonly returns: Returns
 }
 
@@ -39,7 +29,6 @@ interface HistoryPage {
   readonly snapshots: readonly {
     readonly as_of: string
     readonly regime: string
-    readonly position_scalar: number
   }[]
 }
 
@@ -50,8 +39,8 @@ interface Bars {
 }
 
 const DAYS = 30
-export const HOUR = 3_600_000
-export const DAY = 86_400_000
+const HOUR = 3_600_000
+const DAY = 86_400_000
 const YEAR = 365 * DAY
 const BAR = 300_000
 const PAGE_SIZE = 10_000
@@ -70,27 +59,25 @@ export function createHistoryReader(): Read<MarketHistory> {
 
 async function read(call: Call, until: number): Promise<MarketHistory | null> {
   const runs: Run[] = []
-  const hours: Hour[] = []
   let symbol = ''
   let start: string | null = new Date(until - DAYS * DAY).toISOString()
   const end = new Date(until).toISOString()
   while (start !== null) {
     const query = { start, end, limit: PAGE_SIZE }
-    const page = (await call.ask('getRegimeHistory', { params: {}, query, body: undefined })) as HistoryPage
+    const page = (await call.ask('getRegimeHistory', { query })) as HistoryPage
     symbol = page.symbol
-    for (const { as_of, regime, position_scalar: scalar } of page.snapshots) {
+    for (const { as_of, regime } of page.snapshots) {
       const at = Date.parse(as_of)
       const volatile = regime === 'VOLATILE'
       extend(runs, { from: at, to: at + 60_000, volatile })
-      if (at % HOUR === 0) hours.push({ at, volatile, scalar })
     }
     start = page.next_start
   }
   const [first, last] = [runs[0], runs.at(-1)]
   if (first === undefined || last === undefined || last.to - first.from < DAY) return null
   const query = { symbol, from: first.from / 1000, to: until / 1000, interval: BAR / 1000 }
-  const bars = (await call.ask('getBars', { params: {}, query, body: undefined })) as Bars
-  return { symbol, runs, hours, returns: returnsOf(bars) }
+  const bars = (await call.ask('getBars', { query })) as Bars
+  return { symbol, runs, returns: returnsOf(bars) }
 }
 
 /** Extends the last run by a snapshot, or begins a new run. */
@@ -101,13 +88,12 @@ function extend(runs: Run[], next: Run): void {
 }
 
 function returnsOf({ count, time, close }: Bars): Returns {
-  const [at, squared, closes]: [number[], number[], number[]] = [[], [], []]
+  const [at, squared]: [number[], number[]] = [[], []]
   for (let i = 1; i < count; i += 1) {
     at.push(time[i]! * 1000 + BAR)
     squared.push(Math.log(close[i]! / close[i - 1]!) ** 2)
-    closes.push(close[i]!)
   }
-  return { at, squared, closes }
+  return { at, squared }
 }
 
 /** Returns the annualised realised volatility of (from, to] as a fraction, or null if no bar closed in it. */

@@ -1,42 +1,44 @@
 /** The page on using the products together, with examples that the service computes as of a day ago. */
 import type { Call, Catalog } from 'tollgate/plugin'
-import type { AuditReport, BarQualityReport, CostEstimate, Preflight, Snapshot } from '../../schemas/types.d.ts'
+import type { AuditReport, BarQualityReport, CostEstimate, Method, Preflight, Snapshot } from '../../schemas/types.d.ts'
 import { askIfAvailable, routeParts } from './page-data.ts'
 import type { Read } from './cached-read.ts'
-import type { MarketHistory } from './regime-history.ts'
-import { sizing } from './position-sizing.ts'
+import { formatTable } from './methodology.ts'
 
 const POSITION_USD = 100_000
-/** Used if no cost estimate is available. */
-const FALLBACK_COST_BPS = 10
+/** Positions of days are sized by the day. */
+const HORIZON = '1d'
 
-/** Creates a function that reads the examples. Each is null if its product is not in the catalog or fails. */
-export function createExamples(readHistory: Read<MarketHistory>): Read<Awaited<ReturnType<typeof examples>>> {
-  return (call) => examples(call, readHistory)
-}
-
-async function examples(call: Call, readHistory: Read<MarketHistory>) {
-  const [history, snapshot, cost, quality, report, preflight] = await Promise.all([
-    readHistory(call),
-    askIfAvailable<Snapshot>(call, 'getRegimeSample'),
+/** Reads the examples. Each is null if its product is not in the catalog or fails. */
+export async function examples(call: Call) {
+  const [snapshot, method, cost, quality, report, preflight] = await Promise.all([
+    askIfAvailable<Snapshot>(call, 'getRegimeSample', { query: { horizon: HORIZON } }),
+    askIfAvailable<Method>(call, 'getRegimeMethod'),
     askIfAvailable<CostEstimate>(call, 'estimateExecutionCost', exampleOf(call.catalog, 'estimateExecutionCost')),
     askIfAvailable<BarQualityReport>(call, 'checkBarQuality', exampleOf(call.catalog, 'checkBarQuality')),
     askIfAvailable<AuditReport>(call, 'getAuditReport', { query: { rid: 'sample' } }),
     askIfAvailable<Preflight>(call, 'getPreflightDemo'),
   ])
-  const position = snapshot && {
-    ...snapshot,
-    tone: snapshot.regime.toLowerCase(),
-    usual: POSITION_USD,
-    sized: Math.round(POSITION_USD * snapshot.position_scalar),
-  }
+  const sized = method?.tables?.find(({ id }) => id === 'sizing')
   return {
-    position,
-    sizing: history && sizing(history, cost?.total_bps ?? FALLBACK_COST_BPS),
+    position: snapshot && positionOf(snapshot),
+    sizing: sized ? formatTable(sized) : null,
     cost: cost && { ...cost, steps: stepsOf(cost) },
     quality,
     report: report && { ...report, verdict: report.verdict.replaceAll('_', ' ') },
     preflight,
+  }
+}
+
+/** Returns a usual position at the size of a snapshot, and the sizes between which it would be left alone. */
+function positionOf({ position_scalar: scalar, no_trade_band: band, ...snapshot }: Snapshot) {
+  const sized = (by: number): number => Math.round(POSITION_USD * by)
+  return {
+    ...snapshot,
+    scalar,
+    usual: POSITION_USD,
+    sized: sized(scalar),
+    band: band ? { low: sized(band.low), high: sized(band.high), turns: band.turns_per_year } : null,
   }
 }
 

@@ -6,7 +6,7 @@ import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { roundTo } from '../lib/quant/rounding.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 
-/** A newest bar that is older makes a symbol late: the regime is not sold then. */
+/** A newest bar or regime that is older makes a symbol late: the regime is not sold then. */
 const LATE_SECONDS = 300
 const LEAST_VENUES = 2
 const REGIME = 'getRegimeCoverage'
@@ -17,15 +17,13 @@ export default definePlugin({
     const { dataMode } = dataSettings(context)
 
     async function listSymbols({ ask, asOf, catalog }: Call): Promise<SymbolList> {
-      const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
-      const regimes = catalog.operations.has(REGIME)
-        ? (await ask(REGIME, { params: {}, query: {}, body: undefined })).symbols
-        : []
+      const { symbols } = await ask('getSymbols')
+      const regimes = catalog.operations.has(REGIME) ? (await ask(REGIME)).symbols : []
       const now = Math.floor(asOf.getTime() / 1000)
       const listed: ListedSymbol[] = []
       // One after the other: to read the first bars of a sample takes a moment, in which other calls come through.
       for (const { symbol, name, aliases, session } of symbols) {
-        const status = await ask('getMarketStatus', { params: {}, query: { symbol }, body: undefined })
+        const status = await ask('getMarketStatus', { query: { symbol } })
         const bars = barsOf(status, now)
         const regime = regimes.find((one) => one.symbol === symbol)
         listed.push({
@@ -33,7 +31,7 @@ export default definePlugin({
           name,
           aliases,
           session,
-          status: statusOf(status, bars, regime),
+          status: statusOf(status, bars, regime, now),
           bars,
           venues: venuesOf(status),
           regime: regime ? regimeOf(regime) : null,
@@ -75,13 +73,15 @@ function statusOf(
   { venues, ready }: MarketStatus,
   { age_seconds: age }: ListedSymbol['bars'],
   regime: CoveredMarket | undefined,
+  now: number,
 ): ListedSymbol['status'] {
   if (age === null) return ready ? 'down' : 'filling'
   // Made-up and recorded bars have no venues that could be late.
   if (!venues) return 'ok'
   if (venues.filter(({ live, failures }) => live && failures === 0).length < LEAST_VENUES) return 'down'
   if (age > LATE_SECONDS) return 'late'
-  return ready && (regime?.complete ?? true) ? 'ok' : 'filling'
+  if (!ready || regime?.complete === false) return 'filling'
+  return regime?.newest && now - Date.parse(regime.newest) / 1000 > LATE_SECONDS ? 'late' : 'ok'
 }
 
 const regimeOf = ({ symbol: _, ...coverage }: CoveredMarket): ListedSymbol['regime'] => coverage

@@ -60,7 +60,10 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
         .insert({ symbol: 'BTC-USD', model: 'har-schmitt/1', origin: 'sample' })
         .returning('id')) as { id: number }[]
       // The first release recorded nothing of how a snapshot came about.
-      const { origin: _, computed_at: __, venues: ___, spread_bps: ____, ...early } = snapshotAt(0)
+      const recorded = Object.entries(snapshotAt(0)).filter(
+        ([name]) => !/^(origin|computed_at|venues|spread_bps|model|forecast_vol_.*|reference_vol)$/.test(name),
+      )
+      const early = Object.fromEntries(recorded)
       await db('regime_snapshots').insert(
         range(0, 7).map((at) => ({ ...early, series: first!.id, as_of: at, known_at: at })),
       )

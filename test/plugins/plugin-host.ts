@@ -1,4 +1,5 @@
 /** Sets up plugins on a database of their own, without a gateway. */
+import type { DataMode } from 'tollgate/plugin'
 import { setMaxListeners } from 'node:events'
 import {
   type Ask,
@@ -11,13 +12,13 @@ import {
   type Registration,
   Reply,
 } from 'tollgate/plugin'
-import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
-import { Keyv } from 'keyv'
 import { pino } from 'pino'
 import { parseReplayShift } from '../../gateway/config/config.ts'
-import { deploymentSettings } from '../../gateway/editions/plugin-context.ts'
-import { createWorkerPool } from '../../gateway/editions/worker-pool.ts'
+import { deploymentSettings } from '../../gateway/products/plugin-context.ts'
+import { createWorkerPool } from '../../gateway/workers/pool.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
+import { readSettings } from '../../gateway/products/settings.ts'
+import { openKv } from '../../gateway/stores/kv.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 import { openLocalKeys } from '../../gateway/tokens/statement-signer.ts'
 
@@ -65,13 +66,14 @@ export async function openPluginHost(
   options: PluginHostOptions,
 ): Promise<PluginHost> {
   const db = options.db ?? openDatabase(options.database ?? { file: ':memory:' })
+  const kv = openKv(null)
   const stopping = new AbortController()
   const { attestations } = await keys
   const registrations: Registration[] = []
   const ask =
     (asOf: Date, signal: AbortSignal): Ask =>
-    async (id, input) =>
-      dispatch(id, input, asOf, signal, 0) as never
+    async (id, ...[input]) =>
+      dispatch(id, { params: {}, query: {}, ...input }, asOf, signal, 0) as never
   const dispatch = async (id: string, input: object, asOf: Date, signal: AbortSignal, delaySeconds: number) => {
     const handlers = registrations.map(
       (registration) => registration.handlers as Record<string, (call: Call) => unknown>,
@@ -98,11 +100,12 @@ export async function openPluginHost(
   }
   const setUp = async ({ plugin, settings }: HostedPlugin): Promise<void> => {
     await migrate(db, plugin.name, plugin.migrations ?? [])
+    const given = { file: plugin.name, settings }
     const context: PluginContext = {
       product: plugin.name,
-      settings,
+      settings: readSettings(given, plugin.settings, { secret: () => null, isChecked: false }).settings,
       db,
-      kv: new Keyv(),
+      kv: kv(plugin.name),
       fetch: options.fetch ?? fetch,
       log: options.log ?? pino({ level: 'silent' }),
       deployment: deploymentSettings({
@@ -123,6 +126,7 @@ export async function openPluginHost(
         key: async (serial) => attestations.key(plugin.name, serial),
         sign: async (serial, json) => attestations.sign(plugin.name, serial, json),
       },
+      charged: async () => new Map(),
       now: options.now,
     }
     registrations.push(await plugin.setup(context))

@@ -1,7 +1,7 @@
 /** Every product that takes times must read the same text as the same instant. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createTimeReader } from '../../plugins/audit/read/ledger-times.ts'
+import { createTimeReader } from '../../plugins/lib/tables/time-cells.ts'
 import { readBazaar } from '../../plugins/directory/sources/bazaar.ts'
 import { readHistory } from '../../plugins/funding/recorded-settlements.ts'
 import { formatMilliseconds, requireEpochSeconds } from '../../plugins/lib/time/timestamps.ts'
@@ -18,7 +18,7 @@ const READERS: Readonly<Record<string, (text: string) => number | null>> = {
   'the audit of a ledger': (text) => floorSeconds(createTimeReader(null).read(text, CELL)),
   'the check of a series': (text) => floorSeconds((parseBarTime(text) ?? NaN) * 1000),
   'the regime history': (text) => requireEpochSeconds(text, 'start'),
-  'the news feed': (text) => floorSeconds(timeRange({ from: text, to: NOW }, { asOf: NOW, longest: null }).from),
+  'the news feed': (text) => floorSeconds(timeRange({ start: text, end: NOW }, { asOf: NOW, longest: null }).from),
   'the directory of services': (text) =>
     readBazaar({ items: [{ resource: 'https://api.example.com/a', accepts: [], lastUpdated: text }] }, NOW / 1000)
       ?.listings[0]?.updated ?? null,

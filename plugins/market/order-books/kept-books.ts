@@ -1,11 +1,11 @@
 /**
- * Order books that are kept for the calibration of impact: thinned, two of every five minutes and symbol, half a minute
- * apart. The second one tells how far the cost of a walk moves while an order is on its way.
+ * Order books that are kept for the ranges of cost estimates and the calibration of impact: thinned, two of every five
+ * minutes and symbol, half a minute apart. The second one tells how far the cost of a walk moves while an order is on its way.
  */
 import type { Database, Migration } from 'tollgate/plugin'
-import { isPair } from '../../lib/quant/order-book.ts'
+import { type BookPair, isPair, pairsOf } from '../../lib/quant/order-book.ts'
 import { decodeBook, encodeBook, thinBook } from '../../lib/quant/thinned-book.ts'
-import type { BookSnapshot } from './order-book-source.ts'
+import type { BookSnapshot, PairsQuery } from './order-book-source.ts'
 
 /** The table `market_kept_books`. */
 export const keptBooksMigration: Migration = async (db) => {
@@ -30,6 +30,8 @@ export interface KeptBooksOptions {
 
 /** Rows that are deleted in one statement. */
 const BATCH = 500
+/** How far back pairs are read, and how many books at once: who learns from them holds the thread up for ten milliseconds. */
+const PAIRS = { days: 7, books: 100 } as const
 const DAY = 86_400
 
 interface Row {
@@ -102,6 +104,16 @@ export class KeptBooks {
       .limit(limit)
       .select('t', 'venue', 'book')
     return rows.map(({ t, venue, book }) => ({ venue, time: t, ...decodeBook(book) }))
+  }
+
+  /** See OrderBookSource. */
+  async pairs(symbol: string, { venue, after }: PairsQuery, asOf: number): Promise<readonly BookPair[]> {
+    for (let from = Math.max(Math.floor(after) + 1, Math.floor(asOf) - PAIRS.days * DAY); ;) {
+      const books = await this.read(symbol, { from, to: Math.floor(asOf) + 1, limit: PAIRS.books })
+      const pairs = pairsOf(books, venue)
+      if (pairs.length > 0 || books.length < PAIRS.books) return pairs
+      from = books.at(-1)!.time
+    }
   }
 
   /**

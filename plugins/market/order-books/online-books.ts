@@ -22,7 +22,7 @@ const TICK_SECONDS = 30
 /** A tick may be this early. */
 const EARLY_SECONDS = 5
 /** How long books and quotes stay in the cache. */
-const CACHED_SECONDS = 3600
+const CACHED = { ttlSeconds: 3600 } as const
 /** A request that takes longer counts as failed. */
 const REQUEST_SECONDS = 8
 /** A book this close to the last agreed minute (log ratio) needs no other venue. */
@@ -32,7 +32,7 @@ const MINUTE_SECONDS = 300
 /** Books of two venues confirm each other if their prices are this close (log ratio). */
 const NEAR_BOOK = 0.003
 /** A venue whose turn is further away than this is passed over. */
-const PATIENCE_MS = 5_000
+const MAX_WAIT_MS = 5_000
 /** A venue that answers with the same book for this long is frozen. */
 const FROZEN_SECONDS = 60
 /** The stored note of how venues fail. */
@@ -83,9 +83,9 @@ export function openOnlineBooks(
   async function cache(symbol: string, book: BookSnapshot): Promise<void> {
     const [before] = await booksOf(symbol)
     const quote: Quote = [book.time, book.bids[0]![0], book.asks[0]![0]]
-    const recent = (await quotesOf(symbol)).filter(([time]) => time > book.time - CACHED_SECONDS)
-    await kv.set(`book:${symbol}`, before ? [book, before] : [book], CACHED_SECONDS * 1000)
-    await kv.set(`quotes:${symbol}`, [...recent, quote], CACHED_SECONDS * 1000)
+    const recent = (await quotesOf(symbol)).filter(([time]) => time > book.time - CACHED.ttlSeconds)
+    await kv.set(`book:${symbol}`, before ? [book, before] : [book], CACHED)
+    await kv.set(`quotes:${symbol}`, [...recent, quote], CACHED)
   }
 
   /** True if a poll is due, also after the clock went back. */
@@ -133,13 +133,14 @@ export function openOnlineBooks(
   }
   return {
     book: async (symbol, asOf) => (await booksOf(symbol)).find(({ time }) => time <= asOf) ?? null,
+    pairs: (symbol, query, asOf) => kept.pairs(symbol, query, asOf),
     async quotes(symbol, from, to) {
       const found = (await quotesOf(symbol)).filter(([time]) => time >= from && time <= to)
       const column = (k: 0 | 1 | 2): Float64Array => Float64Array.from(found, (quote) => quote[k])
       const venue = (await booksOf(symbol))[0]?.venue ?? ''
       return found.length > 0 ? { venue, time: column(0), bid: column(1), ask: column(2) } : null
     },
-    jobs: settings.books === false ? [keptBooks] : [depth, keptBooks],
+    jobs: settings.books ? [depth, keptBooks] : [keptBooks],
   }
 }
 
@@ -205,13 +206,13 @@ class BookPoller {
   #venuesOf({ venues }: CoveredSymbol): readonly (readonly [venue: VenueName, code: string])[] {
     return (Object.entries(venues ?? {}) as [VenueName, string][]).filter(([venue, code]) => {
       const found = this.#settings.venues?.[venue]
-      return found !== undefined && found.enabled !== false && isInDollars(code)
+      return found?.enabled === true && isInDollars(code)
     })
   }
 
   async #request(venue: VenueName, code: string, symbol: string, signal: AbortSignal): Promise<ReadBook | null> {
     if (!this.#health.isUsable(venue, symbol)) return null
-    if (!(await this.#parts.paces.turn(venue, paceOf(venue, this.#settings), PATIENCE_MS, signal))) return null
+    if (!(await this.#parts.paces.turn(venue, paceOf(venue, this.#settings), MAX_WAIT_MS, signal))) return null
     const seconds = this.#settings.request_seconds ?? REQUEST_SECONDS
     const limit = timeoutSignal(seconds * 1000)
     const { fetch, log } = this.#context

@@ -1,14 +1,14 @@
 /** Reads recorded order books and quotes from REPLAY_DIR. */
 import Papa from 'papaparse'
-import type { Database, PluginContext } from 'tollgate/plugin'
-import { dataSettings, loopShift, type ReplayShift } from '../../lib/feeds/data-settings.ts'
+import type { Database, PluginContext, ReplayShift } from 'tollgate/plugin'
+import { dataSettings, loopShift } from '../../lib/feeds/data-settings.ts'
 import { findRecordings, readRecordedText } from '../../lib/feeds/recordings.ts'
 import { pairName, parseRecording, recordingFormat, recordedTime } from '../bar-recordings.ts'
 import type { BarRow } from '../../lib/feeds/bar-rows.ts'
 import type { BarStore, Series } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBookSource, type Quotes } from './order-book-source.ts'
-import { isSound } from '../../lib/quant/order-book.ts'
+import { type BookPair, isSound, pairsOf } from '../../lib/quant/order-book.ts'
 
 /** venue_spot_pair_yyyymmdd.json. Books of derivatives have other units and prices and are not read. */
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i
@@ -46,6 +46,8 @@ export async function openRecordedBooks(context: PluginContext, store: BarStore)
 
   return {
     book: async (symbol, asOf) => bookAt(books.get(symbol) ?? [], asOf, replayShift),
+    pairs: async (symbol, { venue, after }, asOf) =>
+      recordedPairs(books.get(symbol) ?? [], venue, asOf, replayShift).filter(({ first }) => first.time > after),
     async quotes(symbol, from, to) {
       const all = quotes.get(symbol)
       if (!all) return null
@@ -76,6 +78,18 @@ function bookAt(books: readonly BookSnapshot[], asOf: number, shift: ReplayShift
   const added = loopShift(shift, { start: first.time, period: length }, asOf)
   const found = books.findLast(({ time }) => time + added <= asOf)
   return found ? { ...found, time: found.time + added } : null
+}
+
+/**
+ * The pairs of a recording that were known at `asOf`. A loop has none that is new: its pairs count once, at the times at
+ * which they were recorded.
+ */
+function recordedPairs(books: readonly BookSnapshot[], venue: string, asOf: number, shift: ReplayShift): BookPair[] {
+  const added = shift.seconds ?? 0
+  return pairsOf(
+    books.map((book) => ({ ...book, time: book.time + added })).filter(({ time }) => time <= asOf),
+    venue,
+  )
 }
 
 /**

@@ -8,7 +8,7 @@ import { IMPACT_COEFFICIENT } from '../../lib/quant/market-impact.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
 import { roundTo } from '../../lib/quant/rounding.ts'
 import { seededRandom } from '../../lib/quant/seeded-random.ts'
-import type { Level } from '../../lib/quant/order-book.ts'
+import { type Level, pairsOf } from '../../lib/quant/order-book.ts'
 import type { BarSource } from '../bar-source.ts'
 import { DECIMALS } from '../sample-bars.ts'
 import type { SampleSymbol } from '../sample-bars.ts'
@@ -22,18 +22,25 @@ const TOUCH = 0.03
 /** Typical spread, as a fraction of the price. */
 const SPREAD = 3e-6
 const DAY_MINUTES = 1440
+/** How far back pairs of books reach. */
+const PAIRS_SECONDS = 10_800
 
 /** Sample books from the bars of `source`, for 24x7 symbols only. There are no separate quotes: the book has them. */
 export function openSampleBooks(symbols: readonly SampleSymbol[], source: BarSource): OrderBookSource {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
+  /** The books of the minutes of [from, asOf]. */
+  async function booksOf(symbol: string, from: number, asOf: number): Promise<BookSnapshot[]> {
+    const entry = continuous.get(symbol)
+    const series = entry && (await source.series()).find((one) => one.symbol === symbol)
+    if (!series) return []
+    const bars = await source.read(series, from - 60, Math.floor(asOf / 60) * 60, asOf)
+    return Array.from(bars.close, (price, i) => makeBook(entry, bars.time[i]! + 60, price))
+  }
   return {
-    async book(symbol, asOf) {
-      const entry = continuous.get(symbol)
-      if (!entry) return null
-      const time = Math.floor(asOf / 60) * 60
-      const series = (await source.series()).find((one) => one.symbol === symbol)
-      const bar = series && (await source.read(series, time - 60, time, asOf))
-      return bar?.count ? makeBook(entry, time, bar.close[0]!) : null
+    book: async (symbol, asOf) => (await booksOf(symbol, Math.floor(asOf / 60) * 60, asOf)).at(-1) ?? null,
+    async pairs(symbol, { venue, after }, asOf) {
+      const from = Math.max(Math.floor(after / 60) * 60 + 60, Math.floor(asOf / 60) * 60 - PAIRS_SECONDS)
+      return pairsOf(await booksOf(symbol, from, asOf), venue)
     },
     quotes: async () => null,
   }

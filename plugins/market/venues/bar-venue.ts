@@ -1,6 +1,6 @@
 /** What a venue must offer so that bars and order books can be read from it. */
 import { type Book, isSound, type Level } from '../../lib/quant/order-book.ts'
-import { checkBars, numberOf, type RejectedRow, type SentBar } from '../../lib/feeds/bar-rows.ts'
+import { type BarRow, checkBars, numberOf, type RejectedRow, type SentBar } from '../../lib/feeds/bar-rows.ts'
 import { listOf, rowOf } from '../../lib/feeds/payloads.ts'
 import { type DatedJson, requestDatedJson, RequestError } from '../../lib/feeds/requests.ts'
 import { CLOSED, createColumns, type Columns } from '../bars.ts'
@@ -77,13 +77,7 @@ export async function requestMinutes(
 }
 
 /** Where each number of a row stands, and how many units of its time make a second. */
-export interface RowShape {
-  readonly time: number
-  readonly open: number
-  readonly high: number
-  readonly low: number
-  readonly close: number
-  readonly volume: number
+export interface RowShape extends Readonly<Record<keyof BarRow, number>> {
   readonly unitsPerSecond: 1 | 1000
 }
 

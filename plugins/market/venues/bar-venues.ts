@@ -18,25 +18,35 @@ export interface ListedVenue {
   readonly burst?: number
   /** False for a venue that only has the last hours. */
   readonly keepsYears: boolean
+  /** Where venues are stored as a number, this bit is the venue's. Never change one: give a new venue the next. */
+  readonly bit: number
 }
 
 /** Every venue by name. */
 export const VENUES: Readonly<Record<VenueName, ListedVenue>> = {
-  coinbase: { create: createCoinbase, url: 'https://api.exchange.coinbase.com', per_second: 4, keepsYears: true },
+  coinbase: {
+    create: createCoinbase,
+    url: 'https://api.exchange.coinbase.com',
+    per_second: 4,
+    keepsYears: true,
+    bit: 0,
+  },
   binance: {
     create: (options) => createBinance('binance', options),
     url: 'https://data-api.binance.vision',
     per_second: 2,
     keepsYears: true,
+    bit: 1,
   },
   binance_us: {
     create: (options) => createBinance('binance_us', options),
     url: 'https://api.binance.us',
     per_second: 2,
     keepsYears: true,
+    bit: 5,
   },
-  kraken: { create: createKraken, url: 'https://api.kraken.com', per_second: 1, keepsYears: false },
-  bitstamp: { create: createBitstamp, url: 'https://www.bitstamp.net', per_second: 4, keepsYears: true },
+  kraken: { create: createKraken, url: 'https://api.kraken.com', per_second: 1, keepsYears: false, bit: 2 },
+  bitstamp: { create: createBitstamp, url: 'https://www.bitstamp.net', per_second: 4, keepsYears: true, bit: 3 },
   // Thirty requests a minute. All symbols are due at the same moment, once a minute.
   bitfinex: {
     create: createBitfinex,
@@ -44,8 +54,11 @@ export const VENUES: Readonly<Record<VenueName, ListedVenue>> = {
     per_second: 0.4,
     burst: 5,
     keepsYears: true,
+    bit: 4,
   },
 }
 
-/** The bit of each venue where venues are stored as a number. Only ever add to the end. */
-export const VENUE_BITS: readonly VenueName[] = ['coinbase', 'binance', 'kraken', 'bitstamp', 'bitfinex', 'binance_us']
+/** The venue of each bit. */
+export const VENUES_BY_BIT: readonly VenueName[] = (Object.keys(VENUES) as VenueName[]).toSorted(
+  (one, other) => VENUES[one].bit - VENUES[other].bit,
+)

@@ -21,9 +21,6 @@ export interface FeedParts {
   readonly assertReady: () => void
 }
 
-/** A call whose query was validated against the operation's schema. */
-export type QueryCall<Query> = Call<{ readonly query: Query }>
-
 const SCHEMA = 'potus/1' as const
 
 /** The first fields of an answer. Throws Unavailable while there is no data yet. */

@@ -1,5 +1,5 @@
 /** Rows of the store as the records that the API returns. */
-import type { DataMode } from '../../lib/feeds/data-settings.ts'
+import type { DataMode } from 'tollgate/plugin'
 import type { Mention } from '../entities/entity-recognition.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import { formatOrNull } from '../time-range.ts'
@@ -109,6 +109,7 @@ export function eventRecord(
     published_precision: row.precision,
     first_seen_at: formatMilliseconds(row.first_seen_at),
     available_at: formatMilliseconds(row.available_at),
+    latency_seconds: row.latency_ms === null ? null : row.latency_ms / 1000,
     latency_ms: row.latency_ms,
     origin: row.ingest,
     relevance,
@@ -138,7 +139,13 @@ export function eventRecord(
     data_mode: dataMode,
     ...(shiftMs === null
       ? {}
-      : { replay: { shift_ms: shiftMs, original_available_at: formatMilliseconds(row.available_at - shiftMs) } }),
+      : {
+          replay: {
+            shift_ms: shiftMs,
+            shift_seconds: shiftMs / 1000,
+            original_available_at: formatMilliseconds(row.available_at - shiftMs),
+          },
+        }),
   }
 }
 

@@ -1,6 +1,6 @@
 /** The health of every source as of a moment, computed from the log of polls. */
-import type { Database } from 'tollgate/plugin'
-import type { DataMode } from '../../lib/feeds/data-settings.ts'
+import { roundTo } from '../../lib/quant/rounding.ts'
+import type { Database, DataMode } from 'tollgate/plugin'
 import { DAY, formatOrNull } from '../time-range.ts'
 import type { Source } from '../sources/source.ts'
 import type { Held } from '../store/held-values.ts'
@@ -12,13 +12,22 @@ export type FeedStatus = 'ok' | 'degraded' | 'late' | 'failing' | 'disabled' | '
 export const LOG_DAYS = 8
 /** Number of the newest latencies that the quantiles are taken from. */
 export const LATENCY_SAMPLES = 200
+/** Whether a poll with this outcome reached the source, or counts as a failure. */
+const KINDS: Readonly<Record<Outcome, 'good' | 'bad'>> = {
+  new: 'good',
+  partial: 'good',
+  unchanged: 'good',
+  not_modified: 'good',
+  failed: 'bad',
+  quarantined: 'bad',
+}
+const OUTCOMES = Object.keys(KINDS) as Outcome[]
 /** Outcomes of polls that reached the source. */
-export const GOOD: readonly Outcome[] = ['new', 'partial', 'unchanged', 'not_modified']
+export const GOOD: readonly Outcome[] = OUTCOMES.filter((outcome) => KINDS[outcome] === 'good')
 /** Outcomes of polls that found another body than the one before. */
 const CHANGES: readonly Outcome[] = ['new', 'partial']
 /** Outcomes of polls that count as failures. */
-export const BAD: readonly Outcome[] = ['failed', 'quarantined']
-const OUTCOMES: readonly Outcome[] = [...GOOD, ...BAD]
+export const BAD: readonly Outcome[] = OUTCOMES.filter((outcome) => KINDS[outcome] === 'bad')
 /** Failures in a row are counted up to this number. */
 export const MAX_FAILURES = 1000
 
@@ -100,6 +109,7 @@ export async function readSourceFigures(
 /** The health of a source: last polls, failures and latencies. Its status, which follows, also depends on the moment. */
 export function feedHealth(source: Source, figures: SourceFigures) {
   const { last, failures, polls, notModified, latencies, newest, items } = figures
+  const [lagP50, lagP95] = [quantile(latencies, 0.5), quantile(latencies, 0.95)]
   return {
     id: source.id,
     name: source.name,
@@ -117,11 +127,13 @@ export function feedHealth(source: Source, figures: SourceFigures) {
     last_change: formatOrNull(latestOf(last, CHANGES)),
     last_item_at: formatOrNull(newest),
     items_24h: items,
-    lag_p50_s: quantile(latencies, 0.5),
-    lag_p95_s: quantile(latencies, 0.95),
+    lag_p50_seconds: lagP50,
+    lag_p95_seconds: lagP95,
+    lag_p50_s: lagP50,
+    lag_p95_s: lagP95,
     consecutive_failures: failures.count,
     last_failure: failures.detail,
-    http_304_share: polls === 0 ? null : Math.round((notModified / polls) * 1000) / 1000,
+    http_304_share: polls === 0 ? null : roundTo(notModified / polls, 3),
   }
 }
 

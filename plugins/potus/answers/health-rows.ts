@@ -1,6 +1,6 @@
 /** The health of all sources, written as JSON only when it changes. */
+import type { DataMode } from 'tollgate/plugin'
 import type { PotusFeeds } from '../../../schemas/types.d.ts'
-import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import type { Source } from '../sources/source.ts'
 import { HeldValues, overlapOf } from '../store/held-values.ts'
 import { feedHealth, type FeedStatus, type SourceFigures, statusAround } from './feed-health.ts'

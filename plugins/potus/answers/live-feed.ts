@@ -1,13 +1,14 @@
 /** The live feed: its newest page, its state in figures, and server-sent events for token holders. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Call, type Database, Reply, type ServerEvent } from 'tollgate/plugin'
-import type { PotusLive, PotusLiveQuery } from '../../../schemas/types.d.ts'
+import { type Call, type CallOf, type Database, Reply, type ServerEvent } from 'tollgate/plugin'
+import type { PotusLive } from '../../../schemas/types.d.ts'
+import { roundTo } from '../../lib/quant/rounding.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import type { Source } from '../sources/source.ts'
 import type { EventAtMoment } from '../store/event-reader.ts'
 import type { Span } from '../store/held-values.ts'
 import { DAY, HOUR, MINUTE } from '../time-range.ts'
-import { delaySeconds, envelopeText, type FeedParts, type QueryCall } from './answer-envelope.ts'
+import { delaySeconds, envelopeText, type FeedParts } from './answer-envelope.ts'
 import { type Filter, parseFilter, readPage } from './event-filters.ts'
 import { BASELINE_DAYS, type Derivation, type EventFigures } from './feed-figures.ts'
 import type { FeedStatus, SourceFigures } from './feed-health.ts'
@@ -36,7 +37,7 @@ export function createLiveHandler(parts: FeedParts) {
     const row = (await parts.db('potus_events').max('seq as seq').first()) as { seq: number | null }
     return row.seq ?? 0
   })
-  return (call: QueryCall<PotusLiveQuery>) => {
+  return (call: CallOf<'getPotusLive'>) => {
     const filter = parseFilter(call.input.query, sourceIds)
     return call.stream && call.access.kind === 'token'
       ? followLive(parts, health, tail, call, filter).then((events) => Reply.events(events))
@@ -81,7 +82,7 @@ const TOPICS: Derivation = { name: 'topics', reach: DAY }
 function livePage(
   parts: FeedParts,
   health: EnabledHealth,
-  call: QueryCall<PotusLiveQuery>,
+  call: CallOf<'getPotusLive'>,
   filter: Filter,
 ): Reply<PotusLive> | Promise<Reply<PotusLive>> {
   const { limit, since_seq: since, ...filters } = call.input.query
@@ -96,7 +97,7 @@ function livePage(
 function recallFigures(
   { figures, context }: FeedParts,
   { enabled }: EnabledHealth,
-  call: QueryCall<PotusLiveQuery>,
+  call: CallOf<'getPotusLive'>,
   itemsOfPage: Derivation,
 ): LiveFigures | null {
   const asOf = call.asOf.getTime()
@@ -121,7 +122,7 @@ function recallFigures(
 async function readFigures(
   parts: FeedParts,
   { enabled }: EnabledHealth,
-  call: QueryCall<PotusLiveQuery>,
+  call: CallOf<'getPotusLive'>,
   filter: Filter,
   itemsOfPage: Derivation,
 ): Promise<LiveFigures> {
@@ -139,7 +140,7 @@ async function readFigures(
   }
 }
 
-async function readItems(parts: FeedParts, call: QueryCall<PotusLiveQuery>, filter: Filter): Promise<LiveItems> {
+async function readItems(parts: FeedParts, call: CallOf<'getPotusLive'>, filter: Filter): Promise<LiveItems> {
   const { limit, since_seq: since } = call.input.query
   const asOf = call.asOf.getTime()
   const page =
@@ -163,7 +164,7 @@ async function readItems(parts: FeedParts, call: QueryCall<PotusLiveQuery>, filt
 function liveReply(
   parts: FeedParts,
   health: EnabledHealth,
-  call: QueryCall<PotusLiveQuery>,
+  call: CallOf<'getPotusLive'>,
   figures: LiveFigures,
 ): Reply<PotusLive> | Promise<Reply<PotusLive>> {
   const asOf = call.asOf.getTime()
@@ -222,7 +223,7 @@ async function followLive(
   parts: FeedParts,
   health: EnabledHealth,
   tail: Tail,
-  call: QueryCall<PotusLiveQuery>,
+  call: CallOf<'getPotusLive'>,
   filter: Filter,
 ): Promise<AsyncIterable<ServerEvent>> {
   const { reader, context, now, assertReady } = parts
@@ -320,8 +321,8 @@ function liveState(kept: LastText, polls: Polls, { events, highest, topics }: Li
   const usual = month / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (firstOfMonth ?? asOf)) / DAY))
   const minute = lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)
   const quarter = lastClosedEnd(asOf + QUARTER.grace, QUARTER)
-  const baseline = Math.round(usual * 10) / 10
-  const intensity = usual === 0 ? null : Math.round((day / usual) * 100) / 100
+  const baseline = roundTo(usual, 1)
+  const intensity = usual === 0 ? null : roundTo(day / usual, 2)
   const sinceLast = newest === null ? null : Math.floor((asOf - newest) / 1000)
   const madeOf = [minute, quarter, hour, day, baseline, intensity, highest, topics, polls, lastSeq, sinceLast]
   return kept.of(madeOf, (): PotusLive['state'] => ({

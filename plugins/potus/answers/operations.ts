@@ -1,22 +1,16 @@
 /** Handlers of the feed's operations. Each answers with what was known at `asOf` and nothing newer. */
-import { type Call, type Database, type Handlers, NotHeld, Reply } from 'tollgate/plugin'
-import type {
-  PotusArchiveQuery,
-  PotusEntitiesQuery,
-  PotusFeeds,
-  PotusFeedsQuery,
-  PotusMinutesQuery,
-  PotusQuartersQuery,
-} from '../../../schemas/types.d.ts'
+import { type Call, type CallOf, type Database, type Handlers, NotHeld, Reply } from 'tollgate/plugin'
+import type { PotusFeeds } from '../../../schemas/types.d.ts'
+import { roundTo } from '../../lib/quant/rounding.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/gazetteer.ts'
 import { LEXICON_VERSION, TOPICS } from '../entities/topics.ts'
 import { feedMethod } from '../potus-methodology.ts'
 import { KINDS, SOURCES_VERSION } from '../sources/source.ts'
 import type { HistoryRow } from '../store/histories.ts'
-import { DAY, formatOrNull, MINUTE, type TimeRange, timeRange } from '../time-range.ts'
+import { DAY, formatOrNull, MINUTE, shownRange, type TimeRange, timeRange } from '../time-range.ts'
 import { assertHeld } from './archive-holdings.ts'
-import { envelope, envelopeText, type FeedParts, type QueryCall } from './answer-envelope.ts'
+import { envelope, envelopeText, type FeedParts } from './answer-envelope.ts'
 import { countEntities } from './entity-counts.ts'
 import { filterHash, readCursor, writeCursor } from './event-cursor.ts'
 import { barsAround, eventDetails, findSelected } from './event-details.ts'
@@ -112,7 +106,7 @@ function historyShown(row: HistoryRow) {
     state: row.state,
     stored: row.fresh,
     oldest: formatOrNull(row.oldest),
-    share: row.share === null ? null : Math.round(row.share * 1000) / 1000,
+    share: row.share === null ? null : roundTo(row.share, 3),
     pages: row.pages,
     started_at: formatMilliseconds(row.started_at),
     updated_at: formatMilliseconds(row.updated_at),
@@ -146,16 +140,16 @@ async function countByKind(db: Database, asOf: number): Promise<readonly { kind:
 /** A page of windows of one size, at most `longest` milliseconds of them. */
 async function windowPage<Name extends Granularity['name'], Shown>(
   parts: FeedParts,
-  call: QueryCall<PotusMinutesQuery | PotusQuartersQuery>,
+  call: CallOf<'getPotusEvents1m' | 'getPotusEvents15m'>,
   granularity: Granularity<Name>,
   longest: number,
   show: (window: Window, coverage: number | null) => Shown,
 ) {
-  const { from, to, limit, include_empty: withEmpty, cursor } = call.input.query
+  const { start, end, from = start, to = end, limit, include_empty: withEmpty, cursor } = call.input.query
   const asOf = call.asOf.getTime()
   const hash = filterHash({ of: granularity.name, from, to, withEmpty })
   const after = cursor === undefined ? null : readCursor(cursor, 'asc', hash)
-  const range = timeRange({ from, to }, { asOf, longest })
+  const range = timeRange(call.input.query, { asOf, longest })
   const page = await readWindows(parts.reader, parts.context, granularity, range, asOf, { after, limit, withEmpty })
   const first = envelope(parts, call)
   const watched = await readWatchedFeed(parts, range, asOf)
@@ -177,8 +171,7 @@ async function windowPage<Name extends Granularity['name'], Shown>(
   const answer = {
     ...first,
     granularity: granularity.name,
-    from: formatMilliseconds(range.from),
-    to: formatMilliseconds(range.to),
+    ...shownRange(range),
     watched: watched.shown(closed),
     count: page.windows.length,
     windows: page.windows.map((window) =>
@@ -201,13 +194,13 @@ function assertClosed(range: TimeRange, asOf: number, granularity: Granularity):
   throw new NotHeld(msg, { start: new Date(Math.max(0, end - length)), end: new Date(end) })
 }
 
-async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>) {
+async function archivePage(parts: FeedParts, call: CallOf<'getPotusArchive'>) {
   const { reader, context, sources } = parts
-  const { from, to, cursor, limit, order, ...filters } = call.input.query
+  const { start, end, from = start, to = end, cursor, limit, order, ...filters } = call.input.query
   const asOf = call.asOf.getTime()
   const hash = filterHash({ of: 'archive', from, to, ...filters })
   const after = cursor === undefined ? null : readCursor(cursor, order, hash)
-  const range = timeRange({ from: from ?? 0, to }, { asOf, longest: null })
+  const range = timeRange(call.input.query, { asOf, longest: null, usual: Infinity })
   const filter = parseFilter(
     filters,
     sources.map(({ id }) => id),
@@ -227,7 +220,7 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
 }
 
 /** One event, with minute bars around it if the catalog has bars. */
-async function singleEvent(parts: FeedParts, call: Call<{ readonly params: { readonly selector: string } }>) {
+async function singleEvent(parts: FeedParts, call: CallOf<'getPotusEvent'>) {
   const { db, reader, context } = parts
   const asOf = call.asOf.getTime()
   const row = await findSelected(reader, call.input.params.selector, asOf)
@@ -238,17 +231,16 @@ async function singleEvent(parts: FeedParts, call: Call<{ readonly params: { rea
   return { ...envelope(parts, call), watched: watched.shown({ from: row.available_at, to: asOf }), ...details, bars }
 }
 
-async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery>) {
-  const { from, to, ...filters } = call.input.query
+async function entityCounts(parts: FeedParts, call: CallOf<'getPotusEntities'>) {
+  const { query } = call.input
   const asOf = call.asOf.getTime()
-  const range = timeRange({ from, to }, { asOf, longest: 31 * DAY, usual: 7 * DAY })
-  const { total, items } = await countEntities(parts.db, range, asOf, filters)
+  const range = timeRange(query, { asOf, longest: 31 * DAY, usual: 7 * DAY })
+  const { total, items } = await countEntities(parts.db, range, asOf, query)
   const watched = await readWatchedFeed(parts, range, asOf)
   if (total === 0) await assertWatched(parts, watched, range, { access: call.access, step: MINUTE, until: asOf })
   const answer = {
     ...envelope(parts, call),
-    from: formatMilliseconds(range.from),
-    to: formatMilliseconds(range.to),
+    ...shownRange(range),
     watched: watched.shown(range),
     total,
     count: items.length,
@@ -260,7 +252,7 @@ async function entityCounts(parts: FeedParts, call: QueryCall<PotusEntitiesQuery
 function sourceHealth(
   parts: FeedParts,
   health: HealthRows,
-  call: QueryCall<PotusFeedsQuery>,
+  call: CallOf<'getPotusFeeds'>,
 ): Reply<PotusFeeds> | Promise<Reply<PotusFeeds>> {
   const { figures, sources } = parts
   const asOf = call.asOf.getTime()
@@ -270,7 +262,7 @@ function sourceHealth(
   return memory ? reply(memory.ofSources(sources)) : figures.ofSources(sources, asOf).then(reply)
 }
 
-function healthReply(parts: FeedParts, call: QueryCall<PotusFeedsQuery>, { count, text }: RowsText): Reply<PotusFeeds> {
+function healthReply(parts: FeedParts, call: CallOf<'getPotusFeeds'>, { count, text }: RowsText): Reply<PotusFeeds> {
   const opening = `${envelopeText(parts, call)},"count":${count},"feeds":[`
   return Reply.json([Buffer.from(opening), text, END_OF_ROWS], { empty: count === 0 })
 }

@@ -1,5 +1,6 @@
 /** How long after its publication an item of a source could be served: percentiles, which are free. */
 import type { Database } from 'tollgate/plugin'
+import type { PotusIndex } from '../../../schemas/types.d.ts'
 import type { Source } from '../sources/source.ts'
 import { DAY } from '../time-range.ts'
 import { quantile } from './feed-health.ts'
@@ -7,13 +8,7 @@ import { quantile } from './feed-health.ts'
 /** Items of so many days count. */
 const DAYS = 90
 
-export interface ServingLatency {
-  readonly source: string
-  readonly samples: number
-  readonly p50_s: number
-  readonly p90_s: number
-  readonly p99_s: number
-}
+export type ServingLatency = PotusIndex['latencies'][number]
 
 /**
  * Percentiles of `available_at - published_at` over the live items with an exact time that were available in the 90 days
@@ -44,6 +39,7 @@ export async function servingLatencies(
       number,
       number,
     ]
-    return [{ source: id, samples: sorted.length, p50_s: p50, p90_s: p90, p99_s: p99 }]
+    const old = { p50_s: p50, p90_s: p90, p99_s: p99 }
+    return [{ source: id, samples: sorted.length, p50_seconds: p50, p90_seconds: p90, p99_seconds: p99, ...old }]
   })
 }

@@ -2,8 +2,8 @@
  * The gazetteer: names of known persons, organizations and places, and how they are found in a text. The names are a data
  * file with a version. Search is case sensitive and prefers the longest name.
  */
+import { once } from 'tollgate/plugin'
 import { readFileSync } from 'node:fs'
-import { once } from '../../lib/once.ts'
 
 export type EntityType = 'person' | 'organization' | 'place'
 

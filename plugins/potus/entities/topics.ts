@@ -1,7 +1,7 @@
 /** Topics from a lexicon and assets from rules. Both are in a data file with a version; nothing is learned. */
+import { once } from 'tollgate/plugin'
 import { readFileSync } from 'node:fs'
 import type { Kind } from '../sources/source.ts'
-import { once } from '../../lib/once.ts'
 
 interface AssetRule {
   readonly id: string

@@ -17,6 +17,7 @@ export interface Fetched {
   readonly url: string
   /** Null if there was no answer. */
   readonly status: number | null
+  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   /** Only for a status of 200. For a source whose listing is streamed, the body as gzip. */
   readonly body: Buffer | null

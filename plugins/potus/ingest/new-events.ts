@@ -113,14 +113,7 @@ async function annotateAll(source: Source, items: readonly Item[]): Promise<Map<
   return descriptions
 }
 
-export interface Insertion {
-  readonly source: Source
-  /** Oldest first. */
-  readonly items: readonly Item[]
-  readonly timing: Timing
-  readonly raw: Provenance
-  readonly state: WriterState
-  readonly range: SequenceRange
+export interface Insertion extends Omit<StoreOptions, 'isWhole'> {
   readonly descriptions: ReadonlyMap<Item, Annotations>
 }
 

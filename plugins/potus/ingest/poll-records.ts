@@ -5,22 +5,15 @@ import { insertPolls } from '../store/change-counters.ts'
 import { noteUnwatched, noteWatched } from '../store/watch-spans.ts'
 import type { Outcome, PollRow } from '../store/tables.ts'
 import type { WriteResult } from './new-events.ts'
+import type { Fetched } from './fetch.ts'
 import { confirmPending } from './revisions.ts'
 import type { SequenceRange, WriterState } from './writer-state.ts'
 
 /** One request to a source, and what came back. */
-export interface Poll {
+export interface Poll extends Fetched {
   readonly source: Source
   /** When the bytes had arrived. */
   readonly at: number
-  readonly url: string
-  /** Null if there was no answer. */
-  readonly status: number | null
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | null
-  /** Why there is no body. */
-  readonly failure?: string
 }
 
 export interface WriterParts {

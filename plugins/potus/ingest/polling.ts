@@ -3,12 +3,11 @@
  * row. The schedule polls more often around the times at which a source publishes, and less often at night.
  */
 import { Cron } from 'croner'
-import type { Job, Database, Logger } from 'tollgate/plugin'
+import { type Job, type Database, type Logger, once } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetcher, Validators } from './fetch.ts'
 import type { HostPace } from './pace-per-host.ts'
-import { once } from '../../lib/once.ts'
 
 export interface PollerParts {
   readonly db: Database

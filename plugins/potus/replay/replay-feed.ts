@@ -1,6 +1,6 @@
 /** Replays a recording through the same writer as the real sources, with its times shifted into the present. */
-import { type Database, type PluginContext, Unavailable } from 'tollgate/plugin'
-import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts'
+import { type Database, type PluginContext, Unavailable, type ReplayShift } from 'tollgate/plugin'
+import { dataSettings } from '../../lib/feeds/data-settings.ts'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer, WriteOptions } from '../ingest/event-writer.ts'
 import type { WriteResult } from '../ingest/new-events.ts'

@@ -1,8 +1,8 @@
 /** Calendars: the President's, which a third party compiles, and the Federal Reserve's. */
+import { once } from 'tollgate/plugin'
 import { oneLine } from './html-text.ts'
 import { FeedError, type Item } from './source.ts'
 import { jsonValue, objectsOf, timeOf } from './feed-body.ts'
-import { once } from '../../lib/once.ts'
 
 /** Entries of the President's calendar. Clock times are Washington's, to the minute. */
 export function parseCalendar(body: Buffer): (Item | null)[] {

@@ -78,19 +78,33 @@ export function withoutNoise(text: string): string {
     .replace(/"next_page_url":"[^"]*"/g, '"next_page_url":""')
 }
 
-/** A time zone at the end of a date: an offset or a name, and an optional remark. */
-const ZONED = /(?:[+-]\d{2}:?\d{2}|\dZ|\b(?!am\b|pm\b)[a-z]{1,5})\s*(?:\([^)]*\))?$/i
+/** A time zone at the end of a date: an offset, an offset from GMT of one or two digits, or a name, and an optional remark. */
+const ZONED =
+  /(?:(?:\b(?:GMT|UTC?)|:\d\d)\s*[+-]\d{1,2}(?::?\d{2})?|[+-]\d{2}:?\d{2}|\dZ|\b(?!am\b|pm\b)[a-z]{1,5})\s*(?:\([^)]*\))?$/i
 
 /**
- * Milliseconds of a date in a feed; null if it is not a date. A date without a zone is UTC. Feeds write more forms than the
- * shared parser of timestamps accepts, so this uses Date.parse.
+ * Milliseconds of a date in a feed; null if it is not a date, or names a day that its month does not have. A date without a
+ * zone is UTC. Feeds write more forms than the shared parser of timestamps accepts, so this uses Date.parse.
  *
  * @example timeOf('Fri, 02 Oct 2026 14:00:00 EDT') // 1790964000000
  */
 export function timeOf(written: string | undefined): number | null {
   const text = written?.trim() ?? ''
   const time = Date.parse(ZONED.test(text) ? text : /\dT\d/.test(text) ? `${text}Z` : `${text} UTC`)
-  return Number.isNaN(time) ? null : time
+  return Number.isNaN(time) || !hasItsDay(text) ? null : time
+}
+
+/** The day of a date in numbers: "2026-09-30", or "9/30/2026" as Date.parse reads it. */
+const NUMBERED_DAY = /^\s*(?:\d{4}[-/]\d{1,2}[-/](\d{1,2})|\d{1,2}[-/](\d{1,2})[-/]\d{2,4})/
+
+/** False for 31 September, which Date.parse takes for 1 October. */
+function hasItsDay(text: string): boolean {
+  const [date = ''] = text.split(/[T\s,]*\d{1,2}:\d{2}/, 1)
+  const read = new Date(Date.parse(`${date} UTC`)).getUTCDate()
+  const [, last, middle] = NUMBERED_DAY.exec(date) ?? []
+  const numbered = last ?? middle
+  const days = numbered === undefined ? (date.match(/\d+/g) ?? []) : [numbered]
+  return Number.isNaN(read) || days.some((day) => Number(day) === read)
 }
 
 /** The day of a date as "2026-10-02"; null if it is not a date. */

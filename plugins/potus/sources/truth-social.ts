@@ -1,8 +1,8 @@
 /** Truth Social posts: a mirror's RSS with its own elements, and JSON from an archive or from the platform itself. */
+import { once } from 'tollgate/plugin'
 import { type Counts, FeedError, type Item, type Kind, type Media } from './source.ts'
 import { feedText, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
 import { tidy, toText } from './html-text.ts'
-import { once } from '../../lib/once.ts'
 
 /** The parser is loaded with the first feed, so that no start waits for it. */
 const loadXml = once(async () => {

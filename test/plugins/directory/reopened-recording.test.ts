@@ -3,13 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openTestProduct, TestClock } from 'tollgate/testing'
 import directory from '../../../plugins/directory/index.ts'
-import type { Directory } from '../../../schemas/types.d.ts'
-import { openPluginHost } from '../plugin-host.ts'
 
 const AT = Date.UTC(2026, 9, 2, 14)
-const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
 
 describe('a folder of recorded listings', () => {
   let folder: string
@@ -24,14 +21,16 @@ describe('a folder of recorded listings', () => {
     )
 
   it('may be empty, is loaded only once, and is loaded again when a file is added', async () => {
-    const db = openDatabase({ file: ':memory:' })
     const openAfter = async (
       hours: number,
     ): Promise<{ hosts: (string | null)[]; firstSeen: string[]; shift: unknown }> => {
-      const now = (): Date => new Date(AT + hours * 3_600_000)
-      const options = { dataMode: 'replay' as const, replayDir: folder, replayShift: 'auto', now, db }
-      const host = await openPluginHost([{ plugin: directory, settings }], options)
-      const answer: Directory = await host.call('getAgentDirectory', { sort: 'name', limit: 10 })
+      const product = await openTestProduct(directory, {
+        clock: new TestClock(new Date(AT + hours * 3_600_000).toISOString()),
+        database: { file: join(folder, 'products.sqlite') },
+        environment: { DATA_MODE: 'replay', REPLAY_DIR: folder, REPLAY_SHIFT: 'auto' },
+      })
+      const answer = await product.call('getAgentDirectory', { query: { sort: 'name', limit: 10 } })
+      await product.close()
       return {
         hosts: answer.records.map(({ provider }) => provider.host),
         firstSeen: answer.records.map(({ first_seen: seen }) => seen),
@@ -52,6 +51,5 @@ describe('a folder of recorded listings', () => {
     })
     record('bazaar_two.json', 'two.example.com')
     expect((await openAfter(3)).hosts).to.deep.equal(['one.example.com', 'two.example.com'])
-    await db.destroy()
   })
 })

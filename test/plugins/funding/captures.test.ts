@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { openTestProduct, TestClock } from 'tollgate/testing'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,8 +9,6 @@ import { quarantine, type FundingRate, type VenueName } from '../../../plugins/f
 import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 import { PayloadError } from '../../../plugins/funding/venues/funding-venue.ts'
-import type { FundingRates } from '../../../schemas/types.d.ts'
-import { openPluginHost } from '../plugin-host.ts'
 import { ANSWERS, AT } from './fake-venues.ts'
 
 describe('recorded answers of venues', () => {
@@ -93,13 +92,14 @@ describe('recorded answers of venues', () => {
       'kraken__http_futures_tickers.json',
       'binance',
     ])
-    const now = () => new Date((AT + 60) * 1000)
-    const settings = { dataMode: 'replay', replayDir: folder, replayShift: 'none', now } as const
-    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], settings)
-    const { rates, unavailable }: FundingRates = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 10 })
+    const product = await openTestProduct(funding, {
+      clock: new TestClock(new Date((AT + 60) * 1000).toISOString()),
+      environment: { DATA_MODE: 'replay', REPLAY_DIR: folder, REPLAY_SHIFT: 'none' },
+    })
+    const { rates, unavailable } = await product.call('getPerpFundingRates', { query: { limit: 10 } })
     expect(rates.map(({ venue }) => venue)).to.deep.equal(['kraken'])
     expect(unavailable).to.have.length(7)
-    await host.stop()
+    await product.close()
   })
 
   it('may spread one history over several files', async () => {

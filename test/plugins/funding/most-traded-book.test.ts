@@ -1,9 +1,9 @@
 import { expect } from 'chai'
+import { openTestProduct, TestClock, type TestProduct } from 'tollgate/testing'
 import type { FundingRate, VenueName } from '../../../plugins/funding/funding-rate.ts'
 import funding from '../../../plugins/funding/index.ts'
 import { PerpetualBookStore } from '../../../plugins/funding/perpetual-books.ts'
 import { createRateStore } from '../../../plugins/funding/rate-store.ts'
-import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 /** 2026-11-20T12:03:00Z, epoch seconds. */
 const NOW = Date.UTC(2026, 10, 20, 12, 3) / 1000
@@ -29,23 +29,27 @@ const rateOf = (instrument: string, symbol: string, more: Partial<FundingRate> =
 const bookAt = (price: number) => ({ bids: [[price - 1, 2] as const], asks: [[price + 1, 2] as const] })
 
 describe('the order book of a perpetual that other products ask for', () => {
-  let host: PluginHost
+  let product: TestProduct<'funding'>
   let books: PerpetualBookStore
 
   const open = async (dataMode: 'online' | 'sample' | 'replay'): Promise<void> => {
-    host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], {
-      dataMode,
-      now: () => new Date(NOW * 1000),
-      replayDir: import.meta.dirname,
+    product = await openTestProduct(funding, {
+      clock: new TestClock('2026-11-20T12:03:00Z'),
+      environment: { DATA_MODE: dataMode, REPLAY_DIR: import.meta.dirname },
     })
-    books = new PerpetualBookStore(host.db)
+    books = new PerpetualBookStore(product.db)
   }
   const poll = (venue: VenueName, rates: readonly FundingRate[]): Promise<void> =>
-    createRateStore(host.db).add(venue, NOW - 400, { rates, quarantined: [], untold: [] })
+    createRateStore(product.db).add(venue, NOW - 400, { rates, quarantined: [], untold: [] })
   const bookOf = async (symbol: string, asOf = NOW) =>
-    (await host.call('getPerpetualBook', { symbol, max_age_seconds: 300 }, { asOf: new Date(asOf * 1000) })).book
+    (
+      await product.call('getPerpetualBook', {
+        query: { symbol, max_age_seconds: 300 },
+        asOf: new Date(asOf * 1000),
+      })
+    ).book
 
-  afterEach(() => host.stop())
+  afterEach(() => product.close())
 
   describe('online', () => {
     beforeEach(async () => {
@@ -105,7 +109,7 @@ describe('the order book of a perpetual that other products ask for', () => {
     expect(book.time).to.be.within(NOW - 300, NOW)
     expect(book.bids[0]![0]).to.be.lessThan(book.asks[0]![0])
     expect(await bookOf('NOPE')).to.equal(null)
-    await host.stop()
+    await product.close()
     await open('replay')
     expect(await bookOf('BTC')).to.equal(null)
   })

@@ -1,28 +1,28 @@
 import { expect } from 'chai'
+import type { InputOf } from 'tollgate/plugin'
+import { openTestProduct, TestClock, type TestProduct } from 'tollgate/testing'
 import funding from '../../../plugins/funding/index.ts'
 import type { FundingRates } from '../../../schemas/types.d.ts'
-import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
-const NOON = Date.UTC(2026, 10, 20, 12, 0, 20)
+const NOON = '2026-11-20T12:00:20Z'
+const DAY = 86_400
+
+type Query = InputOf<'getPerpFundingRates'>['query']
 
 describe('a query of funding rates', () => {
-  let host: PluginHost
-  let clock = NOON
-  const rates = (query: object = {}): Promise<FundingRates> =>
-    host.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query })
+  let product: TestProduct<'funding'>
+  const rates = (query: Query = {}): Promise<FundingRates> =>
+    product.call('getPerpFundingRates', { query: { sort: 'symbol', ...query } })
   const failure = (call: Promise<unknown>): Promise<Error> =>
     call.then(
       () => expect.fail('answered'),
       (error: Error) => error,
     )
 
-  before(async () => {
-    host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => new Date(clock) })
+  beforeEach(async () => {
+    product = await openTestProduct(funding, { clock: new TestClock(NOON) })
   })
-  beforeEach(() => {
-    clock = NOON
-  })
-  after(() => host.stop())
+  afterEach(() => product.close())
 
   it('finds symbols and venues, several at once, in any spelling', async () => {
     const found = await rates({ symbol: 'xbt, eth', venue: 'Gate,okx' })
@@ -32,6 +32,8 @@ describe('a query of funding rates', () => {
       'ETH gate',
       'ETH okx',
     ])
+    const contracts = await rates({ symbol: 'BTC/USDT:USDT, ETHUSDT.P', venue: 'gate,okx' })
+    expect(contracts.rates).to.deep.equal(found.rates)
   })
 
   it('is refused for an unknown venue, and the error names the known ones', async () => {
@@ -54,7 +56,7 @@ describe('a query of funding rates', () => {
     expect(descending).to.deep.equal(ascending.toReversed())
   })
 
-  for (const sort of ['apr', '-apr', 'symbol'])
+  for (const sort of ['apr', '-apr', 'symbol'] as const)
     it(`returns the same rates in pages of 7 as in one page, while rates change, sorted by ${sort}`, async () => {
       const whole = await rates({ sort, limit: 1000 })
       const found: unknown[] = []
@@ -64,7 +66,7 @@ describe('a query of funding rates', () => {
         expect(page).to.include({ as_of: whole.as_of, total: whole.total })
         found.push(...page.rates)
         cursor = page.next_cursor
-        clock += 61_000
+        product.clock.advance({ seconds: 61 })
       } while (cursor)
       expect(found).to.deep.equal(whole.rates)
     })
@@ -75,12 +77,12 @@ describe('a query of funding rates', () => {
     const forged = encode(['x', 1, 2])
     const [hash] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as [string]
     for (const query of [
-      { limit: 5, sort: 'apr', cursor: next_cursor },
-      { limit: 5, symbol: 'BTC', cursor: next_cursor },
+      { limit: 5, sort: 'apr', cursor: next_cursor! },
+      { limit: 5, symbol: 'BTC', cursor: next_cursor! },
       { limit: 5, cursor: 'no' },
       { limit: 5, cursor: forged },
       { limit: 5, cursor: encode([hash, -1e15, 'BTC', 'gate', 'BTC_USDT']) },
-    ])
+    ] as const)
       expect(await failure(rates(query))).to.include({ code: 'validation_failed' })
   })
 
@@ -106,33 +108,33 @@ describe('a query of funding rates', () => {
 })
 
 describe('the funding sample', () => {
-  const at = (moment: number) => new Date(moment)
-  const hosts: PluginHost[] = []
+  const noon = Date.parse(NOON)
+  const opened: TestProduct<'funding'>[] = []
   afterEach(async () => {
-    for (const one of hosts.splice(0)) await one.stop()
+    for (const one of opened.splice(0)) await one.close()
   })
-  const open = async (): Promise<PluginHost> => {
-    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
-    hosts.push(host)
-    return host
+  const open = async (): Promise<TestProduct<'funding'>> => {
+    const product = await openTestProduct(funding, { clock: new TestClock(NOON) })
+    opened.push(product)
+    return product
   }
-  const ask = (host: PluginHost, asOf = NOON): Promise<FundingRates> =>
-    host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
+  const ask = (product: TestProduct<'funding'>, asOf = noon): Promise<FundingRates> =>
+    product.call('getPerpFundingRates', { query: { sort: 'symbol', limit: 1000 }, asOf: new Date(asOf) })
 
   it('is marked as sample data and is the same at every start', async () => {
     const [one, other] = [await open(), await open()]
     const [first, second] = [await ask(one), await ask(other)]
     expect(first.data_mode).to.equal('sample')
     expect(second).to.deep.equal(first)
-    expect(await ask(one, NOON - 86_400_000)).to.deep.equal(await ask(other, NOON - 86_400_000))
+    expect(await ask(one, noon - 1000 * DAY)).to.deep.equal(await ask(other, noon - 1000 * DAY))
   })
 
   it('stays within what venues charge, changes with time, and shows nothing newer than asOf', async () => {
-    const host = await open()
+    const product = await open()
     const seen = new Set<number>()
     for (let day = 0; day < 40; day += 1) {
-      const moment = NOON - day * 86_400_000 - day * 7_777
-      const { rates } = await ask(host, moment)
+      const moment = noon - 1000 * day * DAY - day * 7_777
+      const { rates } = await ask(product, moment)
       for (const rate of rates) {
         expect(Math.abs(rate.rate_8h)).to.be.below(0.003)
         expect(Date.parse(rate.observed_at)).to.be.at.most(moment)

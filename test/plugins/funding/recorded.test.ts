@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import type { InputOf, OutputOf } from 'tollgate/plugin'
+import { openTestProduct, TestClock, type TestProduct } from 'tollgate/testing'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -7,7 +9,6 @@ import { quarantine } from '../../../plugins/funding/funding-rate.ts'
 import funding from '../../../plugins/funding/index.ts'
 import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 import type { FundingRateItem, FundingRates, FundingSettlement } from '../../../schemas/types.d.ts'
-import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
 const seconds = (text: string): number => Date.parse(text) / 1000
@@ -17,19 +18,25 @@ describe('recorded funding rates', () => {
     if (!existsSync(join(folder, 'funding'))) this.skip()
   })
 
-  const hosts: PluginHost[] = []
+  const opened: TestProduct<'funding'>[] = []
   afterEach(async () => {
-    for (const one of hosts.splice(0)) await one.stop()
+    for (const one of opened.splice(0)) await one.close()
   })
-  const openHost = async (replayShift: string, now: string): Promise<PluginHost> => {
-    const options = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
-    const host = await openPluginHost([{ plugin: funding, settings: { keep_hours: 6 } }], options)
-    hosts.push(host)
-    return host
+  const open = async (shift: string, now: string): Promise<TestProduct<'funding'>> => {
+    const product = await openTestProduct(funding, {
+      clock: new TestClock(now),
+      environment: { DATA_MODE: 'replay', REPLAY_DIR: folder, REPLAY_SHIFT: shift },
+    })
+    opened.push(product)
+    return product
   }
-  const ask = async (shift: string, now: string, query: object = {}): Promise<FundingRates> => {
-    const host = await openHost(shift, now)
-    return host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query })
+  const ask = async (
+    shift: string,
+    now: string,
+    query: InputOf<'getPerpFundingRates'>['query'] = {},
+  ): Promise<FundingRates> => {
+    const product = await open(shift, now)
+    return product.call('getPerpFundingRates', { query: { sort: 'symbol', limit: 1000, ...query } })
   }
   /** The one rate of a venue and symbol at the moment it was recorded. */
   const recorded = async (venue: string, symbol: string, moment: string): Promise<FundingRateItem> => {
@@ -127,11 +134,11 @@ describe('recorded funding rates', () => {
       expect(quarantine(rates).quarantined).to.deep.equal([])
     }
     const end = '2026-04-02T00:00:00Z'
-    const host = await openHost('none', end)
+    const product = await open('none', end)
     const found: FundingSettlement[] = []
     for (let cursor: string | null | undefined; cursor !== null;) {
       const query = { symbol: 'BTC,ETH,PEPE', start: '2026-01-01', limit: 1000, ...(cursor ? { cursor } : {}) }
-      const page = await host.call('getPerpFundingHistory', query)
+      const page: OutputOf<'getPerpFundingHistory'> = await product.call('getPerpFundingHistory', { query })
       found.push(...page.settlements)
       cursor = page.next_cursor
     }
@@ -153,10 +160,10 @@ describe('recorded funding rates', () => {
   })
 
   it('are repeated in a loop, never older than an hour and never newer than the requested time', async () => {
-    const host = await openHost('auto', '2026-11-20T13:00:30Z')
+    const product = await open('auto', '2026-11-20T13:00:30Z')
     for (let step = 0; step < 60; step += 1) {
       const asOf = new Date(Date.UTC(2026, 10, 20) + step * 1_999_000)
-      const answer: FundingRates = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf })
+      const answer: FundingRates = await product.call('getPerpFundingRates', { query: { limit: 1000 }, asOf })
       expect(answer.unavailable).to.deep.equal([])
       for (const rate of answer.rates) {
         expect(Date.parse(rate.observed_at)).to.be.at.most(asOf.getTime())
@@ -167,8 +174,8 @@ describe('recorded funding rates', () => {
   })
 
   it('are unavailable, with their age, long after they were recorded', async () => {
-    const host = await openHost('none', '2027-01-01T00:00:00Z')
-    const error = await host.call('getPerpFundingRates', { sort: 'symbol', limit: 1 }).then(
+    const product = await open('none', '2027-01-01T00:00:00Z')
+    const error = await product.call('getPerpFundingRates', { query: { limit: 1 } }).then(
       () => expect.fail('answered'),
       (found: Error) => found,
     )

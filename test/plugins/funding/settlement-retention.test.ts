@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { openTestProduct } from 'tollgate/testing'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { answerFundingHistory } from '../../../plugins/funding/history-answer.ts'
 import { migrations } from '../../../plugins/funding/rate-store.ts'
@@ -10,7 +11,6 @@ import {
 } from '../../../plugins/funding/settlement-store.ts'
 import funding from '../../../plugins/funding/index.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
-import { openPluginHost } from '../plugin-host.ts'
 
 const HOUR = 3600
 const SIGNAL = new AbortController().signal
@@ -100,11 +100,8 @@ for (const [name, open] of Object.entries(DATABASES))
 
 describe('the settings of settled funding rates', () => {
   it('are refused if what is fetched would be deleted', async () => {
-    const settings = { keep_hours: 6, history_days: 90, keep_settled_days: 30 }
-    const opened = await openPluginHost([{ plugin: funding, settings }], { now: () => new Date() }).then(
-      () => null,
-      (error: Error) => error,
-    )
-    expect(opened?.message).to.include('keep_settled_days (30) is less than history_days (90)')
+    const product = await openTestProduct(funding, { settings: { history_days: 90, keep_settled_days: 30 } })
+    expect(product.issues[0]?.message).to.include('keep_settled_days (30) is less than history_days (90)')
+    await product.close()
   })
 })

@@ -22,7 +22,7 @@ describe('a recorded table', () => {
     expect(readTable('')).to.deep.equal([])
   })
 
-  it('of settlements may have incomplete rows, which are skipped', () => {
+  it('skips incomplete settlement rows', () => {
     const history = readHistory(
       ['symbol,time,rate', `X,${AT},0.1`, 'X,,0.1', `,${AT},0.1`, `X,${AT},`, `X,${AT - 3600},-1e-5`, ''].join('\n'),
     )

@@ -58,6 +58,30 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await times()).to.deep.equal([0])
     })
 
+    it('are read as pairs of one venue, of the last seven days and some at a time', async () => {
+      const at = (days: number, seconds: number): number => START + days * DAY + seconds
+      const rows = Array.from({ length: 150 }, (_, i) => [at(8, 300 * i), at(8, 300 * i + 30)]).flat()
+      for (const t of [at(0, 0), at(0, 30), ...rows]) await keep(t, t > at(8, 44_000) ? 'kraken' : 'coinbase')
+      const firsts = async (venue: string, asOf: number): Promise<number[]> => {
+        const found: number[] = []
+        for (let after = 0; ;) {
+          const pairs = await books.pairs('BTC-USD', { venue, after }, asOf)
+          for (const { first, later } of pairs) {
+            expect(later.time - first.time).to.equal(30)
+            found.push(first.time)
+          }
+          const last = pairs.at(-1)
+          if (!last) return found
+          after = last.first.time
+        }
+      }
+      const expected = rows.filter((_, i) => i % 2 === 0)
+      expect(await firsts('coinbase', at(9, 0))).to.deep.equal(expected.filter((t) => t <= at(8, 44_000)))
+      expect(await firsts('kraken', at(9, 0))).to.deep.equal(expected.filter((t) => t > at(8, 44_000)))
+      expect(await firsts('coinbase', at(8, 329)), 'the later book is not known yet').to.deep.equal([at(8, 0)])
+      expect(await firsts('coinbase', at(1, 0))).to.deep.equal([at(0, 0)])
+    })
+
     it('are the books that were given, thinned', async () => {
       const full = bookAt(START)
       await keep(START)

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { InvalidInput, NotFound } from 'tollgate/plugin'
+import { InvalidInput, NotFound, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { pino } from 'pino'
@@ -12,6 +12,7 @@ import market from '../../../plugins/market/index.ts'
 import { createBarStore, migrations } from '../../../plugins/market/bar-store.ts'
 import { openPluginHost, type PluginHost } from '../plugin-host.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
+import { until } from '../../support/until.ts'
 
 const settings = (
   JSON.parse(readFileSync(join(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as { settings: object }
@@ -84,7 +85,7 @@ describe('market bars of a recording', () => {
     writeFileSync(join(folder, 'daily_raw_aapl_lean.csv'), 'date,open,high,low,close,volume\n2017-01-03,1,2,1,2,9\n')
   })
 
-  const openHost = (replayShift: string, moment: Date, db?: PluginHost['db']): Promise<PluginHost> =>
+  const beginHost = (replayShift: string, moment: Date, db?: PluginHost['db']): Promise<PluginHost> =>
     openPluginHost([{ plugin: market, settings }], {
       now: () => moment,
       dataMode: 'replay',
@@ -92,6 +93,53 @@ describe('market bars of a recording', () => {
       replayShift,
       ...(db ? { db } : {}),
     })
+
+  async function openHost(...options: Parameters<typeof beginHost>): Promise<PluginHost> {
+    const host = await beginHost(...options)
+    await host.run('load')
+    return host
+  }
+
+  it('are not answered from until all are loaded, by this process or another', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const [host, other] = [await beginHost('none', NOW, db), await beginHost('none', NOW, db)]
+    for (const each of [host, other])
+      for (const call of [
+        () => each.call('getSymbols'),
+        () => each.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 }),
+      ]) {
+        const error: unknown = await call().catch((thrown: unknown) => thrown)
+        expect(error).to.be.instanceOf(Unavailable)
+        expect(error).to.include({ status: 503, message: '0% of the recorded bars are loaded. You were not charged; retry in a few seconds.' }) // prettier-ignore
+        expect((error as Unavailable).headers['retry-after']).to.equal('5')
+      }
+    const request = { operation: 'getMarketStatus', params: {}, query: { symbol: 'BTC-USD' }, body: undefined }
+    const freshness = async () => host.registrations[0]?.freshness?.(request, NOW, {} as never)
+    expect(await freshness()).to.deep.equal({ newest: null, sources: 0, coverage: 0 })
+    await host.run('load')
+    expect(await freshness()).to.deep.equal({ newest: NOW, sources: null, coverage: 1 })
+    const { origin } = await host.call('getSymbols')
+    await until(async () => (await other.call('getSymbols').catch(() => null))?.origin === origin)
+    await db.destroy()
+  })
+
+  it('are loaded again after a process has ended before it had loaded them', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const whole = await openHost('none', NOW, db)
+    const bars = async (host: PluginHost) =>
+      (await host.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })).count
+    const count = await bars(whole)
+    const half = await beginHost('auto', NOW, db)
+    const ending = new AbortController()
+    ending.abort(new Error('the process ends'))
+    expect(await half.run('load', ending.signal).catch(() => 'ended')).to.equal('ended')
+    // The bars of the first shift are gone, so its note must be, too.
+    const next = await beginHost('none', NOW, db)
+    expect(await next.call('getSymbols').catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+    await next.run('load')
+    expect(await bars(next)).to.equal(count)
+    await db.destroy()
+  })
 
   it('play in real time after the first start, shifted by whole weeks, also after a restart', async () => {
     const db = openDatabase({ file: ':memory:' })
@@ -133,6 +181,7 @@ describe('market bars of a recording', () => {
       replayDir: other,
       log,
     })
+    await host.run('load')
     expect((await host.call('getBars', { symbol: 'AAPL', from: 0, interval: 86_400 })).count).to.equal(1)
     expect(lines.find(({ msg }) => msg.startsWith('rows of a recording'))).to.deep.include({
       file,

@@ -42,7 +42,9 @@ describe('the pace of requests to a venue', () => {
   })
 
   it('is as fast as the settings say, and stays within the limit that each venue states', () => {
-    expect(paceOf('kraken', { venues: { kraken: { url: 'http://k', per_second: 7 } } }).perSecond).to.equal(7)
+    expect(
+      paceOf('kraken', { venues: { kraken: { url: 'http://k', enabled: true, per_second: 7 } } }).perSecond,
+    ).to.equal(7)
     /** Requests in a minute. */
     const limits: Readonly<Record<VenueName, number>> = {
       coinbase: 600,

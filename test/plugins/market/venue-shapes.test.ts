@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { RequestError } from '../../../plugins/lib/feeds/requests.ts'
-import { VENUES, type VenueName } from '../../../plugins/market/venues/bar-venues.ts'
+import { VENUES, VENUES_BY_BIT, type VenueName } from '../../../plugins/market/venues/bar-venues.ts'
 
 const OPEN = Date.UTC(2026, 10, 20, 9, 40) / 1000
 const NOW = OPEN + 150
@@ -143,5 +143,13 @@ describe('order books', () => {
     const whole = venueWith('coinbase', sides)
     expect((await whole.venue.book('PAIR', signal)).book).to.deep.equal(book)
     expect(whole.asked[0]!.href).to.equal('http://venue.test/products/PAIR/book?level=2')
+  })
+})
+
+describe('the bits of the venues', () => {
+  it('are those that stored bars were written with, and follow each other', () => {
+    const stored = ['coinbase', 'binance', 'kraken', 'bitstamp', 'bitfinex', 'binance_us']
+    expect(VENUES_BY_BIT.slice(0, stored.length)).to.deep.equal(stored)
+    expect(VENUES_BY_BIT.map((name) => VENUES[name].bit)).to.deep.equal(VENUES_BY_BIT.map((_, at) => at))
   })
 })

@@ -80,11 +80,11 @@ describe('ids and times of the feed', () => {
       '1769904000',
       1769904000000,
     ])
-      expect(timeRange({ from: text }, LIMITS).from, String(text)).to.equal(moment)
-    expect(timeRange({ from: '2026-02-01T00:00:00.123Z' }, LIMITS).from).to.equal(moment + 123)
+      expect(timeRange({ start: text }, LIMITS).from, String(text)).to.equal(moment)
+    expect(timeRange({ start: '2026-02-01T00:00:00.123Z' }, LIMITS).from).to.equal(moment + 123)
     for (const text of ['', 'now', '2026-02-30', '2026-13-01', '-1', 'NaN', '1e3'])
-      expect(() => timeRange({ from: text }, LIMITS).from, text).to.throw()
-    expect(() => timeRange({ from: 10, to: 5 }, LIMITS)).to.throw()
+      expect(() => timeRange({ start: text }, LIMITS).from, text).to.throw()
+    expect(() => timeRange({ start: 10, end: 5 }, LIMITS)).to.throw()
   })
 })
 

@@ -46,6 +46,7 @@ const PRODUCT = {
       body: { type: 'object', properties: { email: { type: 'string' }, source: { type: 'string' } } },
       body_media: 'application/x-www-form-urlencoded',
       response: { type: 'object' },
+      form: { success: '/pricing?ok=1', failure: '/pricing?err={code}' },
     },
   },
 }

@@ -198,6 +198,7 @@ describe('the pages of the service', () => {
   it('show examples of the available products on the strategies page and omit the others', async () => {
     const text = await html('/strategies')
     expect(text).to.contain('$100,000 × 0.7500 = $75,000').and.to.contain('$14.40')
+    expect(text).to.contain('between $60,000 and $90,000').and.to.contain('Less even: ETH 2017.')
     expect(text).not.to.contain('Estimate the cost before you trade').and.not.to.contain('Run a preflight check')
   })
 
@@ -212,6 +213,26 @@ describe('the pages of the service', () => {
       'No direction.',
     ])
       expect(text, shown).to.contain(shown)
+  })
+
+  it('open the methodology with the claims of all products, and say which are not met', async () => {
+    const text = await html('/methodology')
+    const [, table = ''] = /<section class="claims"(.*?)<\/section>/s.exec(text) ?? []
+    expect(text.indexOf('class="claims"')).to.be.within(0, text.indexOf('A forecast, turned'))
+    const rows = [...table.matchAll(/<tr role="row">(.*?)<\/tr>/gs)].map(([, row]) =>
+      [...row!.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell]) => cell!.replaceAll(/<\/?span[^>]*>/g, '')),
+    )
+    expect(rows.slice(1)).to.deep.equal([
+      [
+        'Twice as volatile after VOLATILE',
+        'not met',
+        '1.8 to 2.3',
+        '2 recordings, 12,345 cases, 2025-01-01 to 2025-12-31',
+        '2026-11-30, replay',
+      ],
+      ['Noise is not plausible', 'met', '3 of 200', 'simulations, 200 cases', '2026-11-30, sample'],
+    ])
+    expect(table).to.contain('1 of 2 claims are met')
   })
 
   it('list every operation in the documentation, with a free one to try without scripts', async () => {

@@ -1,6 +1,6 @@
 /** Reads lists page by page, while the store grows. */
 import { expect } from 'chai'
-import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
+import { insertMadeUpEvents } from '../made-up-events.ts'
 import { LIVE, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 
 const HOUR = 3_600_000

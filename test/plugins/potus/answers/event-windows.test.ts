@@ -56,6 +56,16 @@ describe('a window of the feed', () => {
     expect(await count('getPotusEvents15m', NOON + 16 * MINUTE)).to.equal(1)
   })
 
+  it('is found by start and end, and by their old names', async () => {
+    await post(NOON + 10 * SECOND, 'Tariffs on copper.')
+    feed.time = NOON + HOUR + 2 * MINUTE
+    const ask = (query: object) => feed.ask<Page>('getPotusEvents1m', { query })
+    const page = await ask({ start: NOON, end: NOON + HOUR })
+    expect(page).to.include({ start: '2026-05-01T12:00:00Z', end: '2026-05-01T13:00:00Z' })
+    expect(await ask({ from: NOON, to: NOON + HOUR })).to.deep.equal(page)
+    expect(await ask({ start: NOON, end: NOON + HOUR, from: 0, to: 1 })).to.deep.equal(page)
+  })
+
   it('is not sold before one of the range has closed, and the nearest ones are named', async () => {
     await post(NOON + 10 * SECOND, 'Tariffs on copper.')
     await feed.poll('wh.news', rssOf([{ key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }]))

@@ -1,6 +1,6 @@
 /** How fresh the feed says it is, on which the gateway decides whether it sells. */
 import { expect } from 'chai'
-import { missingOf } from '../../../../gateway/editions/freshness.ts'
+import { missingOf } from '../../../../gateway/products/freshness.ts'
 import { feedFreshness } from '../../../../plugins/potus/answers/feed-freshness.ts'
 import { createStoredFigures } from '../../../../plugins/potus/answers/feed-figures.ts'
 import { catalog, openTestFeed, postId, postsOf, rssOf, type TestFeed } from '../test-feed.ts'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { recogniseEntities } from '../../../../plugins/potus/entities/entity-recognition.ts'
-import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../../scripts/bench/potus/entity-scores.ts'
+import { LABELLED, recordedTexts, scoreEntities, type Texts } from './entity-scores.ts'
 import { SHARED } from '../test-feed.ts'
 
 const ids = (text: string): string[] => recogniseEntities(text).map(({ id }) => id)

@@ -197,7 +197,12 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
           const { db, writer } = openProcess()
           const context = {
             db,
-            deployment: { replay_dir: folder, replay_shift: 'none', replay_shift_seconds: '0' },
+            deployment: {
+              data_mode: 'replay' as const,
+              replay_dir: folder,
+              replay_shift: 'none',
+              replay_shift_seconds: '0',
+            },
             log: pino({ level: 'silent' }),
             progress: () => ({ advance() {}, end() {} }),
           }

@@ -76,7 +76,7 @@ describe('the log of polls', () => {
     })
     await pollTenTimes(feed)
     await feed.db.destroy()
-    const { stdout } = await promisify(execFile)('node', ['--import', 'tsx/esm', 'scripts/polls.ts'], {
+    const { stdout } = await promisify(execFile)('node', ['--import', 'tsx/esm', 'test/lab/main.ts', 'polls'], {
       cwd: root,
       env: { ...process.env, DATA_DIR: folder, DATA_MODE: 'online' },
     })

@@ -44,7 +44,7 @@ describe('a recording that is opened again', () => {
   ): Promise<{ events: number; polls: number }> => {
     const context = {
       db: feed.db,
-      deployment: { replay_dir: folder, ...shift },
+      deployment: { data_mode: 'replay' as const, replay_dir: folder, ...shift },
       log: pino({ level: 'silent' }),
       progress: () => ({ advance() {}, end() {} }),
     }

@@ -1,6 +1,6 @@
 /** The feed gives the same bytes for the same polls on SQLite and on PostgreSQL. */
 import { expect } from 'chai'
-import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
+import { insertMadeUpEvents } from '../made-up-events.ts'
 import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
 import { type AskOptions, rssOf, LIVE, type TestFeed, openTestFeed, postId, postsOf } from '../test-feed.ts'
 

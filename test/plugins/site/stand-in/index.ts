@@ -9,13 +9,39 @@ const SNAPSHOT = {
   position_scalar: 0.75,
   forecast_vol: 0.6,
   boundary_vol: 0.4,
+  no_trade_band: { low: 0.6, high: 0.9, turns_per_year: 48 },
 }
 
 const METHOD = {
   model: 'har-schmitt/1',
   paragraphs: ['A forecast, turned into a probability.'],
   formulas: [{ name: 'Variance proxy', formula: 'q = r^2 < 1', source: 'Corsi (2009)' }],
+  claims: [
+    {
+      claimed: 'Twice as volatile after VOLATILE',
+      measured: '1.8 to 2.3',
+      met: false,
+      on: '2 recordings',
+      start: '2025-01-01T00:00:00Z',
+      end: '2025-12-31T00:00:00Z',
+      cases: 12_345,
+      data_mode: 'replay',
+      measured_on: '2026-11-30',
+    },
+    {
+      claimed: 'Noise is not plausible',
+      measured: '3 of 200',
+      met: true,
+      on: 'simulations',
+      start: null,
+      end: null,
+      cases: 200,
+      data_mode: 'sample',
+      measured_on: '2026-11-30',
+    },
+  ],
   tables: [
+    { id: 'sizing', caption: 'Less even: ETH 2017.', columns: ['recording', 'turns'], rows: [['BTC 2025', 47]] },
     {
       caption: 'Out of sample.',
       columns: ['Model', 'Ratio'],
