@@ -4,8 +4,8 @@
  */
 
 /**
- * What an agent does next: `never` (give up), `after_fix` (change the request), `after_delay` (wait, then send the same
- * request), `new_quote` (sign a new payment), `same_payment` (send the same request with the same payment).
+ * The next step of an agent: `never` (give up), `after_fix` (change the request), `after_delay` (wait, then send the
+ * same request), `new_quote` (sign a new payment), `same_payment` (send the same request with the same payment).
  */
 export type Retry = 'never' | 'after_fix' | 'after_delay' | 'new_quote' | 'same_payment'
 
@@ -17,7 +17,7 @@ export interface ErrorKind {
   readonly message: string
   /** When it happens, in one line. */
   readonly when: string
-  /** What the caller does about it, in one line. */
+  /** The caller's remedy, in one line. */
   readonly action: string
 }
 
@@ -51,7 +51,7 @@ export const ERRORS = {
       'This payment has arrived and its answer cannot be delivered. The amount is recorded as a debt to you. Do not send it again: contact the operator with the transaction.',
     when: 'The payment was transferred although its purchase had ended, or by others, so it bought nothing; the operator owes it to the payer.',
     action:
-      'Do not repeat the payment. Send the operator the `transaction`: the amount is recorded as a debt to the payer. Whoever needs the answer now can pay for it anew.',
+      'Do not repeat the payment. Send the operator the `transaction`: the amount is recorded as a debt to the payer. To get the answer now, pay for it again.',
   },
   sign_in_required: {
     status: 402,
@@ -108,7 +108,7 @@ export const ERRORS = {
   forbidden: {
     status: 403,
     retry: 'never',
-    message: 'You may not have this.',
+    message: 'This answer is not available to this caller.',
     when: 'A product refuses this caller.',
     action: 'Do not send the request again: the answer stays the same.',
   },
@@ -195,7 +195,7 @@ export const ERRORS = {
     status: 429,
     retry: 'after_delay',
     message: 'Too many requests. Wait as long as Retry-After says.',
-    when: 'The caller sent too many requests, wrong operator tokens, or payments or sign-ins that failed, or holds too many open streams.',
+    when: 'The caller sent too many requests, wrong operator tokens, or payments or sign-ins that failed, left too many calls unpaid, or holds too many open streams.',
     action: 'Wait as many seconds as Retry-After says, then send the request again.',
   },
   internal: {

@@ -80,12 +80,12 @@ export function launch(exit: (code: number) => never): void {
 async function endChain(environment: Environment): Promise<void> {
   try {
     const { readConfig } = await import('./config/config.ts')
-    const { network, dataDir, logLevel } = readConfig(environment)
+    const config = readConfig(environment)
     const { SANDBOX } = await import('./config/settlement.ts')
-    if (network !== SANDBOX) return
+    if (config.network !== SANDBOX) return
     const { endAbandonedChain } = await import('./sandbox/chain-folder.ts')
-    const { createLog } = await import('./observe/log.ts')
-    await endAbandonedChain(join(dataDir, 'chain'), createLog(logLevel))
+    const { openLog } = await import('./observe/log.ts')
+    await endAbandonedChain(join(config.dataDir, 'chain'), openLog(config))
   } catch (error) {
     // The gateway has said what is wrong with its configuration.
     if ((error as Error).name !== 'ConfigError')

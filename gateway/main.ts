@@ -13,14 +13,14 @@ async function main(): Promise<void> {
   // Imported here, because the process that starts the others needs little of the gateway, and starts sooner without.
   if (as === 'signer') await (await import('./signer/signer.ts')).runSigner(exit)
   else if (as !== null) await (await import('./process.ts')).runProcess(exit)
-  else if (workers !== null) await (await import('./workers.ts')).runWorkers(workers, exit)
+  else if (workers !== null) await (await import('./cluster.ts')).runWorkers(workers, exit)
   else (await import('./launcher.ts')).launch(exit)
 }
 
 interface Command {
   /** The number behind `--workers`. */
   readonly workers: number | null
-  /** What this process is, if another process of the gateway has started it. The operator may start a signer too. */
+  /** The role of this process, if another process of the gateway has started it. The operator may start a signer too. */
   readonly as: 'gateway' | 'worker' | 'signer' | null
 }
 

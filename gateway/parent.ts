@@ -1,6 +1,7 @@
 /**
- * What a gateway process and the process that started it tell each other: the launcher of a single process, or the primary
- * of several workers. Environment variables come this way too, because plugins can read those of their own process.
+ * The messages between a gateway process and the process that started it: the launcher of a single process, or the
+ * primary of several workers. Environment variables come this way too, because plugins can read those of their own
+ * process.
  */
 import cluster from 'node:cluster'
 import type { Config } from './config/config.ts'
@@ -9,7 +10,7 @@ import { ofWorker } from './config/settlement.ts'
 import type { SharedSandbox } from './sandbox/sandbox.ts'
 import type { Peers } from './stores/peers.ts'
 
-/** What a gateway process is told when it starts. */
+/** The message that a gateway process gets when it starts. */
 export interface Role {
   /** From 0. A worker that replaces another one has the same number. */
   readonly nth: number
@@ -17,7 +18,7 @@ export interface Role {
   readonly workers: number | null
   /** Whether it finishes the payments that were left open before it accepts calls. One of several that start together does. */
   readonly recovers: boolean
-  /** What the primary opened for its workers. Null outside the sandbox, and for a process that opens its own. */
+  /** The sandbox that the primary opened for its workers. Null outside the sandbox, and for a process that opens its own. */
   readonly sandbox: SharedSandbox | null
   /** The variables of the operator without private keys. Plugins do not see them. */
   readonly environment: Environment
@@ -41,8 +42,9 @@ export interface Parent {
   /** The other workers, through the primary; null for a process without siblings. */
   readonly peers: Peers | null
   /**
-   * Carries out orders from now on, and those that came before. From now on a worker whose primary ends finishes its calls
-   * and stops. Before, it ends at once: it has no calls, and what it waits for may never come without the primary.
+   * Carries out orders from now on, and those that came before. From now on a worker whose primary ends finishes its
+   * calls and stops. Before, it ends at once: it has no calls, and what it waits for may never come without the
+   * primary.
    */
   obey(orders: Orders): void
   /** Resolves when this process may accept calls: at once, or for a worker once all of them could. */
@@ -53,7 +55,7 @@ export interface Parent {
   stopping(): void
 }
 
-/** What a worker asks its peers for: a function of `Peers` with its argument. */
+/** A worker's question to its peers: a function of `Peers` with its argument. */
 export type Question = {
   readonly [Name in keyof Peers]: { readonly ask: Name; readonly about: Parameters<Peers[Name]>[0] }
 }[keyof Peers]
@@ -70,8 +72,8 @@ export type Message =
   | { readonly answerTo: number; readonly answer: unknown }
 
 /**
- * Asks the process that started this one for its role. `exit` ends a process whose launcher or primary has died, so that the
- * next start finds its port free; a worker that obeys orders by then stops in its own time.
+ * Asks the process that started this one for its role. `exit` ends a process whose launcher or primary has died, so
+ * that the next start finds its port free; a worker that obeys orders by then stops in its own time.
  *
  * @throws Error if this process was started by hand
  */

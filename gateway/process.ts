@@ -3,14 +3,15 @@ import { resolve } from 'node:path'
 import { readConfig } from './config/config.ts'
 import { ONE_JOURNAL, recipientsOf } from './config/pay-to.ts'
 import { createGateway, type Gateway } from './compose.ts'
-import { simplest } from './documents/listed-operations.ts'
-import { isCopiedCode } from './editions/code-copies.ts'
-import { guardProcess } from './editions/process-guard.ts'
+import { simplest, simplestPost } from './documents/listed-operations.ts'
+import { isCopiedCode } from './plugin-code/copies.ts'
+import { guardProcess } from './plugin-code/process-guard.ts'
 import { format } from './http/view-formats.ts'
-import { createLog } from './observe/log.ts'
+import { openLog } from './observe/log.ts'
 import { configOfProcess, joinParent, type Parent } from './parent.ts'
 import { isHungUp, STOP_MS } from './signals.ts'
 import { connectSigner } from './stores/signer-client.ts'
+import { withCommands } from './config/project-root.ts'
 
 /**
  * Runs the gateway until a signal, the launcher or the primary ends it. `exit` ends the process; no plugin may do that.
@@ -22,12 +23,12 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   const parent = await joinParent(exit)
   const { role } = parent
   const settings = configOfProcess(readConfig(role.environment), role)
-  const shared = createLog(settings.logLevel)
+  const shared = openLog(settings)
   const log = role.workers === null ? shared : shared.child({ worker: role.nth + 1 })
   guardProcess(isCopiedCode, exit, log)
   const { sandbox } = role
   const signer = connectSigner(role.signer, log)
-  // It is awaited where a key is first needed, and may fail before.
+  // Awaited where a key is first needed, and may fail before.
   signer.catch(() => {})
   const gateway = await createGateway(settings, {
     log,
@@ -53,7 +54,7 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   parent.opened(welcome(gateway, address, role.workers))
 }
 
-/** What the terminal shows at the start: addresses, the sandbox's buyer, and commands to try. */
+/** The text that the terminal shows at the start: addresses, the sandbox's buyer and token, and commands to try. */
 export function welcome(
   { config, settlement, current }: Pick<Gateway, 'config' | 'settlement' | 'current'>,
   address: string,
@@ -78,15 +79,32 @@ export function welcome(
       `  process  ${process.ppid} (kill -HUP reloads the catalog, kill -USR2 restarts the workers one by one)`,
       `  workers  ${workers}`,
     )
+  lines.push(`  operator ${operatorConsole(config, settlement, address)}`)
   for (const { product, reason } of current.disabled) lines.push(`  disabled ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
   const dataDir = config.dataRoot === resolve('data') ? '' : `DATA_DIR=${format.shell(config.dataRoot)} `
-  if (settlement.sandbox && first) lines.push(`  ${dataDir}npm run pay -- ${first.route}`)
+  const post = simplestPost(current.catalog)
+  const routes = [
+    ...(first ? [first.route] : []),
+    ...(post ? [`${post.operation.route} --body ${format.shell(post.body)}`] : []),
+  ]
+  if (settlement.sandbox) lines.push(...routes.map((route) => `  ${dataDir}${withCommands(`npm run pay -- ${route}`)}`))
   lines.push(`  open ${address}/pricing`, '')
   return `${lines.join('\n')}\n`
 }
 
-/** Names what only a real network uses. Whoever sets it has probably forgotten NETWORK, and would sell for test money. */
+/** Where the operator console is and what opens it. A token that the operator has set is not shown. */
+function operatorConsole(
+  { operatorToken }: Gateway['config'],
+  { sandbox }: Gateway['settlement'],
+  address: string,
+): string {
+  if (operatorToken !== null) return `${address}/operator (OPERATOR_TOKEN opens it)`
+  if (sandbox) return `${address}/operator (the token is ${sandbox.operatorToken})`
+  return 'off (OPERATOR_TOKEN would open it)'
+}
+
+/** Names settings that only a real network uses: NETWORK was probably forgotten, and sales would be for test money. */
 function unusedInSandbox({ facilitatorUrls, rpcUrl, settleRpcUrl, settleKey }: Gateway['config']): readonly string[] {
   const names = Object.entries({
     FACILITATOR_URL: facilitatorUrls[0],

@@ -54,6 +54,6 @@ export function onSignals({ stop, stopAtOnce, reload }: SignalHandlers): void {
   process.on('SIGTERM', onStop)
   // A terminal that closes may send it several times, so that it never counts as a second signal.
   process.on('SIGHUP', () => (isHungUp() ? stop() : reload()))
-  // What is written to a terminal that is gone fails, and must not end the process before it has stopped.
+  // Writing to a closed terminal fails, and must not end the process before it has stopped.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }

@@ -1,11 +1,12 @@
-/** What a process prints when it cannot start: what is wrong and what to do, or a stack if nobody but us can mend it. */
+/** The text that a process prints when it cannot start: the cause and the remedy, or a stack if only we can mend it. */
 import { ConfigError } from './config/config-error.ts'
 import { sourceStack } from './observe/source-positions.ts'
 import { DataError } from './stores/data-error.ts'
 import { SignerError } from './stores/signer-client.ts'
 import { CatalogError } from './validation/issue.ts'
+import { withCommands } from './config/project-root.ts'
 
-/** What Node tells about an error of the system. */
+/** A system error of Node. */
 type SystemError = NodeJS.ErrnoException & {
   readonly port?: number
   readonly hostname?: string
@@ -13,7 +14,8 @@ type SystemError = NodeJS.ErrnoException & {
 
 /** Returns what to do for errors that an operator can fix, else the stack. */
 export function startErrorText(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof CatalogError || error instanceof DataError) return error.message
+  if (error instanceof ConfigError || error instanceof CatalogError || error instanceof DataError)
+    return withCommands(error.message)
   if (!(error instanceof Error)) return String(error)
   if (error instanceof SignerError)
     return `${error.message}${causeOf(error)} Start the signer first, name its socket in SIGNER_SOCKET, and let this user into the group of the socket.`

@@ -7,7 +7,7 @@
  *
  * V8 gives new objects 1 MB at first, and up to 16 MB while many of them live long, as at a start. It takes the memory back
  * when it collects in a process that has nothing to do. Calls never win it back, because little of what they make lives long:
- * collections come more often, and a 402 costs nearly twice as much, for as long as the process lives (ADR 87).
+ * collections come more often, and a 402 costs nearly twice as much, for as long as the process lives.
  */
 import { availableParallelism } from 'node:os'
 import { processEnvironment } from './config/environment.ts'

@@ -8,7 +8,7 @@
 import { formatEther } from 'viem/utils'
 import { ONE_JOURNAL } from '../config/pay-to.ts'
 import type { Awaitable } from '../awaitable.ts'
-import type { FreshnessState } from '../editions/freshness.ts'
+import type { FreshnessState } from '../products/freshness.ts'
 import type { GasAccount } from '../methods/payment-method.ts'
 import type { Journal, JournalHealth } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -17,6 +17,7 @@ import type { SendAlert } from './alert-webhook.ts'
 import type { GasSpending } from './gas-spent.ts'
 import type { Row } from './reconciliation/findings.ts'
 import type { BelowCost } from './settlement-against-prices.ts'
+import { withCommands } from '../config/project-root.ts'
 
 const ALARMS = [
   'journal.unwritable',
@@ -30,6 +31,7 @@ const ALARMS = [
   'payments.reversed',
   'payments.foreign',
   'ledger.owed',
+  'ledger.unclear',
   'products.down',
   'data.stale',
 ] as const
@@ -56,18 +58,18 @@ export interface Alarms {
 }
 
 export interface AlarmParts {
-  readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'reversals' | 'health'>
+  readonly journal: Pick<Journal, 'openPayments' | 'debts' | 'unclear' | 'reversals' | 'health'>
   /** The space of the disk with the journal. Absent: it is on another machine. */
   readonly disk?: DiskParts
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
   /** The accounts that pay gas, and what is too little and too much. Absent: somebody else pays. */
   readonly gas?: GasParts
-  /** Payments to us that others sent, found since this moment (ms), at most `limit`. Absent: nobody looks for them. */
+  /** Payments to us that others sent, found since this moment (ms), at most `limit`. Absent: they are not looked for. */
   readonly foreignPayments?: (since: number, limit: number) => Promise<readonly ForeignPayment[]>
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
   /** How fresh the data of what is sold are. */
   readonly freshness: () => Awaitable<readonly Pick<FreshnessState, 'operation' | 'request' | 'status' | 'reason'>[]>
-  /** Of several processes that share a journal, only the one that holds the lease checks it. */
+  /** If several processes share a journal, only the one that holds the lease checks this. */
   readonly lease: Pick<Lease, 'hold'>
   readonly alert: SendAlert
   /** Called after each check with the state of every alarm. */
@@ -114,7 +116,7 @@ const REVERSED_MS = 7 * 86_400_000
 /** How long payments that others sent keep their alarm raised. */
 const FOREIGN_MS = 86_400_000
 
-/** What a check found: the alarm to raise, or null. */
+/** The result of a check: the alarm to raise, or null. */
 type Finding = Pick<Alarm, 'message' | 'about'> | null
 
 /** An alarm, and what looks for its cause. */
@@ -130,12 +132,9 @@ interface Outcomes {
 
 /** Creates the alarms. None is raised before the first check. */
 export function createAlarms(parts: AlarmParts): Alarms {
-  const { journal, disk, settlerHealth, gas, foreignPayments, products, freshness, lease, alert, onChecked, log, now } =
-    parts
+  const { journal, disk, settlerHealth, gas, foreignPayments, products, freshness, lease, log, now } = parts
   let outcomes: Outcomes[] = []
-  const raised = new Map<AlarmName, Alarm>()
-  /** What each raised alarm has sent alerts about. */
-  const alerted = new Map<AlarmName, Set<string>>()
+  const { raised, updateAll } = raiseAlarms(parts)
   const kept = keepLease(lease, LEASE, (error) =>
     log.warn({ err: error }, 'the lease of the alarms could not be renewed'),
   )
@@ -143,39 +142,9 @@ export function createAlarms(parts: AlarmParts): Alarms {
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
 
-  async function update(name: AlarmName, finding: Finding): Promise<void> {
-    if (!finding) {
-      if (raised.delete(name)) log.info({ event: name }, 'alarm cleared')
-      alerted.delete(name)
-      return
-    }
-    const { message, about } = finding
-    raised.set(name, { name, message, about: about.slice(0, MAX_LISTED), since: raised.get(name)?.since ?? now() })
-    const known = alerted.get(name) ?? new Set<string>()
-    const added = about.filter((item) => !known.has(item)).slice(0, MAX_LISTED)
-    if (added.length === 0) return
-    if (await alert({ event: name, message, details: { about: added } })) alerted.set(name, new Set(about))
-  }
-
   function recentOutcomes(): readonly Outcomes[] {
     outcomes = outcomes.filter(({ from }) => from >= now().getTime() - WINDOW_MS)
     return outcomes
-  }
-
-  /**
-   * Updates alarms one after the other. A condition that cannot be checked leaves its alarm as it is, and keeps none of
-   * the others from being checked. Throws the first error in the end.
-   */
-  async function updateAll(conditions: readonly Condition[]): Promise<void> {
-    const errors: unknown[] = []
-    for (const [name, find] of conditions)
-      try {
-        await update(name, await find())
-      } catch (error) {
-        errors.push(error)
-      }
-    report()
-    if (errors.length > 0) throw errors[0]
   }
 
   /** Checks what needs no database first: on a full disk, nothing else can be read or counted. */
@@ -185,11 +154,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
       ['disk.low', () => (disk ? lowDisk(disk) : null)],
     ])
 
-  function report(): void {
-    onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
-  }
-
-  /** @param holdsLease null if nobody knows: alarms that depend on it stay as they are */
+  /** @param holdsLease null if unknown: alarms that depend on it stay as they are */
   async function check(holdsLease: boolean | null): Promise<readonly Alarm[]> {
     const own: readonly Condition[] = [
       ['settling.failing', () => failingSettlements(recentOutcomes())],
@@ -212,6 +177,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
       ['payments.reversed', ofHolder(() => reversedPayments(journal, now()))],
       ['payments.foreign', ofHolder(() => paymentsOfOthers(foreignPayments, now()))],
       ['ledger.owed', ofHolder(() => owedPayments(journal))],
+      ['ledger.unclear', ofHolder(() => unclearDebts(journal))],
     ]
     await updateAll(holdsLease === null ? own : [...own, ...shared])
     return [...raised.values()]
@@ -258,6 +224,52 @@ export function createAlarms(parts: AlarmParts): Alarms {
       await underWay?.catch(() => {})
     },
   }
+}
+
+/** The alarms that are raised, and what raises, clears and reports them. */
+function raiseAlarms({ alert, onChecked, log, now }: Pick<AlarmParts, 'alert' | 'onChecked' | 'log' | 'now'>): {
+  readonly raised: ReadonlyMap<AlarmName, Alarm>
+  readonly updateAll: (conditions: readonly Condition[]) => Promise<void>
+} {
+  const raised = new Map<AlarmName, Alarm>()
+  /** The subjects about which each raised alarm has sent alerts. */
+  const alerted = new Map<AlarmName, Set<string>>()
+
+  async function update(name: AlarmName, finding: Finding): Promise<void> {
+    if (!finding) {
+      if (raised.delete(name)) log.info({ event: name }, 'alarm cleared')
+      alerted.delete(name)
+      return
+    }
+    const { message, about } = finding
+    raised.set(name, { name, message, about: about.slice(0, MAX_LISTED), since: raised.get(name)?.since ?? now() })
+    const known = alerted.get(name) ?? new Set<string>()
+    const added = about.filter((item) => !known.has(item)).slice(0, MAX_LISTED)
+    if (added.length === 0) return
+    if (await alert({ event: name, message, details: { about: added } })) alerted.set(name, new Set(about))
+  }
+
+  /**
+   * Updates alarms one after the other. A condition that cannot be checked leaves its alarm as it is, and keeps none of
+   * the others from being checked. Throws the first error in the end.
+   */
+  async function updateAll(conditions: readonly Condition[]): Promise<void> {
+    const errors: unknown[] = []
+    for (const [name, find] of conditions)
+      try {
+        await update(name, await find())
+      } catch (error) {
+        errors.push(error)
+      }
+    report()
+    if (errors.length > 0) throw errors[0]
+  }
+
+  function report(): void {
+    onChecked(Object.fromEntries(ALARMS.map((name) => [name, raised.has(name)])) as Record<AlarmName, boolean>)
+  }
+
+  return { raised, updateAll }
 }
 
 function unwritableJournal({ ready, reason = 'unknown reason' }: JournalHealth): Finding {
@@ -329,6 +341,12 @@ async function owedPayments(journal: Pick<Journal, 'debts'>): Promise<Finding> {
   const debts = await journal.debts()
   const message = `${paymentsAre(debts.length)} settled and cannot be delivered`
   return debts.length === 0 ? null : { message, about: debts.map(({ key }) => key) }
+}
+
+async function unclearDebts(journal: Pick<Journal, 'unclear'>): Promise<Finding> {
+  const unclear = await journal.unclear()
+  const message = `An earlier release did not record how ${unclear.length === 1 ? '1 debt' : `${unclear.length} debts`} ended. Nothing is sent until you say how: ${withCommands('npm run ledger -- owed')}`
+  return unclear.length === 0 ? null : { message, about: unclear.map(({ key }) => key) }
 }
 
 async function reversedPayments(journal: Pick<Journal, 'reversals'>, now: Date): Promise<Finding> {

@@ -57,7 +57,7 @@ export async function openFunnel(
   db: Knex,
   log: Logger,
   now: () => Date,
-  calls: Pick<Metrics, 'onCallsEnded' | 'tellUsual'>,
+  calls: Pick<Metrics, 'onCallsEnded' | 'flush'>,
 ): Promise<Funnel> {
   await migrate(db, 'funnel', STEPS)
   let buffered = new Map<string, Counted>()
@@ -66,7 +66,7 @@ export async function openFunnel(
 
   /** One write at a time, so that the last one ends last. */
   function write(): Promise<void> {
-    calls.tellUsual()
+    calls.flush()
     writing = writing.then(writeBuffered)
     return writing
   }
@@ -105,7 +105,7 @@ export async function openFunnel(
     },
     start() {
       timer = setInterval(() => {
-        calls.tellUsual()
+        calls.flush()
         if ([...buffered.values()].some(causesWrite)) void write()
       }, WRITE_MS).unref()
     },

@@ -1,5 +1,5 @@
 /**
- * What the gas of settlements has cost, by network. Each process adds what its own transactions have cost since its
+ * The cost of the gas of settlements, by network. Each process adds what its own transactions have cost since its
  * last write, so the sums cover all processes that share a database, and survive them.
  */
 import type { Knex } from 'knex'
@@ -46,7 +46,7 @@ const STEPS: readonly Step[] = [
 /** Opens the table of costs and migrates it. */
 export async function openGasSpending(db: Knex, now: () => Date): Promise<GasSpending> {
   await migrate(db, 'gas', STEPS)
-  /** What each account had spent at the last write. */
+  /** The spending of each account at the last write. */
   const written = new Map<string, Pick<GasAccount, 'spent' | 'spentOnFailures'>>()
 
   return {

@@ -4,6 +4,7 @@
  */
 import type { Hex } from '../config/networks.ts'
 import { InvalidInput } from '../errors.ts'
+import type { Ending } from '../payments/journal/payment-states.ts'
 import type { EntryTotal, Journal, LedgerEntry, PaymentRecord } from '../payments/journal/journal.ts'
 
 /** A calendar month in UTC: the unit in which the ledger is exported. */
@@ -46,7 +47,10 @@ export function isOver({ before }: Month, now: Date): boolean {
 }
 
 export interface LedgerParts {
-  readonly journal: Pick<Journal, 'ledgerEntries' | 'ledgerTotals' | 'debts' | 'list' | 'events' | 'repaid'>
+  readonly journal: Pick<
+    Journal,
+    'ledgerEntries' | 'ledgerTotals' | 'debts' | 'list' | 'events' | 'repaid' | 'unclear' | 'decided'
+  >
   /** The operator's own wallets, lower case. Their payments do not count as revenue. */
   readonly own: readonly string[]
 }
@@ -68,6 +72,12 @@ export interface Repayment {
 /** A debt cannot be marked as repaid; the message says why. */
 export class RepaymentError extends Error {}
 
+/** The operator's decision on a debt whose end an earlier release did not record. */
+export interface Decision extends Omit<Repayment, 'note'> {
+  /** `repaid`: you sent the money back. `withdrawn`: you did not, and the chain took the payment back. */
+  readonly ending: Exclude<Ending, 'unknown'>
+}
+
 export interface Ledger {
   /** Yields every entry of a month in order. Reads page by page, so a month of any size fits in memory. */
   month(month: Month): AsyncGenerator<OwnedEntry, void, undefined>
@@ -75,6 +85,10 @@ export interface Ledger {
   totals(month: Month): Promise<readonly EntryTotal[]>
   /** Returns every payment that is owed and not repaid, oldest first. */
   debts(): Promise<readonly PaymentRecord[]>
+  /** Returns every payment of which nothing says whether its debt was repaid, oldest first. */
+  unclear(): Promise<readonly PaymentRecord[]>
+  /** Records how the debt of an unclear payment ended, and returns the payment. Throws RepaymentError if there is none. */
+  decide(decision: Decision): Promise<PaymentRecord>
   /** Marks a debt as repaid and returns it. Throws RepaymentError if there is no such debt or it was repaid before. */
   repay(repayment: Repayment): Promise<PaymentRecord>
 }
@@ -98,21 +112,18 @@ export function createLedger({ journal, own }: LedgerParts): Ledger {
   }
 
   async function repay({ transaction, payment, note }: Repayment): Promise<PaymentRecord> {
-    if (!TRANSACTION_HASH.test(transaction))
-      throw new RepaymentError(`${transaction} is not a transaction hash: write 0x and 64 hex digits.`)
-    const settledBy = (await journal.debts()).filter(
-      (debt) => debt.transaction?.toLowerCase() === transaction.toLowerCase(),
-    )
-    const matching = payment === undefined ? settledBy : settledBy.filter(({ key }) => key === payment.toLowerCase())
-    if (matching.length > 1)
-      throw new RepaymentError(
-        `${transaction} settled several debts. Name the payment:\n${matching.map(({ key }) => key).join('\n')}`,
-      )
-    const [debt] = matching
+    const debt = onlySettledBy(await journal.debts(), transaction, payment)
     if (!debt) throw new RepaymentError(await explainMissingDebt(transaction, payment))
     if (!(await journal.repaid(debt.key, note)))
       throw new RepaymentError('Another process has just marked this debt as repaid.')
     return debt
+  }
+
+  async function decide({ transaction, payment, ending }: Decision): Promise<PaymentRecord> {
+    const unclear = onlySettledBy(await journal.unclear(), transaction, payment)
+    if (!unclear || !(await journal.decided(unclear.key, ending)))
+      throw new RepaymentError(`Nothing is unclear about ${transaction}.`)
+    return unclear
   }
 
   async function explainMissingDebt(transaction: string, payment: string | undefined): Promise<string> {
@@ -121,10 +132,34 @@ export function createLedger({ journal, own }: LedgerParts): Ledger {
     if (!record) return `The ledger has no such payment settled by ${transaction}.`
     if (record.state !== 'owed') return `Nothing is owed for ${transaction}: its payment is ${record.state}.`
     const repaid = (await journal.events(record.key)).at(-1)
-    return `The debt of ${transaction} was repaid on ${new Date(repaid?.at ?? 0).toISOString()} (${repaid?.detail}).`
+    return `The debt of ${transaction} was repaid on ${new Date(repaid?.at ?? 0).toISOString()} (${repaid?.note}).`
   }
 
-  return { month, totals: (month) => journal.ledgerTotals(month, own), debts: () => journal.debts(), repay }
+  return {
+    month,
+    totals: (month) => journal.ledgerTotals(month, own),
+    debts: () => journal.debts(),
+    unclear: () => journal.unclear(),
+    decide,
+    repay,
+  }
+}
+
+/** The one of these payments that a transaction settled. Throws RepaymentError if it settled several. */
+function onlySettledBy(
+  payments: readonly PaymentRecord[],
+  transaction: string,
+  payment: string | undefined,
+): PaymentRecord | undefined {
+  if (!TRANSACTION_HASH.test(transaction))
+    throw new RepaymentError(`${transaction} is not a transaction hash: write 0x and 64 hex digits.`)
+  const settledBy = payments.filter((one) => one.transaction?.toLowerCase() === transaction.toLowerCase())
+  const matching = payment === undefined ? settledBy : settledBy.filter(({ key }) => key === payment.toLowerCase())
+  if (matching.length > 1)
+    throw new RepaymentError(
+      `${transaction} settled several debts. Name the payment:\n${matching.map(({ key }) => key).join('\n')}`,
+    )
+  return matching[0]
 }
 
 /** Adds up entries one by one. */
@@ -142,7 +177,7 @@ export function createTotals() {
   }
 }
 
-/** Returns the first transaction hash in a note, or null. */
-export function transactionIn(note: string | null): Hex | null {
-  return (/0x[0-9a-f]{64}(?![0-9a-f])/i.exec(note ?? '')?.[0] ?? null) as Hex | null
+/** Returns the first transaction hash in a text, or null. */
+export function transactionIn(text: string | null): Hex | null {
+  return (/0x[0-9a-f]{64}(?![0-9a-f])/i.exec(text ?? '')?.[0] ?? null) as Hex | null
 }

@@ -7,7 +7,7 @@ import { andThen } from '../awaitable.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import type { Edition } from '../editions/edition.ts'
+import type { Edition } from '../products/edition.ts'
 import { ERRORS } from '../errors.ts'
 import type { Journal } from '../payments/journal/journal.ts'
 import type { GasAccount, Settler } from '../methods/payment-method.ts'
@@ -23,17 +23,14 @@ export interface CallOutcome {
 export interface Metrics {
   /** Wraps `serve` so that every call to a priced operation is counted by how it ended. */
   watch(serve: Serve): Serve
-  /** Returns the count of an operation's calls that end with an offer without `serve`. Whoever offers adds to it. */
+  /** Returns the count of an operation's calls that end with a 402 without `serve`. The sender of the 402 adds to it. */
   offersOf(operation: Operation): CallCount
   /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
-  /**
-   * Calls back when a call to a priced operation has ended. Of the calls that end as most do, with an offer or by a token, it
-   * hears when `tellUsual` is called.
-   */
+  /** Calls back when a call to a priced operation has ended. Offers (402) and token calls are reported on `flush()`. */
   onCallsEnded(listener: (outcome: CallOutcome, calls: number) => void): void
-  /** Tells of the usual calls that have ended since the last time. */
-  tellUsual(): void
+  /** Reports the offers and token calls since the last flush. */
+  flush(): void
   /** Calls back with the outcome of every settlement. */
   onSettled(listener: (outcome: string) => void): void
   /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
@@ -51,8 +48,8 @@ export interface Metrics {
 
 /** How many calls of an operation ended in the same way. */
 export interface CallCount {
-  /** Those that nobody was told of yet. */
-  untold: number
+  /** Calls not yet reported. */
+  unreported: number
 }
 
 interface UsualOutcome extends CallCount {
@@ -84,34 +81,34 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
-    if (found.kind === 'by_token') usualOf('by_token', operation).untold += 1
-    else tell({ ...found, reason: boundedReason(found.reason), operation: id, product }, 1)
+    if (found.kind === 'by_token') usualOf('by_token', operation).unreported += 1
+    else report({ ...found, reason: boundedReason(found.reason), operation: id, product }, 1)
   }
 
-  function tell(outcome: CallOutcome, ended: number): void {
+  function report(outcome: CallOutcome, ended: number): void {
     const { kind, operation, reason } = outcome
     calls.inc({ operation, kind, reason }, ended)
     for (const listener of callListeners) listener(outcome, ended)
   }
 
-  /** Most calls end in these ways. They are told of together, because that costs more than the call's own count. */
+  /** Most calls end in one of these two ways. They are reported in batches: notifying listeners costs more than counting. */
   const usual = { offered: new Map<Operation, UsualOutcome>(), by_token: new Map<Operation, UsualOutcome>() }
 
   function usualOf(kind: keyof typeof usual, operation: Operation): UsualOutcome {
     const known = usual[kind].get(operation)
     if (known) return known
     const { id, product } = operation
-    const made = { outcome: { kind, reason: '', operation: id, product }, untold: 0 }
+    const made = { outcome: { kind, reason: '', operation: id, product }, unreported: 0 }
     usual[kind].set(operation, made)
     return made
   }
 
-  function tellUsual(): void {
+  function flush(): void {
     const { bound } = edition()
     for (const outcomes of Object.values(usual))
       for (const [operation, counted] of outcomes) {
-        if (counted.untold > 0) tell(counted.outcome, counted.untold)
-        counted.untold = 0
+        if (counted.unreported > 0) report(counted.outcome, counted.unreported)
+        counted.unreported = 0
         // Operations of former editions are hardly called again.
         if (bound.get(operation.id)?.operation !== operation) outcomes.delete(operation)
       }
@@ -132,7 +129,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     offersOf: (operation) => usualOf('offered', operation),
     timed: (settler) => timedSettler(settler, settled),
     onCallsEnded: (listener) => void callListeners.push(listener),
-    tellUsual,
+    flush,
     onSettled: (listener) => void settlementListeners.push(listener),
     latencies: () => latencies,
     reconciled(rows) {
@@ -144,7 +141,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
     text() {
-      tellUsual()
+      flush()
       return registry.metrics()
     },
     contentType: registry.contentType,
@@ -214,7 +211,7 @@ function timedSettler(settler: Settler, settled: (outcome: string, seconds: numb
 
 type GasFigure = (account: GasAccount) => bigint | number
 
-/** What is known of an account that pays gas. Its address is no label: a process has one account on a network. */
+/** The figures of an account that pays gas. Its address is no label: a process has one account on a network. */
 const GAS_METRICS: readonly (readonly [name: string, help: string, valueOf: GasFigure])[] = [
   ['tollgate_gas_balance_wei', 'What the gas account of this process holds.', ({ balance }) => balance],
   [
@@ -281,8 +278,8 @@ function outcomeOf({ credential }: CallRequest, answer: Answer): Pick<CallOutcom
 }
 
 /** Reasons may come from a facilitator. Anything but a short identifier becomes `other`. */
-function labelOf(reason: string): string {
-  return /^[a-z0-9_]{1,80}$/.test(reason) ? reason : 'other'
+function labelOf(code: string): string {
+  return /^[a-z0-9_]{1,80}$/.test(code) ? code : 'other'
 }
 
 /** Registers the gauges that are computed when the metrics are read. */

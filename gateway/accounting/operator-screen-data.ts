@@ -1,7 +1,7 @@
 /** The data of each screen of the operator console. The page and the JSON answer use the same data. */
 import type { Issue } from '../validation/issue.ts'
 import type { Network } from '../config/networks.ts'
-import type { Edition } from '../editions/edition.ts'
+import type { Edition } from '../products/edition.ts'
 import type { Journal, PaymentRecord } from '../payments/journal/journal.ts'
 import type { PriceHistory } from '../payments/price-history.ts'
 import type { Catalog, Plan } from '../plugin/catalog.ts'
@@ -145,7 +145,7 @@ async function products({ settlerHealth }: ScreenDataParts, edition: Edition) {
   }
 }
 
-/** The totals of a month, every debt that is open today, and the latest payments that are owed to us. */
+/** The totals of a month, every debt that is open today or unclear, and the latest payments that are owed to us. */
 async function ledgerOf({ journal, ledger, now }: ScreenDataParts, query: URLSearchParams) {
   const month = requestedMonth(query, now())
   const isLast = month.name >= monthAt(now())
@@ -156,6 +156,7 @@ async function ledgerOf({ journal, ledger, now }: ScreenDataParts, query: URLSea
     next: isLast ? null : monthAt(new Date(month.before)),
     totals: (await ledger.totals(month)).map(totalToJson),
     debts: (await ledger.debts()).map(debtToJson),
+    unclear: (await ledger.unclear()).map(debtToJson),
     reversals: (await journal.reversals(0, MAX_REVERSALS)).map(debtToJson),
   }
 }

@@ -1,13 +1,13 @@
 /**
- * What the operator console shows and does: its screens, its downloads and its actions. The HTTP side of it, with login
+ * The operator console: its screens, its downloads and its actions. The HTTP side of it, with login
  * and pages, is in gateway/http.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { Issue } from '../validation/issue.ts'
 import type { Config } from '../config/config.ts'
-import { GATEWAY_ROOT, IS_BUILT, PROJECT_ROOT } from '../config/project-root.ts'
-import type { Edition } from '../editions/edition.ts'
+import { GATEWAY_ROOT, IS_BUILT, SHOP_ROOT } from '../config/project-root.ts'
+import type { Edition } from '../products/edition.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Revocations } from '../tokens/revocations.ts'
@@ -168,7 +168,7 @@ const MAX_CHECK_BYTES = 16_000_000
 async function checkCatalog({ environment }: Pick<Config, 'environment'>): Promise<CatalogCheck> {
   const check = join(GATEWAY_ROOT, 'scripts', 'check')
   const command = IS_BUILT ? [`${check}.js`] : ['--import', 'tsx/esm', `${check}.ts`]
-  const options = { cwd: PROJECT_ROOT, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
+  const options = { cwd: SHOP_ROOT, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
   const text = await new Promise<string>((resolve, reject) => {
     execFile(process.execPath, [...command, '--json'], options, (error, stdout) => {
       // The check exits with 1 if it finds issues; its output is still complete.

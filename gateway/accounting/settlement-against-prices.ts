@@ -6,7 +6,7 @@ import { formatEther, formatGwei, formatUnits } from 'viem/utils'
 import type { Operation } from '../plugin/catalog.ts'
 import type { GasAccount, SettlementCost } from '../methods/payment-method.ts'
 
-/** What the comparison depends on beside the cost and the prices. */
+/** Settings of the comparison, beside the cost and the prices. */
 export interface CostLimits {
   /** By name of the network: what a coin that pays for gas is worth, in millionths of a USD. Null: not known. */
   readonly coinPrices: ReadonlyMap<string, bigint | null>
@@ -49,7 +49,7 @@ export function costText(network: string, cost: SettlementCost, coinPrice: bigin
   return `settling one payment alone on ${network} costs ${price} now (${gas} gas at ${formatGwei(gasPrice)} gwei${data})`
 }
 
-/** What an amount of wei is worth. @example usdText(10n ** 12n, 3_000_000_000n) → "$0.003" */
+/** Value of an amount of wei. @example usdText(10n ** 12n, 3_000_000_000n) → "$0.003" */
 function usdText(wei: bigint, coinPrice: bigint): string {
   return `$${formatUnits((wei * coinPrice) / 10n ** 12n, 12)}`
 }
@@ -65,7 +65,7 @@ export function pricesText(operations: readonly Pick<Priced, 'id' | 'priceText'>
  */
 const NAMED_MS = 3_600_000
 
-/** What is said about the operations that sell below their cost. */
+/** The message about operations that sell below their cost. */
 export interface BelowCost {
   readonly message: string
   /** Network and operation, joined by "/". */

@@ -1,6 +1,6 @@
 /** Turns a handler's value, a quote or an error into the bytes a caller gets. */
 import { isConstant, isShared } from '../plugin/immutable.ts'
-import { StreamedReply } from '../editions/upstream.ts'
+import { StreamedReply } from '../products/upstream.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/challenge.ts'
 import { AnswerBody } from '../plugin/answer-body.ts'
@@ -19,7 +19,7 @@ export function isConstantAnswer(answer: Answer): boolean {
   return madeOfConstants.has(answer)
 }
 
-/** True if several calls may get this very answer, so that it is worth keeping what is made of it. */
+/** Returns true if several calls may get this very answer, so its serialised form is worth caching. */
 export function isSharedAnswer(answer: Answer): boolean {
   return madeOfShared.has(answer)
 }
@@ -51,7 +51,12 @@ function serialize(value: unknown, onlyViewed: boolean): Answer {
   if (reply instanceof StreamedReply)
     return { status: reply.status, headers: reply.headers, body: AnswerBody.empty, stream: reply.response }
   if (reply instanceof JsonReply && !onlyViewed)
-    return { status: reply.status, headers: jsonHeaders(reply.headers), body: reply.json, value: reply }
+    return {
+      status: reply.status,
+      headers: { 'content-type': JSON_TYPE, ...lowerCase(reply.headers) },
+      body: reply.json,
+      value: reply,
+    }
   const headers = lowerCase(reply.headers)
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))
@@ -69,25 +74,6 @@ type Headers = Answer['headers']
 
 function lowerCase(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]))
-}
-
-/** The headers of JSON answers by those of their replies, if these are frozen. */
-const keptHeaders = new WeakMap<Headers, Headers>()
-const areKept = new WeakSet<Headers>()
-
-function jsonHeaders(own: Headers): Headers {
-  const known = keptHeaders.get(own)
-  if (known) return known
-  const headers = { 'content-type': JSON_TYPE, ...lowerCase(own) }
-  if (!Object.isFrozen(own)) return headers
-  keptHeaders.set(own, headers)
-  areKept.add(headers)
-  return headers
-}
-
-/** True if many answers have this very object as their headers, so that it is worth keeping what is made of it. */
-export function areKeptHeaders(headers: Headers): boolean {
-  return areKept.has(headers)
 }
 
 /** The handler's value behind an answer. Prepared JSON is parsed only now. */

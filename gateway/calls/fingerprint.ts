@@ -7,7 +7,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { LargeBody } from '../catalog/large-body.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import type { RawInput } from '../editions/edition.ts'
+import type { RawInput } from '../products/edition.ts'
 import type { Upload } from '../plugin/plugin.ts'
 
 /** Longer strings and files are digested one by one: a multipart retry has a new boundary but the same parts. */

@@ -1,10 +1,10 @@
 /** Reads large JSON bodies in a worker thread: parses them, checks them, and digests the request. */
 import { type BodyRules, LargeBody } from '../catalog/large-body.ts'
-import type { BoundOperation, RawInput } from '../editions/edition.ts'
-import type { WorkerPool } from '../editions/worker-pool.ts'
+import type { BoundOperation, RawInput } from '../products/edition.ts'
+import type { WorkerPool } from '../workers/pool.ts'
 
 /** A request with a large body. */
-export interface LargeRequest extends Pick<RawInput, 'params' | 'query'> {
+interface LargeRequest extends Pick<RawInput, 'params' | 'query'> {
   /** The bytes of the body, in memory that threads share. */
   readonly bytes: Uint8Array
   /** True if the request carries a payment, which is bound to its fingerprint. */
@@ -14,7 +14,7 @@ export interface LargeRequest extends Pick<RawInput, 'params' | 'query'> {
 /** Reads a large body. Throws InvalidInput if it is not JSON, and Unavailable if too many wait. */
 export type ReadLargeBody = (bound: BoundOperation, request: LargeRequest) => Promise<LargeBody>
 
-/** What the thread is given. */
+/** The input of the thread. */
 export interface LargeBodyWork extends LargeRequest {
   readonly rules: BodyRules
   readonly operation: { readonly id: string; readonly isPlan: boolean }

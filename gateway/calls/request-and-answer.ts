@@ -1,13 +1,13 @@
-/** What a transport hands to `serve`, and what it gets back. Neither side knows the wire format of the other. */
+/** The request that a transport hands to `serve`, and the answer. Neither side knows the wire format of the other. */
 import type { Awaitable } from '../awaitable.ts'
-import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import type { Caller } from '../editions/timeout.ts'
-import type { UpstreamResponse } from '../editions/upstream.ts'
+import type { BoundOperation, Edition, RawInput } from '../products/edition.ts'
+import type { Caller } from '../workers/timeout.ts'
+import type { UpstreamResponse } from '../products/upstream.ts'
 import type { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from '../payments/journal/journal.ts'
+import type { PaymentRequest } from '../payments/payment.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
-import type { PresentedSignIn } from '../x402/sign-in-with-x.ts'
 import type { AnswerBody } from '../plugin/answer-body.ts'
 import type { ServerEvent, StreamRequest } from '../plugin/plugin.ts'
 
@@ -18,27 +18,12 @@ export interface Credential {
   readonly token: string | null
 }
 
-export interface CallRequest {
-  /** Shown to the caller, in logs and in errors. */
-  readonly id: string
+export interface CallRequest extends PaymentRequest {
   readonly transport: 'http' | 'mcp'
   /** Public absolute URL of the resource with its query, always below BASE_URL. */
   readonly url: string
   /** Null when the caller sent neither a payment nor a token. */
   readonly credential: Credential | null
-  /** HTTP header Idempotency-Key, as sent. */
-  readonly idempotencyKey?: string
-  /** The header SIGN-IN-WITH-X or its counterpart in MCP, as sent. */
-  readonly signIn?: PresentedSignIn
-  /**
-   * The size of the body in bytes; until it has arrived, as it is announced. 0 without one, infinite if its size is not
-   * announced.
-   */
-  readonly bodyBytes: number
-  /** The address that the call comes from. Null if others may call from there too. */
-  readonly client: string | null
-  /** What limits count as one caller: the address, or its /64. Absent on this machine, which is not limited. */
-  readonly callerPlace?: string
   /** Leaves when the connection closes before the whole answer was sent. */
   readonly caller: Caller
   /** Set when the caller accepts server-sent events. */

@@ -4,10 +4,13 @@
  */
 import { statSync } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { isObject, parseJson } from '../validation/json.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
+import { Remembered } from './remembered.ts'
+
+const SERVICE_FILE = 'service.json'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
@@ -17,11 +20,11 @@ export interface CatalogDocument {
   readonly content: Readonly<Record<string, unknown>>
 }
 
-/** What is known of a file that was read. */
+/** A file that was read. */
 interface KnownFile {
   readonly text: string
   readonly read: ReturnType<typeof parseJson>
-  /** What the file system said about the file before it was read. */
+  /** The status of the file before it was read. */
   readonly stamp: string
   /** False if the file was so new that a later change may have the same stamp. */
   readonly isSettled: boolean
@@ -62,10 +65,10 @@ export class JsonFiles {
 
 /**
  * Reads the documents that are JSON objects, sorted by file name. Files that cannot be read or parsed, values that are
- * not objects, duplicate keys and a missing service.json are issues.
+ * not objects, and duplicate keys are issues. Without service.json, package.json beside the folder describes the service.
  *
  * @param files remembers what was read, so that the next reading is faster
- * @throws CatalogError if the folder, or one in it, cannot be read: nobody knows which products there are then
+ * @throws CatalogError if the folder, or one in it, cannot be read: its products are unknown then
  */
 export async function readDocuments(
   catalogDir: string,
@@ -85,25 +88,54 @@ export async function readDocuments(
     else if (found.length === 0)
       issues.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
   }
-  const hasService = [...documents, ...issues].some(({ file }) => file === 'service.json')
-  if (!hasService)
-    issues.push({
-      file: 'service.json',
-      pointer: '',
-      rule: 'missing',
-      message: 'Is missing. Write the name, title, summary, description and version of the service.',
-    })
+  const hasService = [...documents, ...issues].some(({ file }) => file === SERVICE_FILE)
+  if (!hasService) documents.push(await serviceOf(catalogDir, files))
   return { documents, issues }
 }
 
+const NAME_OF_SHOP = /^(?:@[^/]*\/)?(.*)$/
+const VERSION = /^[0-9]+\.[0-9]+\.[0-9]+$/
+
+/** What is known of a service without service.json: the name, version and description of its package. */
+async function serviceOf(catalogDir: string, files: JsonFiles): Promise<CatalogDocument> {
+  const folder = dirname(catalogDir)
+  const value = (await files.read(join(folder, 'package.json')))?.value
+  const described = isObject(value) ? value : NO_PACKAGE
+  return services.get(described, [folder], () => {
+    const text = (name: string, otherwise: string): string =>
+      typeof described[name] === 'string' && described[name] !== '' ? described[name] : otherwise
+    const words = text('name', basename(folder))
+      .replace(NAME_OF_SHOP, '$1')
+      .replaceAll(/[-_.]+/g, ' ')
+      .trim()
+    const name = words === '' ? 'Shop' : words.charAt(0).toUpperCase() + words.slice(1)
+    const version = text('version', '')
+    const summary = text(
+      'description',
+      'APIs for software agents. Each call is paid with x402 in USDC: no sign-up, no API key.',
+    )
+    const content = {
+      name,
+      title: name,
+      summary,
+      description: summary,
+      version: VERSION.test(version) ? version : '0.1.0',
+    }
+    return { file: SERVICE_FILE, kind: 'service', content }
+  })
+}
+
+const NO_PACKAGE: Readonly<Record<string, unknown>> = {}
+const services = new Remembered<CatalogDocument>()
+
 /** The message does not say where the folder is: /health shows it to everybody. */
 function unreadable(code: string): Issue {
-  const message = `Cannot be read, because the folder of the catalog, or one in it, cannot (${code}). Correct CATALOG_DIR, or give the gateway permission to read the folder.`
-  return { file: 'service.json', pointer: '', rule: 'read', message }
+  const message = `Cannot be read, because the folder of the catalog, or one in it, cannot (${code}). Correct CATALOG_DIR, or give the gateway permission to read the folder.${code === 'ENOENT' ? ' To begin a shop: npx tollgate init' : ''}`
+  return { file: SERVICE_FILE, pointer: '', rule: 'read', message }
 }
 
 function kindOf(file: string): CatalogDocument['kind'] {
-  if (file === 'service.json') return 'service'
+  if (file === SERVICE_FILE) return 'service'
   if (file === NETWORKS_FILE) return 'networks'
   return file === 'plans.json' ? 'plans' : 'product'
 }
@@ -111,7 +143,7 @@ function kindOf(file: string): CatalogDocument['kind'] {
 /** Lists the *.json files. Links are followed: an operator may keep documents or whole folders elsewhere. */
 async function jsonFiles(folder: string, below = '', within: readonly string[] = []): Promise<string[]> {
   const found = await entriesOf(join(folder, below)).catch((error: NodeJS.ErrnoException) => {
-    // It was listed a moment ago, and has gone since.
+    // The file was removed after it was listed.
     if (error.code === 'ENOENT' && below !== '') return null
     throw error
   })

@@ -37,7 +37,7 @@ export function promisesFreshData<Kind extends Pick<Operation, 'fresh'>>(
   return typeof operation.fresh === 'object' && operation.fresh !== null
 }
 
-/** What is required, as the catalog writes it. */
+/** The requirements, as the catalog writes them. */
 export function writtenFreshData({ newestSeconds, sources, coverage }: FreshData) {
   return {
     ...(newestSeconds === undefined ? {} : { newest_seconds: newestSeconds }),

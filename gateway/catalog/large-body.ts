@@ -13,7 +13,7 @@ export const LARGE_BODY_BYTES = 262_144
 /** So are bodies of more values than this, whatever their size. */
 export const LARGE_BODY_VALUES = 20_000
 
-/** What a thread needs to check bodies of one operation as the event loop does. It can be cloned. */
+/** Rules by which a thread checks bodies of one operation as the event loop does. Can be cloned. */
 export interface BodyRules {
   /** Equal for equal rules. */
   readonly key: string
@@ -34,9 +34,9 @@ export function bodyRulesOf({ body, bodyMedia }: Pick<Operation, 'body' | 'bodyM
 export class LargeBody {
   /** The bytes, in memory that threads share. */
   readonly bytes: Uint8Array
-  /** What is wrong with the body. */
+  /** The issues of the body. */
   readonly items: readonly ValidationItem[]
-  /** The fingerprint of the request. Null if nobody needs it. */
+  /** The fingerprint of the request. Null if it is not needed. */
   readonly fingerprint: string | null
 
   constructor(bytes: Uint8Array, { items, fingerprint }: Pick<LargeBody, 'items' | 'fingerprint'>) {

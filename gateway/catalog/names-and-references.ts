@@ -6,7 +6,7 @@ import { type Issue, pointerOf } from '../validation/issue.ts'
 /** Returns the file of the document that had a name in the previous edition. That document keeps the name. */
 export type NameOwner = (kind: NameKind, name: string) => string | undefined
 
-/** What has a name that must be unique. */
+/** Kinds of names that must be unique. */
 type NameKind = 'product' | 'operation' | 'route' | 'tool'
 
 const noOwner: NameOwner = () => undefined

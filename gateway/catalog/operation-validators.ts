@@ -17,7 +17,7 @@ export interface Validators {
    * checked already; it is parsed when it is first read.
    */
   input(raw: Input): Input
-  /** What a thread needs to check large bodies. */
+  /** Rules by which a thread checks large bodies. */
   bodyRules(): BodyRules
   /** Describes what is wrong with an answer, as it is sent in JSON. Null if it matches its schema. */
   answer(value: unknown): string | null
@@ -36,7 +36,7 @@ const MAX_SHOWN = 200
 /** The keywords that refuse a value for its type. */
 const TYPE_RULES: ReadonlySet<string> = new Set(['type', 'anyOf', 'oneOf'])
 
-/** What the functions of this file share. Ajv is created when first needed: a reload without changes compiles nothing. */
+/** Shared by the functions of this file. Ajv is created when first needed: a reload without changes compiles nothing. */
 interface Compilers {
   readonly schemas: Schemas
   /** For input: lists every issue, and writes defaults into the value. */
@@ -136,7 +136,7 @@ function queryCheckOf(compilers: Compilers, { query, plan, view, price, internal
   return view === null ? check : ignoringVisitCounters(check, fieldsOf(query, compilers.schemas))
 }
 
-/** What newsletters, search engines and social networks add to links. */
+/** Query fields that newsletters, search engines and social networks add to links. */
 const VISIT_COUNTER = /^(?:utm_\w+|\w*clid|msclkid|mc_[ce]id)$/
 
 /** A check that leaves out the fields that count visitors, unless the operation describes them. */
@@ -160,10 +160,23 @@ export function createBodyCheck(schemas: Schemas, operation: Pick<Operation, 'bo
 
 function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Pick<Operation, 'body' | 'bodyMedia'>): Check {
   if (!schema) return () => ({ value: undefined, items: [] })
-  const { schemas, firstIssue, allIssues, isChecked } = compilers
-  const fields = fieldsOf(schema, schemas)
-  if (bodyMedia.some(isForm) || Object.values(fields).some(isFileSchema))
-    return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
+  const fields = fieldsOf(schema, compilers.schemas)
+  const files = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
+  if (!bodyMedia.some(isForm) && files.length === 0) return jsonCheck(compilers, schema, fields)
+  const whole = withUploads(dereference(schema, compilers.schemas), fields)
+  const asForm = textCheck(compilers, 'body', 'body', whole, fields)
+  if (!typesOf(whole).has('array')) return asForm
+  // A form is an object, so a body that may be a list is JSON unless it has a file.
+  const asJson = jsonCheck(compilers, whole, fields)
+  return (sent) => (isObject(sent) && files.some((name) => name in sent) ? asForm : asJson)(sent)
+}
+
+/** The check of a body that was parsed from JSON. */
+function jsonCheck(
+  { schemas, firstIssue, allIssues, isChecked }: Compilers,
+  schema: JsonSchema,
+  fields: Fields,
+): Check {
   const first = compile(firstIssue(), schema, 'body', { isChecked })
   const all = once(() => compile(allIssues(), schema, 'body', { isChecked }))
   const copy = copier(dereference(schema, schemas), fields)
@@ -192,7 +205,7 @@ function textCheck(
   const uploads = Object.keys(fields).filter((name) => isFileSchema(fields[name]))
   const all = compile(allIssues(), schema, part, { isChecked })
   const first = once(() => compile(firstIssue(), schema, part, { isChecked }))
-  /** What a call that sends nothing gets, once that was valid and holds nothing that a handler could change. */
+  /** The input of a call that sends nothing, once it was valid and holds nothing that a handler could change. */
   let empty: Readonly<Record<string, unknown>> | null = null
   return (sent) => {
     if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }

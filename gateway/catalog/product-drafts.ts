@@ -181,6 +181,11 @@ export function paramsOf(path: string): string[] {
   return [...path.matchAll(PARAM)].map((match) => match[1] as string)
 }
 
+/** The address that an operation calls: that of its product, one below it, or its own. */
+export function upstreamAddress(product: string, own: string | null): string {
+  return own?.startsWith('/') ? product.replace(/\/$/, '') + own : (own ?? product)
+}
+
 /** Returns the name of an operation's MCP tool. @example toolName('checkBarQuality') → "check_bar_quality" */
 export function toolName(id: string): string {
   return id

@@ -1,7 +1,16 @@
 /** Resolves catalog documents into the catalog that the gateway serves. */
 import { isUnusable, validateCatalog, type ValidateOptions } from './validate.ts'
 import { createHash } from 'node:crypto'
-import type { Catalog, Example, Operation, Product, Service, Upstream } from '../plugin/catalog.ts'
+import type {
+  Catalog,
+  Example,
+  Operation,
+  OperationUpstream,
+  Product,
+  Service,
+  Upstream,
+  UpstreamParameter,
+} from '../plugin/catalog.ts'
 import {
   type Draft,
   type OperationDraft,
@@ -132,6 +141,7 @@ function productOf({ file, product, content, uses, operations }: Draft): Product
     id: product,
     title: content['title'] as string,
     summary: content['summary'] as string,
+    whenToUse: (content['when_to_use'] as string | undefined) ?? '',
     family: shared.family,
     tags: shared.tags,
     plugin: plugin === undefined ? null : { name, version },
@@ -147,9 +157,32 @@ function upstreamOf(fields: Readonly<Record<string, unknown>>): Upstream {
   return {
     url: fields['url'] as string,
     headers: (fields['headers'] as Record<string, string> | undefined) ?? {},
+    query: (fields['query'] as Record<string, string> | undefined) ?? {},
     timeoutSeconds: (fields['timeout_seconds'] as number | undefined) ?? DEFAULT_TIMEOUT_SECONDS,
     maxBytes: (fields['max_bytes'] as number | undefined) ?? DEFAULT_MAX_BYTES,
     stream: fields['stream'] === true,
+  }
+}
+
+type Written<Part> = { readonly [Name in keyof Part]?: Part[Name] }
+
+function operationUpstreamOf(fields: Written<OperationUpstream>): OperationUpstream {
+  const parameters = (fields.parameters ?? []) as readonly Written<UpstreamParameter>[]
+  return {
+    url: fields.url ?? null,
+    headers: fields.headers ?? {},
+    query: fields.query ?? {},
+    parameters: parameters.map(({ field, name, in: place = 'query', style, explode }) => {
+      const usual = place === 'query' || place === 'cookie' ? 'form' : 'simple'
+      const chosen = style ?? usual
+      return {
+        field: field ?? (name as string),
+        name: name as string,
+        in: place,
+        style: chosen,
+        explode: explode ?? chosen === 'form',
+      }
+    }),
   }
 }
 
@@ -174,6 +207,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     view: field('view', null),
     form: field('form', null),
     tool: isRetired ? null : draft.tool,
+    readOnly: field('read_only', (route?.method ?? 'GET') === 'GET'),
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
     fresh: readFresh(field('fresh', parsePrice(priceText) === null ? null : (fresh ?? null))),
     sellEmpty: field('sell_empty', true),
@@ -183,6 +217,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     maxBytes: field('max_bytes', DEFAULT_MAX_BYTES),
     cacheSeconds: field('cache_seconds', 0),
     handler: field('handler', id),
+    upstream: isObject(fields['upstream']) ? operationUpstreamOf(fields['upstream']) : null,
     listed: field('listed', true) && !isInternal,
     internal: isInternal,
     example: field<Example | null>('example', null),

@@ -19,7 +19,12 @@ export async function readSchemas(
 ): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly issues: Issue[] }> {
   const schemas = new Map<string, JsonSchema>()
   const issues: Issue[] = []
-  const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
+  // A shop may do without schemas of its own.
+  const entries = await readdir(schemaDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const names = entries.filter((name) => name.endsWith('.json')).sort()
   for (const name of names) {
     const read = await files.read(join(schemaDir, name))
     if (read === null) continue

@@ -18,6 +18,7 @@ import {
   schemaParts,
   strings,
   textOf,
+  upstreamAddress,
 } from './product-drafts.ts'
 import { Remembered } from './remembered.ts'
 import { FORM_MEDIA, isForm } from './operation-validators.ts'
@@ -75,7 +76,7 @@ export function isUnusable({ documents, service }: ParsedCatalog, invalid: Reado
 type Report = (pointer: string, rule: string, message: string) => void
 
 /** Paths that the gateway serves itself. */
-const RESERVED = /^\/(mcp|assets)(\/|$)/
+const RESERVED = /^\/(mcp|assets)(\/|$)|^\/(livez|readyz)$/
 
 /** Media types that the gateway decodes for a plugin. An upstream may take any. */
 const READ_MEDIA = ['application/json', ...FORM_MEDIA, 'text/csv']
@@ -92,6 +93,7 @@ function productIssues(draft: Draft, schemas: Schemas): Issue[] {
     checkAccess(operation, at)
     checkFamily(draft, operation, at)
     checkInput(operation, schemas, at)
+    checkUpstreamFields(draft, operation, schemas, at)
     checkAnswer(draft, operation, at)
     checkFresh(draft, operation, at)
     for (const [part, schema] of schemaParts(operation))
@@ -122,30 +124,53 @@ function checkSource({ content, operations }: Draft, report: Report): void {
 }
 
 /** The catalog decides which host is called. A caller can fill in parts of the path and the query, and nothing else. */
-function checkUpstream(url: string, operations: readonly OperationDraft[], report: Report): void {
+function checkUpstream(product: string, operations: readonly OperationDraft[], report: Report): void {
+  checkAddress(product, '/upstream/url', report)
+  for (const { pointer, fields, route, isInternal } of operations) {
+    if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
+    const called = isObject(fields['upstream']) ? fields['upstream'] : {}
+    const own = typeof called['url'] === 'string' ? called['url'] : null
+    const at = own === null ? '/upstream/url' : `${pointer}/upstream/url`
+    const url = upstreamAddress(product, own)
+    if (own !== null) checkAddress(url, at, report)
+    for (const name of paramsOf(url))
+      if (route && !route.params.includes(name))
+        report(at, 'parameters', `{${name}} is not in the route ${route.method} ${route.path}. Add it there.`)
+  }
+}
+
+function checkAddress(url: string, pointer: string, report: Report): void {
   const [, authority = ''] = /^https?:\/\/([^/?#]*)/.exec(url) ?? []
   if (!URL.canParse(url.replace(/[{}]/g, '')) || url.includes('#') || authority.includes('@'))
     report(
-      '/upstream/url',
+      pointer,
       'address',
       'Is not an address that can be called. Write "http://host/path", and credentials as a header.',
     )
   if (authority.includes('{'))
-    report(
-      '/upstream/url',
-      'address',
-      'Lets the caller choose the host. Write the host, and use parameters in the path only.',
-    )
-  for (const { pointer, route, isInternal } of operations) {
-    if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
-    for (const name of paramsOf(url))
-      if (route && !route.params.includes(name))
-        report(
-          '/upstream/url',
-          'parameters',
-          `{${name}} is not in the route ${route.method} ${route.path}. Add it there.`,
-        )
-  }
+    report(pointer, 'address', 'Lets the caller choose the host. Write the host, and use parameters in the path only.')
+}
+
+/** Checks that a product without an upstream maps nothing, and that each mapped field is one of the operation. */
+function checkUpstreamFields({ content }: Draft, { fields }: OperationDraft, schemas: Schemas, at: Report): void {
+  const { upstream } = fields
+  if (!isObject(upstream)) return
+  if (content['upstream'] === undefined) at('/upstream', 'maker', 'The product has no upstream. Remove this field.')
+  const known = new Set(
+    ['params', 'query'].flatMap((part) => {
+      const schema = fields[part]
+      return isObject(schema) ? Object.keys(fieldsOf(schema, schemas)) : []
+    }),
+  )
+  const parameters = Array.isArray(upstream['parameters']) ? upstream['parameters'].filter(isObject) : []
+  parameters.forEach(({ name, field = name }, index) => {
+    if (typeof field === 'string' && !known.has(field))
+      at(
+        pointerOf('upstream', 'parameters', index),
+        'parameters',
+        `${field} is neither in params nor in query. Describe it there, or remove it here.`,
+      )
+  })
 }
 
 /** Checks route, price, view and retirement of an operation, and that an internal operation has none of them. */

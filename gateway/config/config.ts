@@ -17,31 +17,24 @@ import {
   ownVariables,
   SANDBOX,
   strictIssues,
+  unknownNetwork,
 } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
 import { isMistyped } from './pay-to.ts'
-import { PROJECT_ROOT } from './project-root.ts'
+import { PROJECT_ROOT, SHOP_ROOT } from './project-root.ts'
+import type { LogSettings } from '../observe/log.ts'
+import type { DataMode, ReplayShift } from '../plugin/deployment.ts'
 
 export { ConfigError } from './config-error.ts'
 
-/** How products are fed: made-up data, recorded data, or the public sources. */
-export type DataMode = 'sample' | 'replay' | 'online'
-
 /** REPLAY_SHIFT, parsed: how the recorded times of DATA_MODE=replay are moved, and whether the clock of the data stops. */
-export interface ReplayShift {
-  /** The setting as it was configured. Products store it with a recording, and load the recording again if it differs. */
-  readonly setting: string
-  /**
-   * Seconds to add to every recorded time. Null means: each product moves its recording so that it goes on now. 0 keeps
-   * the recorded times.
-   */
-  readonly seconds: number | null
+export interface ParsedReplayShift extends ReplayShift {
   /** Where the clock of the data stops: at a time, or at the start of the process. Null means that it runs. */
   readonly frozenAt: Date | 'start' | null
 }
 
 /** Includes the settings of the leading network: the one that documents name when they name one network. */
-export interface Config extends NetworkConfig {
+export interface Config extends NetworkConfig, LogSettings {
   /** The settings of every network, the leading one first. */
   readonly networks: readonly NetworkConfig[]
   readonly host: string
@@ -76,7 +69,7 @@ export interface Config extends NetworkConfig {
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
   readonly replayDir: string | null
-  readonly replayShift: ReplayShift
+  readonly replayShift: ParsedReplayShift
   readonly tokenKeys: string | null
   /** Unix socket of a signer that the operator runs. Null: the launcher starts one. */
   readonly signerSocket: string | null
@@ -93,7 +86,6 @@ export interface Config extends NetworkConfig {
   readonly ownWallets: readonly string[]
   readonly alertWebhookUrl: string | null
   readonly sandboxBlockSeconds: number
-  readonly logLevel: string
   /** Returns the value of `env:NAME` in catalog documents, or null if the variable is not set. */
   readonly secret: (name: string) => string | null
   /** All variables as given, to start another process with the same configuration. */
@@ -135,10 +127,10 @@ function checkOf(variable: VariableSchema): ValidateFunction {
   return check
 }
 
-/** What was read of the environment. */
+/** The environment as it was read. */
 interface ReadValues {
   readonly values: Values
-  /** What is wrong with values, by variable. */
+  /** Issues of values, by variable. */
   readonly issues: ReadonlyMap<string, readonly string[]>
 }
 
@@ -186,11 +178,25 @@ function variableIn(issue: string): string {
  * (PAY_TO, a settler, https in BASE_URL).
  */
 export function readConfig(environment: Environment = processEnvironment()): Config {
+  return parse(environment, salesIssues)
+}
+
+/**
+ * Reads the configuration of a command that only reads or copies what is stored. It needs NETWORK, DATA_MODE and the place
+ * of the data, and nothing that money moves with. Throws ConfigError with every issue.
+ */
+export function readStorageConfig(environment: Environment = processEnvironment()): Config {
+  return parse(environment, storageIssues)
+}
+
+type Examine = (config: Config, sampleSalesAllowed: boolean) => readonly string[]
+
+function parse(environment: Environment, examine: Examine): Config {
   const names = networkNames(environment['NETWORK'])
   const { values, issues: invalid } = readValues(variablesOf(names), environment)
   const issues: string[] = []
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
-  const catalogDir = resolve(PROJECT_ROOT, text('CATALOG_DIR') ?? 'catalog')
+  const catalogDir = resolve(SHOP_ROOT, text('CATALOG_DIR') ?? 'catalog')
   const { known } = knownNetworks(catalogDir)
   const isTest = (name: string): boolean => name === SANDBOX || known.some((each) => each.name === name && each.isTest)
   const networks = networkConfigs(names, text, isTest)
@@ -227,7 +233,7 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     databaseUrl: withPassword(text('DATABASE_URL'), valueOf(environment, 'PGPASSWORD')),
     keyvUrl: text('KEYV_URL'),
     catalogDir,
-    schemaDir: join(PROJECT_ROOT, 'schemas'),
+    schemaDir: join(SHOP_ROOT, 'schemas'),
     viewDir: join(PROJECT_ROOT, 'views'),
     pluginDirs: foldersIn(text('PLUGIN_DIRS')),
     operatorToken: text('OPERATOR_TOKEN'),
@@ -235,15 +241,13 @@ export function readConfig(environment: Environment = processEnvironment()): Con
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
+    logFormat: text('LOG_FORMAT') as Config['logFormat'],
     secret: (name) => valueOf(environment, name) ?? null,
     environment,
   }
   const hasRealMoney = !names.every(isTest)
-  issues.push(
-    ...(hasRealMoney ? payToIssues(values) : []),
-    ...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true),
-  )
-  // What is wrong with a value is said once.
+  issues.push(...(hasRealMoney ? payToIssues(values) : []), ...examine(config, values['ALLOW_SAMPLE_SALES'] === true))
+  // Each value is reported once.
   const others = issues.filter((issue) => !invalid.has(variableIn(issue)))
   if (invalid.size + others.length > 0) throw new ConfigError([...[...invalid.values()].flat(), ...others])
   return Object.freeze(config)
@@ -268,7 +272,7 @@ function withPassword(url: string | null, password = ''): string | null {
 function foldersIn(list: string | null): readonly string[] {
   const named = (list ?? '').split(delimiter).map((folder) => folder.trim())
   const folders = named.filter((folder) => folder !== '')
-  return (folders.length > 0 ? folders : ['plugins']).map((folder) => resolve(PROJECT_ROOT, folder))
+  return (folders.length > 0 ? folders : ['plugins']).map((folder) => resolve(SHOP_ROOT, folder))
 }
 
 /**
@@ -286,7 +290,7 @@ function foldersIn(list: string | null): readonly string[] {
  *
  * @example parseReplayShift('-3600') // { setting: '-3600', seconds: -3600, frozenAt: null }
  */
-export function parseReplayShift(setting: string): ReplayShift {
+export function parseReplayShift(setting: string): ParsedReplayShift {
   if (setting === 'auto') return { setting, seconds: null, frozenAt: null }
   if (setting === 'none') return { setting, seconds: 0, frozenAt: null }
   if (setting === 'frozen') return { setting, seconds: null, frozenAt: 'start' }
@@ -299,7 +303,7 @@ export function parseReplayShift(setting: string): ReplayShift {
 }
 
 /** Parses REPLAY_SHIFT. If it is not valid, adds an issue and returns `auto`. */
-function replayShiftOf(setting: string, issues: string[]): ReplayShift {
+function replayShiftOf(setting: string, issues: string[]): ParsedReplayShift {
   try {
     return parseReplayShift(setting)
   } catch (error) {
@@ -314,7 +318,7 @@ function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]):
   return [...new Set(wallets.filter(Boolean).map((wallet) => wallet.toLowerCase()))]
 }
 
-/** Names addresses that were mistyped. What is paid to such an address is lost: nobody has its key. */
+/** Names addresses that were mistyped. Money paid to such an address is lost: it has no key. */
 function payToIssues(values: Values): string[] {
   return Object.entries(values).flatMap(([name, value]) =>
     /^PAY_TO(_|$)/.test(name) && isMistyped(String(value))
@@ -323,16 +327,33 @@ function payToIssues(values: Values): string[] {
   )
 }
 
+const describe = (name: string): string => schema.properties[name]?.description ?? ''
+
+/** Lists what stored data cannot be found with. */
+function storageIssues(config: Config): string[] {
+  const { databaseUrl, keyvUrl, networks, catalogDir } = config
+  const { known, issues } = knownNetworks(catalogDir)
+  const named = networks.filter(({ network }) => network !== SANDBOX)
+  return [
+    ...addressIssues({ DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl }),
+    ...issues,
+    ...(issues.length > 0 ? [] : named.flatMap(({ network }) => unknownNetwork(network, known))),
+  ]
+}
+
+function addressIssues(addresses: Readonly<Record<string, string | null>>): string[] {
+  return Object.entries(addresses).flatMap(([name, address]) =>
+    // The address may hold a password.
+    address !== null && !URL.canParse(address)
+      ? [`${name} is not an address. ${describe(name)} Write #, / and @ in a password as %23, %2F and %40.`]
+      : [],
+  )
+}
+
 /** Lists what is missing or contradictory. */
-function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
-  const issues: string[] = []
-  const describe = (name: string): string => schema.properties[name]?.description ?? ''
+function salesIssues(config: Config, sampleSalesAllowed: boolean): string[] {
   const { alertWebhookUrl, databaseUrl, keyvUrl } = config
-  const addresses = { ALERT_WEBHOOK_URL: alertWebhookUrl, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl }
-  for (const [name, address] of Object.entries(addresses))
-    // It may hold a password.
-    if (address !== null && !URL.canParse(address))
-      issues.push(`${name} is not an address. ${describe(name)} Write #, / and @ in a password as %23, %2F and %40.`)
+  const issues = addressIssues({ ALERT_WEBHOOK_URL: alertWebhookUrl, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl })
   if (!isSafeAddress(config.baseUrl))
     issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))

@@ -8,7 +8,7 @@ import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What Node, its libraries and the system read themselves. The rest configures the gateway or is a secret. */
+/** Variables that Node, its libraries and the system read themselves. The rest configures the gateway or is a secret. */
 const OF_SYSTEM =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|TMPDIR|TEMP|TMP|XDG_\w+|NODE_\w+|UV_\w+|SSL_CERT_\w+|LD_\w+|DYLD_\w+|OTEL_\w+|PG(HOST|PORT|USER|DATABASE|OPTIONS|APPNAME|TZ|PASSFILE|CONNECT_TIMEOUT|SSL(MODE|CERT|KEY|ROOTCERT))|SystemRoot|SystemDrive|windir|ComSpec|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i
 

@@ -127,7 +127,7 @@ function readIfPresent(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    // A CATALOG_DIR that is no folder is reported by whoever reads the whole catalog.
+    // A CATALOG_DIR that is no folder is reported when the whole catalog is read.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
     throw error
   }

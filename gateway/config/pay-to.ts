@@ -18,7 +18,7 @@ export function recipientsOf({ network, payTo, others = [] }: Recipients): reado
   return [{ network, payTo }, ...others]
 }
 
-/** What an operator has to know about PAY_TO. Two journals would each take a transfer for their own sale. */
+/** A note on PAY_TO for operators. Two journals would each take a transfer for their own sale. */
 export const ONE_JOURNAL = 'One PAY_TO needs one journal: gateways that share it must share DATABASE_URL.'
 
 /**

@@ -22,7 +22,7 @@ export interface NetworkConfig {
   readonly confirmBlocks: number
   /** The highest gas price to pay, in wei. Null means no limit. */
   readonly maxGasPrice: bigint | null
-  /** What the coin that pays for gas is worth, in millionths of a USD. Null: the operator has not said it. */
+  /** Price of the coin that pays for gas, in millionths of a USD. Null: the operator has not stated it. */
   readonly gasCoinPrice: bigint | null
 }
 
@@ -122,10 +122,8 @@ export function networkIssues(
       : ['NETWORK: the sandbox cannot be combined with other networks. Name only the sandbox, or only others.']
   return configs.flatMap((config, index) => {
     const { network, payTo, facilitatorUrls, rpcUrl, settleRpcUrl, settleKey } = config
-    if (!known.some(({ name }) => name === network))
-      return [
-        `NETWORK: ${network} is not a known network. Use ${known.map(({ name }) => name).join(', ')}, or add it to the catalog's networks.json.`,
-      ]
+    const unknown = unknownNetwork(network, known)
+    if (unknown.length > 0) return unknown
     const named = (variable: Variable): string => (index === 0 ? variable : ownVariable(variable, network))
     const issues: string[] = []
     const missing = (variable: Variable, why = ''): void =>
@@ -149,6 +147,14 @@ export function networkIssues(
       missing('RPC_URL', ': the chain decides when the outcome of a settlement is unknown')
     return issues
   })
+}
+
+/** The issue of a network that nobody has described; none if it is known. */
+export function unknownNetwork(network: string, known: readonly Network[]): readonly string[] {
+  const names = known.map(({ name }) => name)
+  return names.includes(network)
+    ? []
+    : [`NETWORK: ${network} is not a known network. Use ${names.join(', ')}, or add it to the catalog's networks.json.`]
 }
 
 /** Lists the networks on which SETTLEMENT=strict cannot work, because facilitators settle there. */

@@ -21,13 +21,17 @@ export function apiCatalog(catalog: Catalog, { baseUrl, docs }: DocumentContext)
         'service-doc': [
           link(docs, 'text/html', 'Documentation'),
           link('/llms.txt', 'text/plain', 'Index for language models'),
+          link('/llms-full.txt', 'text/plain', 'Every operation for language models'),
         ],
         'service-meta': [
           link('/pricing.json', 'application/json', 'Price list'),
           link('/.well-known/jwks.json', 'application/json', 'Token keys'),
         ],
         status: [link('/health', 'application/json', 'Status')],
-        item: [{ href: baseUrl + MCP_PATH, title: 'MCP, streamable HTTP' }],
+        item: [
+          { href: baseUrl + MCP_PATH, title: 'MCP, streamable HTTP' },
+          link('/server.json', 'application/json', 'MCP server, for registries'),
+        ],
       },
     ],
   }

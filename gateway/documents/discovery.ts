@@ -3,7 +3,7 @@
  * `version` 1 and `resources`, as in part B of the discovery specification of https://www.x402scan.com.
  */
 import type { Catalog } from '../plugin/catalog.ts'
-import { dollars } from '../x402/dollars.ts'
+import { dollars } from '../dollars.ts'
 import { addressOf, free, freshRoutes, priced, simplest } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import {
@@ -55,7 +55,7 @@ export function discovery(catalog: Catalog, context: DocumentContext) {
     openapi: '/openapi.json',
     mcp: MCP_PATH,
     resources: operations.map((operation) => addressOf(operation, context.baseUrl)),
-    instructions: [...tokenNotes(catalog), MCP_NOTE, `Full text: ${context.baseUrl}/llms.txt`].join(' '),
+    instructions: [...tokenNotes(catalog), MCP_NOTE, `Full text: ${context.baseUrl}/llms-full.txt`].join(' '),
     catalog_version: catalog.version,
   }
 }

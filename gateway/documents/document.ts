@@ -1,12 +1,12 @@
-/** What every document has in common: it is a pure function of the catalog, built once and served with its version. */
+/** Every document is a pure function of the catalog, built once and served with its version. */
 import { createHash } from 'node:crypto'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
 import type { Issue } from '../validation/issue.ts'
-import type { Edition } from '../editions/edition.ts'
+import type { Edition } from '../products/edition.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { PriceHistory } from '../payments/price-history.ts'
-import type { DataMode } from '../config/config.ts'
+import type { DataMode } from '../plugin/deployment.ts'
 
 const CACHE_CONTROL = 'public, max-age=60'
 
@@ -65,7 +65,7 @@ export interface Deployment extends Recipients {
 export interface Warning {
   /** Never changes. */
   readonly code: string
-  /** What is wrong, and what to do. */
+  /** The fault, and the remedy. */
   readonly message: string
 }
 

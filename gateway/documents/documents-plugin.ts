@@ -13,8 +13,10 @@ import {
 import { familyHandler } from './family-index.ts'
 import { createHealth, createStats } from './health-and-stats.ts'
 import { llms } from './llms.ts'
+import { llmsFull } from './llms-full.ts'
 import { openapi } from './openapi.ts'
 import { type HistoryInput, priceHistory, priceList } from './pricing.ts'
+import { serverJson } from './server-json.ts'
 import { robots, sitemap } from './sitemap.ts'
 
 export type { DocumentParts } from './document.ts'
@@ -48,6 +50,8 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
           getDiscovery: document(discovery),
           getOpenapi: document(openapi),
           getLlms: document(llms, PLAIN),
+          getLlmsFull: document(llmsFull, PLAIN),
+          getServerJson: document(serverJson),
           getSitemap: document(sitemap, XML),
           getRobots: document(robots, PLAIN),
           getApiCatalog: document(apiCatalog, LINKSET_TYPE),

@@ -1,11 +1,12 @@
 /** /health: what works and what does not, with reasons; and /v1/stats: the statistics of each product. */
 import { andThen, type Awaitable } from '../awaitable.ts'
 import { writtenFreshData } from '../catalog/fresh-data.ts'
-import type { Edition, ProductStatus } from '../editions/edition.ts'
-import { type FreshnessState, writtenFreshness } from '../editions/freshness.ts'
+import type { Edition, ProductStatus } from '../products/edition.ts'
+import { type FreshnessState, writtenFreshness } from '../products/freshness.ts'
 import type { Issue } from '../validation/issue.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
+import type { DataMode } from '../plugin/deployment.ts'
 import { type Catalog, Reply } from '../plugin/plugin.ts'
 import { type DocumentParts, liveHeaders } from './document.ts'
 
@@ -22,10 +23,15 @@ interface WrittenHealth {
   readonly json: Buffer
 }
 
+/** How long the answer of /health is sent again if nothing has changed: its `time` is that much old at most. */
+const HEALTH_MS = 100
+
 /** Creates the handler of /health. The status is looked at in every call and written when it has changed. */
 export function createHealth(parts: DocumentParts): (catalog: Catalog) => Awaitable<Reply> {
   const networks = recipientsOf(parts).map(({ network }) => network)
   let last: WrittenHealth | null = null
+  let sent: { readonly json: Buffer; readonly catalog: Catalog; readonly at: number; readonly reply: Reply } | null =
+    null
 
   function written(freshness: readonly FreshnessState[]): Buffer {
     const edition = parts.editions()
@@ -53,9 +59,14 @@ export function createHealth(parts: DocumentParts): (catalog: Catalog) => Awaita
   return (catalog) =>
     andThen(parts.editions().freshness(), (freshness) => {
       const now = parts.now()
-      const uptime = Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000))
+      const at = now.getTime()
+      const json = written(freshness)
+      if (sent?.json === json && sent.catalog === catalog && Math.abs(at - sent.at) < HEALTH_MS) return sent.reply
+      const uptime = Math.max(0, Math.floor((at - parts.started.getTime()) / 1000))
       const rest = Buffer.from(`,"uptime_seconds":${uptime},"time":"${now.toISOString()}"}`)
-      return Reply.json([written(freshness), rest], { headers: liveHeaders(catalog) })
+      const reply = Reply.shared(Reply.json([json, rest], { headers: liveHeaders(catalog) }))
+      sent = { json, catalog, at, reply }
+      return reply
     })
 }
 
@@ -135,17 +146,18 @@ interface WrittenStats {
 
 /**
  * Creates the handler of /v1/stats. It answers with the facts by product, and those of the product `leading` at the top
- * level. Products without facts are omitted. The facts are read at most once a second, however many calls come.
+ * level, each with the data they rest on. Products without facts are omitted. The facts are read at most once a second,
+ * however many calls come.
  */
 export function createStats(
-  { editions, now }: Pick<DocumentParts, 'editions' | 'now'>,
+  { dataMode, editions, now }: Pick<DocumentParts, 'dataMode' | 'editions' | 'now'>,
   leading: string | null,
 ): (catalog: Catalog) => Awaitable<Reply> {
   let last: WrittenStats | null = null
 
   function write(edition: Edition, catalog: Catalog, at: number): Awaitable<Reply> {
     const reply = edition.facts().then((facts) => {
-      const json = Buffer.from(JSON.stringify(stats(edition, facts, leading)))
+      const json = Buffer.from(JSON.stringify(stats(edition, facts, { dataMode, leading })))
       return (written.reply = Reply.shared(Reply.json(json, { headers: liveHeaders(catalog) })))
     })
     const written: WrittenStats = { edition, catalog, at, reply }
@@ -163,8 +175,13 @@ export function createStats(
   }
 }
 
-function stats(edition: Edition, facts: Awaited<ReturnType<Edition['facts']>>, leading: string | null) {
-  const products = Object.fromEntries(Object.entries(facts).filter(([, fact]) => Object.keys(fact).length > 0))
+function stats(
+  edition: Edition,
+  facts: Awaited<ReturnType<Edition['facts']>>,
+  { dataMode, leading }: { readonly dataMode: DataMode; readonly leading: string | null },
+) {
+  const known = Object.entries(facts).filter(([, fact]) => Object.keys(fact).length > 0)
+  const products = Object.fromEntries(known.map(([product, fact]) => [product, { ...fact, data_mode: dataMode }]))
   const top = leading === null ? {} : (products[leading] ?? {})
-  return { ...top, catalog_version: edition.catalog.version, products }
+  return { ...top, data_mode: dataMode, catalog_version: edition.catalog.version, products }
 }

@@ -2,7 +2,7 @@
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Recipient, recipientsOf } from '../config/pay-to.ts'
 import { offeredOn } from '../x402/payment-requirements.ts'
-import { dollars } from '../x402/dollars.ts'
+import { dollars } from '../dollars.ts'
 import { priced, type PricedOperation } from './listed-operations.ts'
 import type { Deployment } from './document.ts'
 

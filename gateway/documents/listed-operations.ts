@@ -24,7 +24,7 @@ export function priced(catalog: Catalog): readonly PricedOperation[] {
   return listed(catalog).filter(isPriced)
 }
 
-/** What must be true of the data for a route to be sold, by route, for those that promise it. */
+/** Freshness that each route needs to be sold, by route, for those that promise it. */
 export function freshRoutes(catalog: Catalog): Readonly<Record<string, object>> {
   const promised = priced(catalog).filter(promisesFreshData)
   return Object.fromEntries(promised.map(({ displayRoute, fresh }) => [displayRoute, writtenFreshData(fresh)]))
@@ -53,6 +53,20 @@ export function simplest(catalog: Catalog): PricedOperation | undefined {
   return priced(catalog)
     .filter(({ method, path }) => method === 'GET' && !path.includes('{'))
     .sort((one, other) => Number(one.price - other.price))[0]
+}
+
+/** The longest body of an example that is still easy to copy. */
+const SHORT_BODY = 200
+
+/** Returns the cheapest priced POST without path parameters whose example has a short JSON body, with that body. */
+export function simplestPost(catalog: Catalog): { readonly operation: PricedOperation; readonly body: string } | null {
+  const found = priced(catalog).flatMap((operation) => {
+    const { method, path, bodyMedia, example } = operation
+    const isPost = method === 'POST' && !path.includes('{') && bodyMedia[0] === 'application/json'
+    const body = isPost && example?.request.body !== undefined ? JSON.stringify(example.request.body) : ''
+    return body === '' || body.length > SHORT_BODY ? [] : [{ operation, body }]
+  })
+  return found.sort((one, other) => Number(one.operation.price - other.operation.price))[0] ?? null
 }
 
 /** Returns the listed operations without a price. */

@@ -10,7 +10,7 @@ import {
   type PricedOperation,
   simplest,
 } from './listed-operations.ts'
-import { dollars } from '../x402/dollars.ts'
+import { dollars } from '../dollars.ts'
 import type { DocumentContext } from './document.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import {
@@ -30,7 +30,8 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
   const paid = priced(catalog).filter(({ plan }) => plan === null)
   const purchases = priced(catalog).filter(({ plan }) => plan !== null)
   const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
-  const data = free(catalog).filter(({ view }) => view === null)
+  // A program that reads of a free form of the website beside the paid route would choose the form.
+  const data = free(catalog).filter(({ view, form }) => view === null && form === null)
   const destinations = recipientsOf(context).map(
     ({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`,
   )
@@ -45,6 +46,7 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
     ...tokenNotes(catalog),
     MCP_NOTE,
     ...paidExample(catalog, context),
+    list('Products', products(catalog, context)),
     list(
       'Paid endpoints',
       paid.map((operation) => line(operation, context)),
@@ -69,6 +71,25 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
     .join('\n\n')
     .concat('\n')
 }
+
+/** What is sold, when to use it, and one call of each. */
+function products(catalog: Catalog, context: DocumentContext): readonly string[] {
+  return catalog.products.flatMap(({ title, summary, whenToUse, operations }) => {
+    const sold = operations.filter((operation) => priced(catalog).includes(operation as PricedOperation))
+    const [first] = sold.filter(({ plan }) => plan === null) as readonly PricedOperation[]
+    if (!first) return []
+    const example = `Example: ${code(`${first.method} ${exampleAddress(first, context.baseUrl)}`)}${exampleBody(first)}.`
+    const text = [summary, whenToUse, example].filter(Boolean).join(' ')
+    return [`- [${title}](${context.baseUrl}${context.docs}#${first.id}): ${text}`]
+  })
+}
+
+function exampleBody({ example }: Operation): string {
+  const body = example?.request.body
+  return body === undefined ? '' : ` with ${code(typeof body === 'string' ? body : JSON.stringify(body))}`
+}
+
+const code = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)
 
 function list(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : [`## ${title}`, '', ...lines].join('\n')

@@ -5,7 +5,7 @@ import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Schemas } from '../validation/json-schema.ts'
-import { dollars } from '../x402/dollars.ts'
+import { dollars } from '../dollars.ts'
 import { freshSentence, groups, hasInput, isPriced, type PricedOperation } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
 import { capNotes, CURRENCY, howToPay, MCP_NOTE, networkNames, recipientsFor, tokenNotes } from './how-to-pay.ts'
@@ -154,6 +154,7 @@ function parametersIn(location: 'path' | 'query', operation: Operation, bundle: 
     in: location,
     required: location === 'path' || required,
     ...(typeof schema['description'] === 'string' ? { description: schema['description'] } : {}),
+    ...(schema['deprecated'] === true ? { deprecated: true } : {}),
     schema,
     ...(name in examples ? { example: examples[name] } : {}),
   }))

@@ -14,7 +14,7 @@ export interface PriceList {
   readonly networks?: readonly object[]
   /** "METHOD path" with * for parameters → US dollars. */
   readonly prices_usd: Readonly<Record<string, number>>
-  /** What must be true of the data for a route to be sold, for routes that promise it. */
+  /** Freshness that a route needs to be sold, for routes that promise it. */
   readonly fresh: Readonly<Record<string, object>>
   readonly version: string
 }

@@ -3,16 +3,16 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import compression from 'compression'
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
-import { andThen, type Awaitable } from '../awaitable.ts'
-import { errorAnswer } from '../calls/answers.ts'
+import express, { type Express, type Request, type Response } from 'express'
+import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
+import { errorAnswer, isConstantAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
-import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
-import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
+import type { BoundOperation, CurrentEdition, Edition } from '../products/edition.ts'
+import { createUpstreamProxy, type UpstreamProxy } from '../products/upstream-proxy.ts'
 import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
@@ -20,23 +20,25 @@ import type { NameClient } from './client-names.ts'
 import type { BodyStorages } from './body-storage.ts'
 import type { ConnectionOptions } from './connections.ts'
 import { sendEvents } from './event-stream.ts'
-import { createExactRoutes, type ExactRoutes, type Handlers, type UnpaidCalls } from './exact-routes.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
+import { type AnswerProbe, createProbes, type NotReady } from './probes.ts'
 import { createRequestLog } from './request-log.ts'
 import type { Limits } from './rate-limit.ts'
 import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
 import { beginVisit, callRequest, headerToken, HttpCaller, type Visit, visitOf, wantsPage } from './request.ts'
+import { hasBody } from './request-body.ts'
 import { parseTarget, type Target } from './request-target.ts'
 import { type Exchange, respond } from './respond.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes, type Routes } from './routes.ts'
 import { type ClosingServer, createServer } from './server.ts'
 import { StreamPlaces } from './stream-places.ts'
+import { createUnpaidAnswers, isUnpaid, type UnpaidCalls } from './unpaid.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
-  /** Answers unpaid calls before the router. If absent, `serve` answers them too. */
+  /** The 402s of unpaid calls. If absent, `serve` answers them too. */
   readonly unpaid?: UnpaidCalls
   readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
   /** Finds the callers of requests. */
@@ -55,6 +57,8 @@ export interface HttpParts {
   readonly restTimes?: Omit<ConnectionOptions, 'maxBodyBytes'>
   /** How many event streams may be open at once. Default: 2,000. */
   readonly maxStreams?: number
+  /** What keeps the process from selling, for /readyz. If absent, nothing does. */
+  readonly notReady?: NotReady
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
   readonly operator?: OperatorConsole | null
 }
@@ -63,18 +67,27 @@ const MAX_STREAMS = 2_000
 const MCP_METHODS = ['GET', 'POST']
 const ASSETS = 'GET /assets/*'
 const ASSET_METHODS = ['GET', 'HEAD']
+const ASSET = /^\/assets(?:\/|$)/
+const OPERATOR = /^\/(?:metrics|operator(?:\/.*)?)$/
 /** Stands in for a request target that could not be parsed. */
 const ROOT_TARGET: Target = { path: '/', search: '' }
 
-/** What every handler needs: the parts, and what the transport keeps between requests. */
+/** Context of every handler: the parts, and what the transport keeps between requests. */
 interface App extends HttpParts {
   readonly headers: HeaderSets
   /** Aborts when the server begins to close. */
   readonly closing: AbortController
   readonly logVisit: (visit: Visit) => void
+  readonly answerProbe: AnswerProbe
   readonly proxy: UpstreamProxy
-  readonly routers: WeakMap<Edition, RequestHandler>
+  readonly routes: WeakMap<Edition, Routes>
   readonly streams: StreamPlaces
+  /** Sends the 402 of an unpaid call; null if `serve` answers it. */
+  readonly answerUnpaid: ReturnType<typeof createUnpaidAnswers> | null
+  /** Answers of free operations that are the same for every call without input: documents, for example. */
+  readonly constants: WeakMap<BoundOperation, Answer>
+  /** Serves the assets. */
+  readonly framework: Express
 }
 
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
@@ -82,31 +95,29 @@ export function createHttpServer(parts: HttpParts): ClosingServer {
   const closing = new AbortController()
   // Every open event stream listens to it. Node would take that for a leak and warn.
   setMaxListeners(0, closing.signal)
+  const headers = createHeaders(parts.config.baseUrl)
+  const framework = createExpress()
   const app: App = {
     ...parts,
-    headers: createHeaders(parts.config.baseUrl),
+    headers,
     closing,
     logVisit: createRequestLog(parts.log),
+    answerProbe: createProbes(parts.notReady ?? (() => []), headers.data),
     proxy: createUpstreamProxy(),
-    routers: new WeakMap(),
+    routes: new WeakMap(),
     streams: new StreamPlaces('event', parts.maxStreams ?? MAX_STREAMS),
+    answerUnpaid: parts.unpaid ? createUnpaidAnswers(parts.unpaid, headers, parts.config.baseUrl) : null,
+    constants: new WeakMap(),
+    framework,
   }
-  const framework = createExpress()
-  const handlers: Handlers = {
-    endpoints: new Map([['POST /mcp', (visit) => answerMcp(app, visit)]]),
-    handle: (visit, bound) => handleOperation(app, visit, bound),
-    repeat: (visit, bound, answer) => respond(app, exchangeOf(app, visit, bound), answer),
-    fail: (visit, error) => answerFailure(app, visit, error),
-  }
-  const exact = createExactRoutes({ ...app, baseUrl: parts.config.baseUrl }, handlers, framework)
   const server = createServer(framework, {
-    listener: exact.listener,
+    listener: (request, response) => answerRequest(app, request, response),
     closing,
     ...parts.restTimes,
     maxBodyBytes: () => maxBodyBytes(parts.editions.current),
     countChunks: (request) => parts.limits.chunks(parts.callers.of(request), headerToken(request.headers)),
   })
-  addHandlers(framework, app, exact)
+  addAssets(app)
   server.once('close', () => app.proxy.close())
   return server
 }
@@ -125,27 +136,74 @@ function createExpress(): Express {
   return framework
 }
 
-/** Adds the handlers in the order in which a request meets them. */
-function addHandlers(framework: Express, app: App, exact: ExactRoutes): void {
-  const { operator, config } = app
-  framework.use((request, response, next) => admitVisit(app, request, response, next))
-  framework.all('/mcp', (request, response) => handleMcp(app, request, response))
-  if (operator)
-    framework.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
-      const visit = visitOf(response)
-      admit(app, 'free', visit)
-      const { id, edition, target, from } = visit
-      visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
-      await operator(request, response, { id, edition, path: target.path, from })
-    })
-  framework.use('/assets', (request, response, next) => beginAsset(app, request, response, next))
+/** Lets Express serve the assets of pages. */
+function addAssets(app: App): void {
+  const { framework, config } = app
   // Assets are small, and a range of a compressed one would be cut from the wrong bytes.
   const assets = { index: false, redirect: false, maxAge: '1h', acceptRanges: false } as const
   framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
-  framework.use((request, response, next) => routerOf(app, exact, visitOf(response).edition)(request, response, next))
+  framework.use((_request: Request, response: Response) => answerUnrouted(app, visitOf(response), []))
   framework.use((error: unknown, _request: Request, response: Response, _next: unknown) =>
     answerFailure(app, visitOf(response), error),
   )
+}
+
+/** Gives the request an id and an edition, and answers it. */
+function answerRequest(app: App, request: Request, response: Response): void {
+  const target = parseTarget(request.url)
+  if (target && app.answerProbe(request.method, target.path, response)) return
+  const edition = app.editions.current
+  const from = app.callers.of(request)
+  const visit = beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, from, route: null })
+  app.logVisit(visit)
+  try {
+    const answered = target ? answer(app, visit) : answerMalformed(app, visit)
+    if (isPromise(answered)) answered.catch((error: unknown) => answerFailure(app, visit, error))
+  } catch (error) {
+    answerFailure(app, visit, error)
+  }
+}
+
+/** Answers a visit where its path leads. Who answers it counts it. */
+function answer(app: App, visit: Visit): Awaitable<unknown> {
+  const { request, edition, target } = visit
+  const { path } = target
+  if (path === '/mcp') return answerMcp(app, visit)
+  if (app.operator && OPERATOR.test(path)) return answerOperator(app, app.operator, visit)
+  if (ASSET.test(path)) return answerAsset(app, visit)
+  const found = routesOf(app, edition)(request.method, path)
+  if (found.bound === null) return answerUnrouted(app, visit, found.methods)
+  const { bound, params } = found
+  const { operation } = bound
+  visit.route = operation.route
+  admit(app, operation.price === null ? 'free' : 'sales', visit)
+  if (app.answerUnpaid && isUnpaid(request, operation)) return app.answerUnpaid(visit, bound)
+  request.params = params
+  const isPlain = operation.form === null && path === operation.path && target.search === '' && !hasBody(request)
+  if (operation.price !== null || !isPlain) return handleOperation(app, visit, bound)
+  const known = app.constants.get(bound)
+  if (known && isAvailable(bound)) return respond(app, exchangeOf(app, visit, bound), known)
+  return andThen(handleOperation(app, visit, bound), (made) => {
+    if (isConstantAnswer(made)) app.constants.set(bound, made)
+  })
+}
+
+function isAvailable(bound: BoundOperation): boolean {
+  try {
+    bound.assertAvailable()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The routes of an edition, built on its first request. */
+function routesOf({ routes }: App, edition: Edition): Routes {
+  const known = routes.get(edition)
+  if (known) return known
+  const created = createRoutes(edition)
+  routes.set(edition, created)
+  return created
 }
 
 function answerFailure(app: App, visit: Visit, error: unknown): void {
@@ -160,59 +218,39 @@ function admit({ limits }: App, kind: 'free' | 'sales', { from, request }: Visit
   limits[kind](from, headerToken(request.headers))
 }
 
-/** Gives the request an id and an edition, and rejects malformed targets. Who answers it counts it. */
-function admitVisit(app: App, request: Request, response: Response, next: () => void): void {
-  const target = parseTarget(request.url)
-  const edition = app.editions.current
-  const from = app.callers.of(request)
-  const visit = beginVisit(request, response, { edition, target: target ?? ROOT_TARGET, from, route: null })
-  app.logVisit(visit)
-  if (!target) admit(app, 'free', visit)
-  if (target) request.url = target.path + target.search
-  else if (request.url === '*' && request.method === 'OPTIONS')
-    return answerOptions(app, response, ['GET', 'HEAD', 'POST'])
-  else throw new ServiceError('not_found')
-  next()
+function answerMalformed(app: App, visit: Visit): void {
+  admit(app, 'free', visit)
+  const { url, method } = visit.request
+  if (url !== '*' || method !== 'OPTIONS') throw new ServiceError('not_found')
+  answerOptions(app, visit, ['GET', 'HEAD', 'POST'])
 }
 
-async function handleMcp(app: App, request: Request, response: Response): Promise<void> {
-  visitOf(response).route = `${request.method} /mcp`
-  if (!MCP_METHODS.includes(request.method)) return answerUnrouted(app, request, response, MCP_METHODS)
-  await answerMcp(app, visitOf(response))
+/** The endpoint counts its messages itself. */
+async function answerMcp(app: App, visit: Visit): Promise<void> {
+  const { id, request, response } = visit
+  visit.route = `${request.method} /mcp`
+  if (!MCP_METHODS.includes(request.method)) return answerUnrouted(app, visit, MCP_METHODS)
+  setHeaders(response, { ...app.headers.data, 'x-call-id': id, 'cache-control': 'no-store' })
+  await app.mcp.handle(request, response)
 }
 
-async function answerMcp({ headers, mcp }: App, { id, request, response }: Visit): Promise<void> {
-  setHeaders(response, { ...headers.data, 'x-call-id': id, 'cache-control': 'no-store' })
-  await mcp.handle(request, response)
+function answerOperator(app: App, operator: OperatorConsole, visit: Visit): Promise<void> {
+  const { id, edition, request, response, target, from } = visit
+  admit(app, 'free', visit)
+  visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
+  return operator(request, response, { id, edition, path: target.path, from })
 }
 
-function beginAsset(app: App, request: Request, response: Response, next: () => void): void {
-  visitOf(response).route = ASSETS
-  admit(app, 'free', visitOf(response))
-  if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, request, response, ASSET_METHODS)
-  setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id })
+function answerAsset(app: App, visit: Visit): void {
+  const { id, request, response, target } = visit
+  visit.route = ASSETS
+  admit(app, 'free', visit)
+  if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, visit, ASSET_METHODS)
+  setHeaders(response, { ...app.headers.data, 'x-call-id': id })
   // As on every other route. Express would answer them with an error of its own.
   for (const precondition of ['if-match', 'if-unmodified-since']) delete request.headers[precondition]
-  next()
-}
-
-/** The routes of an edition, built on its first request. */
-function routerOf(app: App, exact: ExactRoutes, edition: Edition): RequestHandler {
-  const known = app.routers.get(edition)
-  if (known) return known
-  const router = createRoutes(
-    edition,
-    async (bound, _request, response) => {
-      const visit = visitOf(response)
-      visit.route = bound.operation.route
-      admit(app, bound.operation.price === null ? 'free' : 'sales', visit)
-      exact.add(visit, bound)
-      await handleOperation(app, visit, bound)
-    },
-    (request, response, methods) => answerUnrouted(app, request, response, methods),
-  )
-  app.routers.set(edition, router)
-  return router
+  request.url = target.path + target.search
+  app.framework(request, response)
 }
 
 /** Serves an operation, sends the answer to its end, and returns it. */
@@ -277,19 +315,18 @@ function exchangeOf(app: App, visit: Visit, bound?: BoundOperation): Exchange {
 }
 
 /** Answers OPTIONS, an unknown path (404), or a method that the path does not support (405). */
-function answerUnrouted(app: App, request: Request, response: Response, methods: readonly string[]): void {
-  const visit = visitOf(response)
+function answerUnrouted(app: App, visit: Visit, methods: readonly string[]): void {
+  const { request } = visit
   // An asset that does not exist was counted before it was looked for.
   if (visit.route !== ASSETS) admit(app, 'free', visit)
-  if (request.method === 'OPTIONS') return answerOptions(app, response, methods)
+  if (request.method === 'OPTIONS') return answerOptions(app, visit, methods)
   if (methods.length === 0) throw new ServiceError('not_found')
   const allow = [...methods, 'OPTIONS'].join(', ')
   const message = `${request.method} is not supported here; use ${methods.join(' or ')}.`
   throw new ServiceError('method_not_allowed', message, { headers: { allow } })
 }
 
-function answerOptions({ headers }: App, response: Response, methods: readonly string[]): void {
-  const { id } = visitOf(response)
+function answerOptions({ headers }: App, { id, response }: Visit, methods: readonly string[]): void {
   response.writeHead(204, { ...headers.data, ...optionsHeaders([...methods, 'OPTIONS']), 'x-call-id': id }).end()
 }
 

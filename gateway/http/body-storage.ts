@@ -9,8 +9,9 @@ import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { InvalidInput, ServiceError, Unavailable } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import { makePrivateFolder } from '../stores/private-files.ts'
+import { DiskShare, HeldMemory, type Hold, incomplete, noRoom, Share } from './body-room.ts'
 import { placeOf } from './caller-address.ts'
 import { refusalOf } from './chunk-limit.ts'
 
@@ -35,7 +36,7 @@ export interface BodyStorageOptions {
    * wait does not count. Default: 10 s.
    */
   readonly graceMs?: number
-  /** What tests replace. */
+  /** Replaced by tests. */
   readonly time?: ArrivalTime
 }
 
@@ -86,14 +87,12 @@ const DISK_BYTES_OF_ADDRESS = DISK_BYTES / 4
  * counts the buffers of Node's sockets as memory pressure. At this rate that happens once in one to four seconds.
  */
 const DISK_BYTES_PER_SECOND = 16_000_000
-const MAX_WAIT_MS = 15_000
 const GRACE_MS = 10_000
 /** A slower body is cut off. */
 const MIN_BYTES_PER_SECOND = 4_096
 /** How long a body may take that announces its size. Node ends a request of unknown size after the same time. */
 const MAX_ARRIVAL_MS = 900_000
 const SWEEPS_PER_GRACE = 5
-const RETRY_AFTER_SECONDS = 10
 /** Larger pieces of memory are copied in turns, so that other calls go on. */
 const TURN_BYTES = 500_000
 const FILE_PIECE_BYTES = 262_144
@@ -104,43 +103,6 @@ const MANY_PIECES = 16
 const TINY_BYTES = 4_096
 const TAIL_BYTES = 16_384
 const NOTHING = Buffer.alloc(0)
-
-/** A part of memory or disk that bodies share. */
-class Share {
-  readonly limit: number
-  used = 0
-
-  constructor(limit: number) {
-    this.limit = limit
-  }
-}
-
-/** The disk space that bodies share, and what each place has of it. */
-class DiskShare extends Share {
-  readonly #limitOfPlace: number
-  readonly #places = new Map<string, number>()
-
-  constructor(limit: number, limitOfPlace: number) {
-    super(limit)
-    this.#limitOfPlace = limitOfPlace
-  }
-
-  /** Throws Unavailable if there is no room, or the place has used its part. */
-  take(place: string, bytes: number): void {
-    const own = (this.#places.get(place) ?? 0) + bytes
-    if (own > this.#limitOfPlace) throw noRoom(undefined, ' from your address')
-    if (this.used + bytes > this.limit) throw noRoom()
-    this.used += bytes
-    this.#places.set(place, own)
-  }
-
-  free(place: string, bytes: number): void {
-    const own = (this.#places.get(place) ?? 0) - bytes
-    this.used -= bytes
-    if (own > 0) this.#places.set(place, own)
-    else this.#places.delete(place)
-  }
-}
 
 const REAL_TIME: ArrivalTime = {
   now: () => performance.now(),
@@ -155,9 +117,9 @@ export class BodyStorage {
   readonly #options: BodyStorageOptions
   readonly #time: ArrivalTime
   readonly #arriving: Share
-  readonly #held: Share
+  /** The memory of bodies whose calls run. */
+  readonly held: HeldMemory
   readonly #disk: DiskShare
-  readonly #waiting: Hold[] = []
   readonly #running = new Set<Arrival>()
   /** Ends the sweeping; null while no body arrives. */
   #stopSweeper: (() => void) | null = null
@@ -173,13 +135,13 @@ export class BodyStorage {
     this.#options = options
     this.#time = options.time ?? REAL_TIME
     this.#arriving = new Share(options.arrivingBytes ?? ARRIVING_BYTES)
-    this.#held = new Share(options.heldBytes ?? HELD_BYTES)
+    this.held = new HeldMemory(options.heldBytes ?? HELD_BYTES, options.maxWaitMs)
     this.#disk = new DiskShare(options.diskBytes ?? DISK_BYTES, options.diskBytesOfAddress ?? DISK_BYTES_OF_ADDRESS)
   }
 
   /** How many bytes are in memory beyond the first of each body, and on disk. */
   get used(): { readonly arriving: number; readonly held: number; readonly disk: number } {
-    return { arriving: this.#arriving.used, held: this.#held.used, disk: this.#disk.used }
+    return { arriving: this.#arriving.used, held: this.held.used, disk: this.#disk.used }
   }
 
   /**
@@ -254,44 +216,6 @@ export class BodyStorage {
     return folder
   }
 
-  /** Asks for memory for a body. It is granted in the order of asking, or refused with Unavailable after a while. */
-  hold(size: number): Hold {
-    const hold = new Hold(size)
-    if (this.#waiting.length === 0 && this.#hasRoom(size)) this.#grant(hold)
-    else {
-      this.#waiting.push(hold)
-      hold.timer = setTimeout(() => this.#withdraw(hold, noRoom()), this.#options.maxWaitMs ?? MAX_WAIT_MS)
-    }
-    return hold
-  }
-
-  /** Gives the memory of a body, or its place among those that wait, to the next ones. */
-  release(hold: Hold): void {
-    if (!hold.isGranted) return this.#withdraw(hold, incomplete())
-    this.#held.used -= hold.size
-    this.#grantWaiting()
-  }
-
-  #withdraw(hold: Hold, reason: Error): void {
-    const place = this.#waiting.indexOf(hold)
-    if (place === -1) return
-    this.#waiting.splice(place, 1)
-    hold.refuse(reason)
-    this.#grantWaiting()
-  }
-
-  #grant(hold: Hold): void {
-    this.#held.used += hold.size
-    hold.grant()
-  }
-
-  #grantWaiting(): void {
-    for (let next = this.#waiting[0]; next && this.#hasRoom(next.size); next = this.#waiting[0]) {
-      this.#waiting.shift()
-      this.#grant(next)
-    }
-  }
-
   /**
    * Returns a promise of the next turn of the event loop once large bodies have taken their share of this one. Node
    * reads up to 2 MB of each connection at once, so many uploads would delay every other call.
@@ -315,10 +239,6 @@ export class BodyStorage {
     if (startAt > now) await sleep(startAt - now, undefined, { ref: false })
   }
 
-  #hasRoom(size: number): boolean {
-    return this.#held.used === 0 || this.#held.used + size <= this.#held.limit
-  }
-
   /** Cuts off bodies that arrive too slowly. It runs while bodies arrive. */
   #startSweeper(): () => void {
     const graceMs = this.#options.graceMs ?? GRACE_MS
@@ -329,37 +249,6 @@ export class BodyStorage {
       this.#stopSweeper?.()
       this.#stopSweeper = null
     })
-  }
-}
-
-/** The memory of one body that has arrived, or its place among those that wait for it. */
-class Hold {
-  readonly size: number
-  /** Resolves once there is memory. Rejects if the wait takes too long, or the body is released meanwhile. */
-  readonly granted: Promise<void>
-  isGranted = false
-  /** Ends the wait. */
-  timer: NodeJS.Timeout | undefined
-  #resolve!: () => void
-  #reject!: (error: Error) => void
-
-  constructor(size: number) {
-    this.size = size
-    this.granted = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-  }
-
-  grant(): void {
-    clearTimeout(this.timer)
-    this.isGranted = true
-    this.#resolve()
-  }
-
-  refuse(reason: Error): void {
-    clearTimeout(this.timer)
-    this.#reject(reason)
   }
 }
 
@@ -389,7 +278,7 @@ class Arrival implements ArrivedBody {
   #place = ''
   #hold: Hold | null = null
   #isReleased = false
-  /** What had arrived when its rate was last looked at. */
+  /** Bytes received at the last rate check. */
   #seen: { readonly size: number; at: number }
   /** When it began to arrive, without the time in which the storage did not read on. */
   #startedAt: number
@@ -428,7 +317,7 @@ class Arrival implements ArrivedBody {
     if (counted === 0 || this.#memory.used <= this.#memory.limit) return null
     this.#place = placeOf(this.#address)
     this.#file = openUnnamed(this.#storage.folder())
-    // Whoever writes learns of it, but may have to wait for its turn first.
+    // The writer gets the error, perhaps only when its turn comes.
     this.#file.catch(() => {})
     return this.flush()
   }
@@ -461,7 +350,7 @@ class Arrival implements ArrivedBody {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#leaveMemory()
-    if (this.#hold) this.#storage.release(this.#hold)
+    if (this.#hold) this.#storage.held.release(this.#hold)
     void this.#close()
   }
 
@@ -496,7 +385,7 @@ class Arrival implements ArrivedBody {
   async #enter(): Promise<void> {
     if (this.#isReleased) throw incomplete()
     if (!this.isLarge || this.#hold) return
-    this.#hold = this.#storage.hold(this.size)
+    this.#hold = this.#storage.held.ask(this.size)
     await this.#hold.granted
     if (this.#isReleased) throw incomplete()
     this.#memory.used -= this.#counted
@@ -608,10 +497,6 @@ async function openUnnamed(folder: string): Promise<FileHandle> {
   return file
 }
 
-function incomplete(): InvalidInput {
-  return new InvalidInput([{ loc: ['body'], msg: 'The body ended before it was complete.', type: 'incomplete' }])
-}
-
 function tooLarge(limit: number): ServiceError {
   const fields = { max_bytes: limit }
   return new ServiceError('body_too_large', `The body is larger than ${limit} bytes, the limit of this route.`, {
@@ -622,12 +507,4 @@ function tooLarge(limit: number): ServiceError {
 /** The connection ends with the answer, because the rest of the body may never come. */
 function tooSlow(): ServiceError {
   return new ServiceError('body_too_slow', undefined, { headers: { connection: 'close' } })
-}
-
-function noRoom(cause?: unknown, whose = ''): ServiceError {
-  const refusal = new Unavailable(
-    `Too many large bodies arrive${whose} at the moment; nothing was charged.`,
-    RETRY_AFTER_SECONDS,
-  )
-  return cause === undefined ? refusal : Object.assign(refusal, { cause })
 }

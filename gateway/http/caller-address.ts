@@ -70,12 +70,12 @@ export class CallerAddresses {
     this.#log = log
     this.#isPublic = isPublic(new URL(baseUrl).hostname)
     this.#only = this.#isPublic ? null : false
-    // Whoever calls from elsewhere comes through a proxy on this machine.
+    // Callers from elsewhere come through a proxy on this machine.
     const isLocal = host === 'localhost' || (host !== undefined && isLoopback(host))
     if (this.#isPublic && isLocal && !this.#trusted) this.#hideCallers()
   }
 
-  /** What the operator should look at. The same array until something is added. */
+  /** Warnings for the operator. The same array until something is added. */
   get warnings(): readonly ProxyWarning[] {
     return this.#warnings
   }
@@ -215,7 +215,7 @@ const PRIVATE = blockListOf(
   '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 100.64.0.0/10 127.0.0.0/8 ::1 fc00::/7 fe80::/10'.split(' '),
 )
 
-/** True for an address that nobody on the Internet can have. */
+/** True for an address that does not exist on the Internet. */
 function isPrivate(address: string): boolean {
   return isIP(address) !== 0 && PRIVATE.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }

@@ -13,7 +13,7 @@ const SMALL_BYTES = 512
 const CHUNKS_PER_REQUEST = 256
 /** The first small chunks of a request are passed on as they come: most bodies have one. */
 const FIRST_CHUNKS = 64
-/** Those that follow are joined to pieces of up to this size. */
+/** Later chunks are joined to pieces of up to this size. */
 const PIECE_BYTES = 4_096
 
 /** Why no more of a body is read. */

@@ -1,7 +1,7 @@
 /**
- * What a connection may cost. A few of its requests are answered at once, and the socket is paused meanwhile. If an answer
- * leaves before its request has arrived, the rest is dropped: a caller that reads only after it has written still gets its
- * answer (RFC 9112, section 9.6), and one that never stops writing costs next to nothing.
+ * Bounds the cost of a connection. A few of its requests are answered at once, and the socket is paused meanwhile. If
+ * an answer leaves before its request has arrived, the rest is dropped: a caller that reads only after it has written
+ * still gets its answer (RFC 9112, section 9.6), and one that never stops writing costs next to nothing.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -22,8 +22,9 @@ const SWEEP_MS = 100
 /** On a connection that stays open after a 429, what was sent behind it waits this long: refusals are not free. */
 const REFUSED_MS = 100
 /**
- * Answers stay in memory until they are read. A caller that reads nothing of them for this long loses its connection. The
- * system takes more of them only once it has a third of its buffer free, of up to 4 MB: a slow caller needs a minute for that.
+ * Answers stay in memory until they are read. A caller that reads nothing of them for this long loses its connection.
+ * The system takes more of them only once it has a third of its buffer free, of up to 4 MB: a slow caller needs a
+ * minute for that.
  */
 const UNREAD_MS = 120_000
 /** Pipelined requests are parsed head by head, and bodies between them in pieces of this size. */
@@ -53,7 +54,7 @@ type ConnectedSocket = Socket & {
 /** The connections of a server. */
 export class Connections {
   readonly options: Required<ConnectionOptions>
-  /** Those that an answered request still arrives on. */
+  /** Connections on which an answered request still arrives. */
   readonly #unfinished = new Set<Connection>()
   #sweeper: NodeJS.Timeout | undefined
   readonly #open = new Set<Connection>()
@@ -111,7 +112,7 @@ export class Connection {
   #response: ServerResponse | null = null
   /** Parses bytes; null while node:http reads by itself. */
   #parse: ((bytes: Buffer) => void) | null = null
-  /** What was received and not parsed. */
+  /** Bytes received and not parsed. */
   #unparsed: Buffer[] = []
   /** How much of the last request's body was not parsed, if its length is known. */
   #bodyLeft = 0
@@ -125,13 +126,13 @@ export class Connection {
   #isDraining = false
   /** The request whose rest is waited for. */
   #rest: IncomingMessage | null = null
-  /** What the socket may have received at most while that arrives. */
+  /** The most bytes the socket may have received while that arrives. */
   #mostBytes = 0
-  /** What it had received at the last look, and when that last was more than before. */
+  /** Bytes received at the last check, and when that last grew. */
   #last = { bytes: 0, at: 0 }
-  /** What it had received when its rate was last measured. */
+  /** Bytes received at the last rate check. */
   #measured = { bytes: 0, at: 0 }
-  /** What was written, and how much of it was not read, at the last look. */
+  /** Bytes written, and how many of them were not read, at the last check. */
   #sent = { bytes: 0, unread: 0 }
 
   constructor(socket: Socket, all: Connections) {
@@ -253,8 +254,9 @@ export class Connection {
   }
 
   /**
-   * Waits for the rest of a request that was answered, or drops it if it is long. The length of a body in chunks is known only
-   * at its end. So it is parsed up to there, without a call for each chunk: else the next request would be dropped with it.
+   * Waits for the rest of a request that was answered, or drops it if it is long. The length of a body in chunks is
+   * known only at its end. So it is parsed up to there, without a call for each chunk: else the next request would be
+   * dropped with it.
    */
   #dropRest(request: IncomingMessage): void {
     skipBody(this.#socket)

@@ -5,58 +5,7 @@
  */
 import { scaleLinear, scaleLog, scaleUtc } from 'd3-scale'
 import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
-
-// plugins/lib/charts.ts declares the same shapes for plugins. See there.
-
-/** The meaning of a colour; views/assets/chart-layout.css defines the colour. */
-export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
-
-export interface Axis {
-  readonly label: string
-  /** Times are epoch milliseconds, UTC. */
-  readonly scale?: 'linear' | 'log' | 'time'
-  readonly unit?: keyof typeof UNITS
-  /** The range that the axis shows at least. Data outside of it extend the axis. One value has one tick, in the middle. */
-  readonly domain?: readonly [number, number]
-}
-
-export interface Series {
-  readonly name: string
-  readonly tone: Tone
-  readonly kind?: 'line' | 'step' | 'area' | 'dashed' | 'points'
-  readonly points: readonly (readonly [x: number, y: number])[]
-}
-
-export interface Chart {
-  /** Unique on its page. */
-  readonly id: string
-  readonly title: string
-  /** Describes what the chart shows, for screen readers. */
-  readonly description: string
-  readonly x: Axis
-  readonly y: Axis
-  readonly series: readonly Series[]
-  /** Intervals of x, distinguished by tone. */
-  readonly bands?: readonly { readonly from: number; readonly to: number; readonly tone: Tone }[]
-  readonly bandNames?: readonly { readonly name: string; readonly tone: Tone }[]
-  /** Labelled points. */
-  readonly marks?: readonly { readonly at: readonly [x: number, y: number]; readonly label: string }[]
-  /** The data as a table. Default: every point of every series. */
-  readonly table?: ChartTable
-}
-
-export interface ChartTable {
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly (string | number | null)[])[]
-}
-
-/** A bar of a waterfall. */
-export interface Step {
-  readonly label: string
-  readonly amount: number
-  /** True for the sum of the steps before it, which starts at zero. */
-  readonly total?: boolean
-}
+import type { Chart, ChartAxis, ChartSeries, ChartTable, WaterfallStep } from '../plugin/chart.ts'
 
 const grouped = (digits: number): Intl.NumberFormat =>
   new Intl.NumberFormat('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits })
@@ -67,7 +16,7 @@ const UNITS = {
   percent: (value: number, decimals: number) => `${grouped(Math.max(0, decimals - 2)).format(value * 100)}%`,
   bps: (value: number, decimals: number) => `${grouped(decimals).format(value)} bps`,
   times: (value: number, decimals: number) => `${grouped(decimals).format(value)}×`,
-} as const
+} as const satisfies Readonly<Record<NonNullable<ChartAxis['unit']>, unknown>>
 
 const Y_TICKS = 4
 const X_TICKS = 5
@@ -123,7 +72,7 @@ export function draw(chart: Chart) {
   }
 }
 
-function horizontal(axis: Axis, [least, most]: readonly [number, number]) {
+function horizontal(axis: ChartAxis, [least, most]: readonly [number, number]) {
   if (axis.scale === 'time') {
     const scale = scaleUtc([new Date(least), new Date(most)], [0, 100])
     const dateFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', ...datePrecision(most - least) })
@@ -137,12 +86,12 @@ function horizontal(axis: Axis, [least, most]: readonly [number, number]) {
     : linear(axis, [least, most], [0, 100], X_TICKS)
 }
 
-function vertical(axis: Axis, domain: readonly [number, number]) {
+function vertical(axis: ChartAxis, domain: readonly [number, number]) {
   return axis.scale === 'log' ? logarithmic(axis, domain, [100, 0]) : linear(axis, domain, [100, 0], Y_TICKS)
 }
 
 /** A vertical scale is extended to round numbers; a horizontal one ends with the data. */
-function linear(axis: Axis, domain: readonly [number, number], range: readonly [number, number], count: number) {
+function linear(axis: ChartAxis, domain: readonly [number, number], range: readonly [number, number], count: number) {
   const scale = scaleLinear(domain, range)
   if (range[0] > range[1]) scale.nice(count)
   const ticks = scale.ticks(count)
@@ -153,7 +102,7 @@ function linear(axis: Axis, domain: readonly [number, number], range: readonly [
   return { at: rounded(scale), ticks: ticks.map((tick) => ({ at: round(scale(tick)), label: unit(tick, decimals) })) }
 }
 
-function logarithmic(axis: Axis, domain: readonly [number, number], range: readonly [number, number]) {
+function logarithmic(axis: ChartAxis, domain: readonly [number, number], range: readonly [number, number]) {
   const scale = scaleLog(domain, range)
   const powers = scale.ticks().filter((tick) => Number.isInteger(Math.log10(tick)))
   const unit = UNITS[axis.unit ?? 'number']
@@ -166,7 +115,7 @@ function logarithmic(axis: Axis, domain: readonly [number, number], range: reado
   return { at: rounded(scale), ticks }
 }
 
-function path(kind: string, points: Series['points'], x: Scale, y: Scale): string {
+function path(kind: string, points: ChartSeries['points'], x: Scale, y: Scale): string {
   const curve = kind === 'step' ? curveStepAfter : curveLinear
   const toX = (point: readonly [number, number]): number => x(point[0])
   const toY = (point: readonly [number, number]): number => y(point[1])
@@ -228,7 +177,7 @@ const rounded =
  *
  * @example 10, -4, total 6 are spans 0 to 10, 6 to 10 and 0 to 6 of 10: x 0, 60, 0 and width 100, 40, 60
  */
-export function waterfall(steps: readonly Step[]) {
+export function waterfall(steps: readonly WaterfallStep[]) {
   let level = 0
   const spans = steps.map(({ label, amount, total = false }) => {
     const from = total ? 0 : level

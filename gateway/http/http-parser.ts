@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 /** Indexes of callbacks, as in HTTPParser of node:http. */
 const ON_BODY = 3
 const ON_EXECUTE = 5
-/** What `onIncoming` returns to stop parsing this read. The request ends with its head then. */
+/** Return value of `onIncoming` that stops parsing this read. The request ends with its head then. */
 const STOP = 2
 
 interface Parser {
@@ -29,7 +29,7 @@ type ParsedSocket = Socket & {
   readonly _handle?: { reading: boolean; readStart(): void } | null
 }
 
-/** What happens at the requests of a connection. */
+/** Callbacks for the requests of a connection. */
 export interface ParserHooks {
   /** Whether a request is answered, once its head was parsed. */
   accepts(): boolean

@@ -1,13 +1,13 @@
 /**
  * Serves the operator console: /operator as pages and as JSON, and /metrics. It is not a product and appears in no
- * document. It exists only if OPERATOR_TOKEN is configured.
+ * document. It exists only if there is an operator token: OPERATOR_TOKEN, or the one of the sandbox.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import type { Metrics } from '../accounting/metrics.ts'
 import type { Action, Download, Fields, OperatorScreens, Screen } from '../accounting/operator-screens.ts'
-import type { Edition } from '../editions/edition.ts'
+import type { Edition } from '../products/edition.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddress } from './caller-address.ts'

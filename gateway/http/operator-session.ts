@@ -1,5 +1,5 @@
 /**
- * Access to the operator console. A request sends OPERATOR_TOKEN as a bearer token, or a browser logs in with it and
+ * Access to the operator console. A request sends the operator token as a bearer token, or a browser logs in with it and
  * gets a session cookie. The cookie holds when the session ends, a number that no other session has, and a MAC of both,
  * never the token. A session that was logged out is listed with the revoked access tokens, so that it has ended in every
  * process, and after a restart.

@@ -53,10 +53,9 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
 
 /** The entries of `accepts` with a readable network name: the x402 v1 name if the network has one, otherwise CAIP-2. */
 function paymentOptions({ v1, v2 }: Quote): readonly object[] {
-  const [named, all] = [v1['accepts'], v2['accepts']] as [readonly Requirement[], readonly Requirement[]]
-  return all.map((requirement) => {
-    const { network: name } = named.find(({ asset }) => asset === requirement.asset) ?? requirement
-    return { ...requirement, name }
+  return (v2['accepts'] as readonly Requirement[]).map((requirement) => {
+    const named = v1.accepts.find(({ asset }) => asset === requirement.asset)
+    return { ...requirement, name: named?.['network'] ?? requirement.network }
   })
 }
 

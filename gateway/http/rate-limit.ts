@@ -3,7 +3,7 @@
  * generous, because indexers treat a 429 as an outage.
  *
  * A caller's window begins with its first call. Processes that know of each other share the count: each counts what it
- * admits, tells the others in the background, and adds what they have told. A call never waits for that. Until a
+ * admits, reports it to the others in the background, and adds their reports. A call never waits for that. Until a
  * process has heard of the others it may admit calls that they would refuse: at most what arrives between two
  * exchanges, which `SHARE_MS` and a tenth of the limit bound.
  */
@@ -46,7 +46,7 @@ export function createLimits(limit?: Limit, peers?: Peers | null): Limits {
   }
 }
 
-/** What tests replace: the clock, in milliseconds that never decrease, and the timer. */
+/** Replaced by tests: the clock, in milliseconds that never decrease, and the timer. */
 export interface LimiterTime {
   readonly now: () => number
   readonly after: (ms: number, run: () => void) => void
@@ -56,9 +56,9 @@ export interface LimiterTime {
 const SIGNATURE_LENGTH = 86
 
 const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
-/** The other processes are told of a call after this time at the latest. */
+/** A call is reported to the other processes after this time at the latest. */
 const SHARE_MS = 100
-/** They are told sooner of a caller that has used this part of its limit since the last time. */
+/** A caller that has used this part of its limit since the last report is reported at once. */
 const SHARE_PART = 0.1
 
 const REAL_TIME: LimiterTime = {
@@ -71,11 +71,11 @@ interface Count {
   readonly caller: string
   /** Calls that this process has admitted. */
   own: number
-  /** Those of them that the others have not been told of. */
-  untold: number
-  /** Those of them that are known to be part of the shared total. */
+  /** Admitted calls not yet reported to the other processes. */
+  unreported: number
+  /** Admitted calls known to be part of the shared total. */
   shared: number
-  /** What the other processes have admitted, as last heard. */
+  /** Calls admitted by the other processes, as last heard. */
   others: number
   endsAt: number
 }
@@ -118,7 +118,7 @@ class Counts {
   readonly #name: string
   /** By caller, in the order in which their windows began. */
   readonly #counts = new Map<string, Count>()
-  #untold: Count[] = []
+  #unreported: Count[] = []
   #isTelling = false
   #isTimerSet = false
 
@@ -138,7 +138,7 @@ class Counts {
     if (known && known.endsAt > now) return known
     this.#counts.delete(caller)
     makeRoom(this.#counts, now)
-    const count = { caller, own: 0, untold: 0, shared: 0, others: 0, endsAt: now + this.#windowMs }
+    const count = { caller, own: 0, unreported: 0, shared: 0, others: 0, endsAt: now + this.#windowMs }
     this.#counts.set(caller, count)
     return count
   }
@@ -154,10 +154,10 @@ class Counts {
   add(count: Count): void {
     count.own += 1
     if (!this.#peers) return
-    count.untold += 1
-    if (count.untold === 1) this.#untold.push(count)
+    count.unreported += 1
+    if (count.unreported === 1) this.#unreported.push(count)
     if (this.#isTelling) return
-    if (count.untold >= this.#tellAt) void this.#tell(this.#peers)
+    if (count.unreported >= this.#tellAt) void this.#tell(this.#peers)
     else this.#tellLater(this.#peers)
   }
 
@@ -166,16 +166,16 @@ class Counts {
     this.#isTimerSet = true
     this.#time.after(SHARE_MS, () => {
       this.#isTimerSet = false
-      if (!this.#isTelling && this.#untold.length > 0) void this.#tell(peers)
+      if (!this.#isTelling && this.#unreported.length > 0) void this.#tell(peers)
     })
   }
 
-  /** Tells the others what was counted, and hears what they have counted. One exchange at a time. */
+  /** Reports what was counted, and takes over what the others have counted. One exchange at a time. */
   async #tell(peers: Peers): Promise<void> {
     this.#isTelling = true
-    const told = this.#untold.map((count) => ({ count, calls: count.untold }))
-    this.#untold = []
-    for (const { count } of told) count.untold = 0
+    const told = this.#unreported.map((count) => ({ count, calls: count.unreported }))
+    this.#unreported = []
+    for (const { count } of told) count.unreported = 0
     const now = this.#time.now()
     const added = told.map(({ count, calls }) => {
       return { caller: hashOf(`${this.#name} ${count.caller}`), calls, msLeft: Math.max(1, count.endsAt - now) }
@@ -188,18 +188,18 @@ class Counts {
         if (total) this.#hear(count, calls, total.calls, heardAt + total.msLeft)
       }
     } catch {
-      // This process counts for itself. What was not heard is not told again, because it may have arrived.
+      // This process counts for itself. A failed report is not repeated, because it may have arrived.
     }
     this.#isTelling = false
-    if (this.#untold.some(({ untold }) => untold >= this.#tellAt)) void this.#tell(peers)
-    else if (this.#untold.length > 0) this.#tellLater(peers)
+    if (this.#unreported.some(({ unreported }) => unreported >= this.#tellAt)) void this.#tell(peers)
+    else if (this.#unreported.length > 0) this.#tellLater(peers)
   }
 
   /** Takes over the shared total of a window, and its end. */
   #hear(count: Count, told: number, total: number, endsAt: number): void {
     // Another process has begun the next window before this one has ended here.
     if (endsAt > count.endsAt + this.#windowMs / 10) {
-      count.own = told + count.untold
+      count.own = told + count.unreported
       count.shared = 0
     }
     count.shared += told

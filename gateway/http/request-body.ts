@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import type { RawBody } from '../editions/upstream.ts'
+import type { RawBody } from '../products/upstream.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { Upload } from '../plugin/plugin.ts'
 import { decodeText, parseMeasuredJson } from '../validation/json-body.ts'
@@ -28,7 +28,7 @@ export type BodyRules = Pick<Operation, 'bodyMedia' | 'maxBytes'>
 /** Reads the bytes of a large JSON body. */
 type ReadLarge = (bytes: Buffer) => unknown
 
-/** What reading needs besides the request. */
+/** Parts that reading needs besides the request. */
 export interface Reading {
   /** Where bodies are kept. */
   readonly storage?: BodyStorage
@@ -230,7 +230,7 @@ async function readMultipart(request: IncomingMessage, body: Buffer): Promise<Re
 
 /**
  * Waits for the next step of the parser. Everything it needs is in memory, so a step takes few turns of the event loop. Some
- * malformed parts stop it for good: one whose headers never end is read by nobody. Throws then.
+ * malformed parts stop it for good: one whose headers never end is never read. Throws then.
  */
 async function soon(step: Promise<unknown>): Promise<void> {
   let isDone = false

@@ -1,5 +1,6 @@
 /** The access log: one line per request with its route, status and duration, never its content. */
 import type { ServerResponse } from 'node:http'
+import type { RequestFields } from '../observe/terminal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { type Visit, visitOf } from './request.ts'
 
@@ -19,7 +20,7 @@ export function createRequestLog(log: Logger): (visit: Visit) => void {
     const { id: call, request, route, startedAt } = visitOf(this)
     const ms = Math.round((performance.now() - startedAt) * 10) / 10
     const { method } = request
-    const line = { call, method, route, status: this.statusCode, ms }
+    const line: RequestFields = { call, method, route, status: this.statusCode, ms }
     log.info(this.writableFinished ? line : { ...line, gone: true }, 'request')
   }
   return ({ response }) => void response.on('close', logVisit)

@@ -4,16 +4,16 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Request, Response } from 'express'
 import type { ReadLargeBody } from '../calls/large-bodies.ts'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
-import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import type { Caller } from '../editions/timeout.ts'
-import type { ForwardedRequest } from '../editions/upstream.ts'
+import type { BoundOperation, Edition, RawInput } from '../products/edition.ts'
+import type { Caller } from '../workers/timeout.ts'
+import type { ForwardedRequest } from '../products/upstream.ts'
 import { TOKEN_HEADER } from '../plugin/catalog.ts'
 import type { BodyStorages } from './body-storage.ts'
 import { announcedBytes, readBody, type Reading, readRawBody } from './request-body.ts'
 import { type CallerAddress, isLoopback, limitedPlaceOf } from './caller-address.ts'
 import type { NameClient } from './client-names.ts'
 import type { StreamPlaces } from './stream-places.ts'
-import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
+import { forwardedHeaders, type UpstreamProxy } from '../products/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
 import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
 
@@ -67,7 +67,7 @@ export interface Visit {
   readonly target: Target
   /** Where the request comes from. */
   readonly from: CallerAddress
-  /** What `performance.now()` was when the request came. */
+  /** The value of `performance.now()` when the request came. */
   readonly startedAt: number
   /** The route that answers, as the log names it; null until it is known. */
   route: string | null

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { areKeptHeaders, errorAnswer, isConstantAnswer, isSharedAnswer } from '../calls/answers.ts'
+import { errorAnswer, isConstantAnswer, isSharedAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import { AnswerBody } from '../plugin/answer-body.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -13,7 +13,6 @@ import type { CallerAddresses } from './caller-address.ts'
 import type { HeaderSets } from './headers.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
-import { RepeatedHead } from './repeated-head.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const NO_STORE = 'no-store'
@@ -35,18 +34,11 @@ export interface ResponderParts {
 /** An answer as it is sent: the same for every caller who wants it in this form. */
 interface Message {
   readonly status: number
-  readonly head: Head
+  /** Names and values in turn, as `writeHead` takes them, without content-length and x-call-id. */
+  readonly headers: readonly string[]
   /** Null for an event stream or an upstream's stream, which the caller of `respond` sends. */
   readonly body: AnswerBody | null
   readonly etag: string | undefined
-}
-
-/** The headers of a message, without content-length and x-call-id. */
-interface Head {
-  /** Names and values in turn, as `writeHead` takes them. */
-  readonly headers: readonly string[]
-  /** Set if further messages have this head. */
-  readonly repeated: RepeatedHead | null
 }
 
 /** The messages of a shared answer: an operation has one for each form and encoding. */
@@ -65,7 +57,7 @@ export function respond(parts: ResponderParts, exchange: Exchange, answer: Answe
   if (known) return send(parts, exchange, known)
   const message = messageOf(parts, exchange, answer, isGzip)
   // A page that could not be rendered is an answer to this call alone.
-  if (messages && message.status === answer.status) messages[form] = { ...message, head: repeatedHead(message) }
+  if (messages && message.status === answer.status) messages[form] = message
   send(parts, exchange, message)
 }
 
@@ -81,36 +73,7 @@ function messagesOf(answer: Answer, operation: Operation, browser: boolean): (Me
   return ofOperation
 }
 
-/**
- * The heads of uncompressed answers, by their headers and operation: one for bodies that others get compressed, one for
- * bodies that nobody does.
- */
-const keptHeads = new WeakMap<Answer['headers'], Map<Operation, (Head | undefined)[]>>()
-
 function messageOf(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
-  const { operation, request } = exchange
-  const isPlain = areKeptHeaders(answer.headers) && answer.receipt === undefined && !isGzip && !exchange.browser
-  if (!isPlain || operation === null || operation.response === null || !isRead(request))
-    return newMessage(parts, exchange, answer, isGzip)
-  let heads = keptHeads.get(answer.headers)
-  if (!heads) keptHeads.set(answer.headers, (heads = new Map()))
-  let ofOperation = heads.get(operation)
-  if (!ofOperation) heads.set(operation, (ofOperation = []))
-  const { status, body } = answer
-  const kind = operation.price === null && isCompressibleLength(body.length) ? 1 : 0
-  const head = status === 200 ? ofOperation[kind] : undefined
-  if (head) return { status, head, body, etag: answer.headers['etag'] }
-  const message = newMessage(parts, exchange, answer, isGzip)
-  if (message.status === 200) ofOperation[kind] = repeatedHead(message)
-  return message
-}
-
-/** The head of a message, for messages that follow. */
-function repeatedHead({ status, head: { headers }, body }: Message): Head {
-  return { headers, repeated: body && new RepeatedHead(status, headers) }
-}
-
-function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, isGzip: boolean): Message {
   const { request, operation, browser } = exchange
   const sent: Answer =
     operation?.form && browser
@@ -131,19 +94,19 @@ function newMessage(parts: ResponderParts, exchange: Exchange, answer: Answer, i
     headers['x-accel-buffering'] = 'no'
   }
   const { etag } = sent.headers
-  if (answer.events || answer.stream) return { status, head: headOf(headers), body: null, etag }
+  if (answer.events || answer.stream) return { status, headers: inTurn(headers), body: null, etag }
   const isCompressible = operation?.price === null && isRead(request) && isWorthCompressing(type, sent.body)
   if (isCompressible) headers['vary'] = isNegotiated(operation) ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
   if (isCompressible && isGzip) Object.assign(headers, gzipHeaders(etag))
   const body = isCompressible && isGzip ? gzipped(sent.body) : sent.body
-  return { status, head: headOf(headers), body, etag }
+  return { status, headers: inTurn(headers), body, etag }
 }
 
-function headOf(headers: Readonly<Record<string, string>>): Head {
-  const inTurn: string[] = []
+function inTurn(headers: Readonly<Record<string, string>>): readonly string[] {
+  const list: string[] = []
   // Half the time of Object.entries and flat, on every answer.
-  for (const name in headers) inTurn.push(name, headers[name] as string)
-  return { headers: inTurn, repeated: null }
+  for (const name in headers) list.push(name, headers[name] as string)
+  return list
 }
 
 /** Writes a message, or 304 if the caller has it already. */
@@ -152,16 +115,15 @@ function send(
   { request, response, operation, callId }: Exchange,
   message: Message,
 ): void {
-  const { status, head, body, etag } = message
+  const { status, headers, body, etag } = message
   // A caller over its limit ends its connection, on which thousands of requests may follow.
   const isClosing = closing.signal.aborted || (status === 429 && !callers.isOfProxy(request))
   const own = ['x-call-id', callId, ...(isClosing ? ['connection', 'close'] : [])]
   if (body !== null && status === 200 && operation?.price === null && isFresh(request, etag)) {
-    response.writeHead(304, [...withoutContent(head.headers), ...own]).end()
+    response.writeHead(304, [...withoutContent(headers), ...own]).end()
     return
   }
-  if (body && head.repeated && !isClosing) head.repeated.write(response, callId, body.length)
-  else response.writeHead(status, head.headers.concat(body ? ['content-length', String(body.length)] : [], own))
+  response.writeHead(status, headers.concat(body ? ['content-length', String(body.length)] : [], own))
   if (body === null) return
   if (request.method === 'HEAD') response.end()
   else sendPieces(response, body.pieces)

@@ -3,13 +3,15 @@
  * routes. Paths are strict and case-sensitive. A parameter matches exactly one segment, and a literal segment wins over
  * a parameter: "/v1/x/gold" over "/v1/x/{name}".
  */
-import type { Request, RequestHandler, Response } from 'express'
-import type { BoundOperation, Edition } from '../editions/edition.ts'
+import type { BoundOperation, Edition } from '../products/edition.ts'
 
-export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHandler>) => void | Promise<void>
+/** Where a request leads. `methods` are those its path supports; empty if the path is unknown. */
+export type Found =
+  | { readonly bound: BoundOperation; readonly params: Readonly<Record<string, string>> }
+  | { readonly bound: null; readonly methods: readonly string[] }
 
-/** Handles a request that matches no operation. `methods` are those its path supports; empty if the path is unknown. */
-export type OnUnmatched = (request: Request, response: Response, methods: readonly string[]) => void
+/** Finds the operation of a method and a raw path. */
+export type Routes = (method: string, path: string) => Found
 
 interface PathNode {
   readonly literals: Map<string, PathNode>
@@ -20,21 +22,21 @@ interface PathNode {
 
 const emptyNode = (): PathNode => ({ literals: new Map(), parameter: null, byMethod: new Map() })
 
-/** Builds the routes of an edition. Every request goes to either `onOperation` or `onUnmatched`. */
-export function createRoutes(edition: Edition, onOperation: OnOperation, onUnmatched: OnUnmatched): RequestHandler {
+/** Builds the routes of an edition. */
+export function createRoutes(edition: Edition): Routes {
   const root = emptyNode()
   for (const bound of edition.bound.values()) {
     const { internal, path, method } = bound.operation
     if (!internal && path !== '') nodeAt(root, path.split('/').slice(1)).byMethod.set(method, bound)
   }
-  return (request, response, next) => {
-    const segments = request.path.split('/').slice(1)
+  return (asked, path) => {
+    const segments = path.split('/').slice(1)
     const nodes = matching(root, segments, 0)
-    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const method = asked === 'HEAD' ? 'GET' : asked
     const bound = nodes.find(({ byMethod }) => byMethod.has(method))?.byMethod.get(method)
-    if (!bound) return onUnmatched(request, response, methodsOf(nodes))
-    request.params = paramsOf(bound.operation.path, segments)
-    return onOperation(bound, request, response, next)
+    return bound
+      ? { bound, params: paramsOf(bound.operation.path, segments) }
+      : { bound: null, methods: methodsOf(nodes) }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Formats numbers, times and code for views. Every view gets it as `format`. */
 import { STATUS_CODES } from 'node:http'
-import { dollars } from '../x402/dollars.ts'
+import { withCommands } from '../config/project-root.ts'
+import { dollars } from '../dollars.ts'
 import { once } from '../once.ts'
 
 /** Made when first used: ICU takes as long to begin as some packages to load. */
@@ -91,9 +92,12 @@ export const format = {
     return prose.split('`').map((text, index) => ({ text, isCode: index % 2 === 1 }))
   },
 
+  /** Writes the commands in a text as an operator calls them here. */
+  commands: withCommands,
+
   /**
-   * Quotes one argument of a shell command that a page shows to be copied. Part of an address is chosen by whoever made
-   * the link: "/event/$(id)" is "'/event/$(id)'".
+   * Quotes one argument of a shell command that a page shows to be copied. Part of an address is chosen by the author
+   * of the link: "/event/$(id)" is "'/event/$(id)'".
    */
   shell(argument: string): string {
     return /^[\w./:-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`

@@ -1,9 +1,9 @@
 /** Finds the views that cannot be compiled. A gateway compiles a view when its page is first shown, so `npm run check` asks. */
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Edition } from '../editions/edition.ts'
+import type { Edition } from '../products/edition.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { templateOf } from './known-templates.ts'
+import { compileView } from './render.ts'
 
 /** Compiles the view of each page of an edition, and lists those that have an error. */
 export function viewIssues({ catalog, viewDirs }: Pick<Edition, 'catalog' | 'viewDirs'>, viewDir: string): Issue[] {
@@ -19,7 +19,7 @@ export function viewIssues({ catalog, viewDirs }: Pick<Edition, 'catalog' | 'vie
   )
 }
 
-/** What Pug says about an error, besides the lines around it. */
+/** An error of Pug. `msg` is the message without the lines of code around it. */
 interface PugError {
   readonly msg?: string
   readonly message: string
@@ -29,7 +29,7 @@ interface PugError {
 
 function faultOf(path: string, viewDir: string): string | null {
   try {
-    templateOf(path, viewDir)
+    compileView(path, viewDir)
     return null
   } catch (error) {
     const { msg, message, filename = path, line } = error as PugError

@@ -6,7 +6,7 @@ export class InvalidParams extends Error {
   readonly code = ErrorCode.InvalidParams
 }
 
-/** What is read of an issue of Zod. */
+/** The fields of a Zod issue that are read. */
 interface Issue {
   readonly path: readonly PropertyKey[]
   /** The type, if the issue is a wrong type. */

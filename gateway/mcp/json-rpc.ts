@@ -4,7 +4,7 @@
  * request for every POST. The SDK's schemas, which are compiled once, still decide what a message is. ADR 50 lists where the
  * answers differ.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { MAX_BATCH_SIZE } from '@modelcontextprotocol/sdk/server/requestBody.js'
 import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
 import {
@@ -17,7 +17,9 @@ import {
   type RequestId,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
+import { isObject } from '../validation/json.ts'
 import { acceptsMediaType } from './accept.ts'
+import { type Fault, faultOf, isStateless, STATELESS_VERSION } from './stateless-requests.ts'
 
 /** An HTTP status with its JSON body, or null for no body. */
 export interface PostAnswer {
@@ -28,11 +30,16 @@ export interface PostAnswer {
 /** Answers one request with the JSON of its result. Throws an Error, with a number as `code`, to refuse it. */
 export type Method<Context> = (request: JSONRPCRequest, context: Context) => string | Promise<string>
 
-/** The methods by name. */
-export type Methods<Context> = ReadonlyMap<string, Method<Context>>
+/** The methods by name: those of a session, and those of requests that begin none. */
+export interface Methods<Context> {
+  readonly session: ReadonlyMap<string, Method<Context>>
+  readonly stateless: ReadonlyMap<string, Method<Context>>
+}
 
 /** The refusal of a batch of too many messages. */
 export const BATCH_TOO_LONG = `Invalid Request: Batch must not exceed ${MAX_BATCH_SIZE} messages`
+
+const NO_BATCH = `Invalid Request: Requests of ${STATELESS_VERSION} are not sent in batches`
 
 /** The code that the SDK gives to errors of the HTTP transport. */
 const TRANSPORT_ERROR = -32_000
@@ -65,20 +72,25 @@ export async function answerPost<Context>(
   const messages = parseMessages(parts)
   if (messages === null) return refuse(400, ErrorCode.ParseError, 'Parse error: Invalid JSON-RPC message')
 
+  const requests = messages.filter(isRequest)
+  if (requests.some((request) => isStateless(request, headers))) {
+    const [request] = requests as [JSONRPCRequest]
+    if (Array.isArray(message)) return refuse(400, ErrorCode.InvalidRequest, NO_BATCH)
+    return answerStateless(request, headers, methods.stateless, context)
+  }
   if (messages.some(isInitialization)) {
     if (messages.length > 1)
       return refuse(400, ErrorCode.InvalidRequest, 'Invalid Request: Only one initialization request is allowed')
   } else {
     const version = headers[VERSION_HEADER]
-    if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version))
-      return refuse(400, TRANSPORT_ERROR, unsupportedVersion(version))
+    const isSupported = version === STATELESS_VERSION || SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))
+    if (typeof version === 'string' && !isSupported) return refuse(400, TRANSPORT_ERROR, unsupportedVersion(version))
   }
 
   // Notifications and responses need no answer: without a session there is nothing they could refer to.
-  const requests = messages.filter(isRequest)
   const [only] = requests
   if (only === undefined) return { status: 202, body: null }
-  const answer = (request: JSONRPCRequest): Promise<string> => answerRequest(request, methods, context)
+  const answer = (request: JSONRPCRequest): Promise<string> => answerRequest(request, methods.session, context)
   return { status: 200, body: requests.length === 1 ? await answer(only) : await answerBatch(requests, answer) }
 }
 
@@ -90,11 +102,21 @@ const acceptsAnswers = (accept = ''): boolean =>
 function parseMessages(parts: readonly unknown[]): JSONRPCMessage[] | null {
   const messages: JSONRPCMessage[] = []
   for (const part of parts) {
-    const { success, data } = JSONRPCMessageSchema.safeParse(part)
+    const { success, data } = JSONRPCMessageSchema.safeParse(withoutNulls(part))
     if (!success) return null
     messages.push(data)
   }
   return messages
+}
+
+/** Many clients write null for params or a cursor that they do not have. */
+function withoutNulls(message: unknown): unknown {
+  if (!isObject(message) || !('params' in message)) return message
+  const { params, ...rest } = message
+  if (params === null) return rest
+  if (!isObject(params) || params['cursor'] !== null) return message
+  const { cursor: _, ...others } = params
+  return { ...rest, params: others }
 }
 
 /** The name is looked at first, because a failed parse costs more than the rest of a ping. */
@@ -123,20 +145,33 @@ function answerBatch(
   })
 }
 
+/** Answers a request that stands alone. Its faults are errors of HTTP, too, those of its arguments are not. */
+async function answerStateless<Context>(
+  request: JSONRPCRequest,
+  headers: IncomingHttpHeaders,
+  methods: ReadonlyMap<string, Method<Context>>,
+  context: Context,
+): Promise<PostAnswer> {
+  const fault = faultOf(request, headers)
+  if (fault) return { status: 400, body: errorText(JSON.stringify(request.id), fault) }
+  const status = methods.has(request.method) ? 200 : 404
+  return { status, body: await answerRequest(request, methods, context) }
+}
+
 async function answerRequest<Context>(
   request: JSONRPCRequest,
-  methods: Methods<Context>,
+  methods: ReadonlyMap<string, Method<Context>>,
   context: Context,
 ): Promise<string> {
   const id = JSON.stringify(request.id)
   const method = methods.get(request.method)
-  if (!method) return errorText(id, ErrorCode.MethodNotFound, 'Method not found')
+  if (!method) return errorText(id, { code: ErrorCode.MethodNotFound, message: 'Method not found' })
   try {
     assertNoTask(request)
     return `{"result":${await method(request, context)},"jsonrpc":"2.0","id":${id}}`
   } catch (thrown) {
-    const { code, message } = thrown as { readonly code?: unknown; readonly message?: string }
-    return errorText(id, Number.isSafeInteger(code) ? (code as number) : ErrorCode.InternalError, message)
+    const { code, message = 'Internal error' } = thrown as { readonly code?: unknown; readonly message?: string }
+    return errorText(id, { code: Number.isSafeInteger(code) ? (code as number) : ErrorCode.InternalError, message })
   }
 }
 
@@ -146,8 +181,8 @@ function assertNoTask({ method, params }: JSONRPCRequest): void {
     throw new Error(`Server does not support task creation (required for ${method})`)
 }
 
-function errorText(id: string, code: number, message = 'Internal error'): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`
+function errorText(id: string, error: Fault): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error)}}`
 }
 
 /** The answer to a POST whose messages are not answered one by one. */

@@ -4,9 +4,9 @@
  */
 import type { LargeBodyWork } from '../calls/large-bodies.ts'
 import { LargeBody } from '../catalog/large-body.ts'
-import type { BoundOperation, RawInput } from '../editions/edition.ts'
+import type { BoundOperation, RawInput } from '../products/edition.ts'
 import { InvalidInput } from '../errors.ts'
-import type { WorkerPool } from '../editions/worker-pool.ts'
+import type { WorkerPool } from '../workers/pool.ts'
 import type { ArgumentPlaces, Tool } from './tools.ts'
 
 /** A call without its large arguments; or why the message is refused. */
@@ -18,7 +18,7 @@ export interface LargeArguments extends Pick<LargeBody, 'items' | 'fingerprint'>
   readonly bytes: Uint8Array
 }
 
-/** What the thread is given to read the arguments. `bytes` are those of the message. */
+/** Input of the thread that reads the arguments. `bytes` are those of the message. */
 export interface LargeArgumentsWork extends LargeBodyWork {
   readonly places: ArgumentPlaces
 }
@@ -35,7 +35,7 @@ export interface LargeMessages {
 }
 
 /**
- * Creates the reader. Before the outline is read nobody knows whether a message is paid for, so it waits with free
+ * Creates the reader. Until the outline is read, it is unknown whether a message is paid for, so it waits with free
  * work. The arguments wait in the queue of the operation.
  * @param workIn of a pool that only reads, so that a message never waits for a computation
  */

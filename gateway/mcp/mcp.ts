@@ -16,9 +16,10 @@ import {
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
-import type { CurrentEdition, Edition } from '../editions/edition.ts'
-import { InvalidInput } from '../errors.ts'
+import type { BoundOperation, CurrentEdition, Edition, RawInput } from '../products/edition.ts'
+import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Recipients } from '../config/pay-to.ts'
+import type { ToolFields } from '../observe/terminal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { LARGE_BODY_BYTES, LARGE_BODY_VALUES } from '../catalog/large-body.ts'
 import type { ArrivedBody, BodyStorage } from '../http/body-storage.ts'
@@ -46,6 +47,7 @@ import { InvalidParams, parseRequest } from './invalid-params.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import type { NotificationStream } from './notification-stream.ts'
 import { toolResult } from './tool-results.ts'
+import { cacheable, completed, STATELESS_VERSION } from './stateless-requests.ts'
 import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
 import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
@@ -86,7 +88,7 @@ interface Endpoint extends McpParts {
   readonly subscribers: Set<NotificationStream>
 }
 
-/** What the endpoint needs of an edition, made once. */
+/** Parts of an edition that the endpoint needs, made once. */
 interface PreparedEdition {
   readonly methods: Methods<Exchange>
   readonly tools: ReadonlyMap<string, Tool>
@@ -108,7 +110,11 @@ interface Exchange {
 const SMALL_MESSAGE_BYTES = 16_384
 const MAX_STREAMS = 1_000
 const META_PAYMENT = 'x402/payment'
+/** Every spelling of the key under which clients send the payment in _meta. x402-mcp writes the one with a dot. */
+const META_PAYMENTS = [META_PAYMENT, 'x402.payment'] as const
 const META_SIGN_IN = `x402/${SIGN_IN_WITH_X}`
+/** How long a stateless client may keep the list of tools: by default, an old price is honoured for longer. */
+const LIST_TTL_MS = 60_000
 const CAPABILITIES = { tools: { listChanged: true } }
 
 /** Creates the MCP endpoint. Each request is served by the edition that is current when it arrives. */
@@ -258,8 +264,22 @@ function preparedOf(endpoint: Endpoint, edition: Edition): PreparedEdition {
 /** The methods of an edition. What is the same in every answer is serialized here, once. */
 function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<string, Tool>): Methods<Exchange> {
   const { catalog } = edition
-  const list = JSON.stringify({ tools: [...tools.values()].map(({ definition }) => definition) })
-  return new Map<string, Method<Exchange>>([
+  const server = serverInfo(catalog)
+  const definitions = { tools: [...tools.values()].map(({ definition }) => definition) }
+  const list = JSON.stringify(definitions)
+  const statelessList = cacheable(definitions, server, LIST_TTL_MS)
+  const discovery = cacheable(
+    { supportedVersions: [STATELESS_VERSION], capabilities: { tools: {} }, instructions: instructionsOf(catalog) },
+    server,
+    LIST_TTL_MS,
+  )
+  const call: Method<Exchange> = (request, exchange) => {
+    const { params } = parseRequest(CallToolRequestSchema, request)
+    const tool = tools.get(params.name)
+    if (!tool) throw new InvalidParams(`Unknown tool: ${params.name}. tools/list names the tools.`)
+    return callTool(endpoint, edition, tool, params, exchange)
+  }
+  const session = new Map<string, Method<Exchange>>([
     [
       'initialize',
       (request) => {
@@ -282,16 +302,20 @@ function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<stri
         return list
       },
     ],
+    ['tools/call', call],
+  ])
+  const stateless = new Map<string, Method<Exchange>>([
+    ['server/discover', () => discovery],
     [
-      'tools/call',
-      (request, exchange) => {
-        const { params } = parseRequest(CallToolRequestSchema, request)
-        const tool = tools.get(params.name)
-        if (!tool) throw new InvalidParams(`Unknown tool: ${params.name}. tools/list names the tools.`)
-        return callTool(endpoint, edition, tool, params, exchange)
+      'tools/list',
+      (request) => {
+        parseRequest(ListToolsRequestSchema, request)
+        return statelessList
       },
     ],
+    ['tools/call', async (request, exchange) => completed(await call(request, exchange))],
   ])
+  return { session, stateless }
 }
 
 function initializeResult(catalog: Catalog, protocolVersion: string): InitializeResult {
@@ -337,8 +361,21 @@ async function callTool(
       return large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input
     },
   })
-  log.info({ call: id, tool: params.name, status: answer.status }, 'tool call')
-  return toolResult(answer, tool, id)
+  const line: ToolFields = { call: id, tool: params.name, status: answer.status }
+  log.info(line, 'tool call')
+  const mistakes = answer.quote && payments.length === 0 && !large ? mistakesIn(bound, input) : []
+  return toolResult(answer, tool, id, mistakes)
+}
+
+/** What the product would refuse of these arguments, so that nobody signs a payment for a call that cannot be answered. */
+function mistakesIn(bound: BoundOperation, input: RawInput): readonly ValidationItem[] {
+  try {
+    bound.validate(input)
+    return []
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.detail
+    throw error
+  }
 }
 
 /** Returns every payment of the call: argument, _meta and headers. `serve` refuses two different ones. */
@@ -346,7 +383,8 @@ function paymentsOf(
   { arguments: args, _meta }: CallToolRequest['params'],
   { headers }: IncomingMessage,
 ): Credential['payments'] {
-  const presented = [args?.[PAYMENT_ARGUMENT], _meta?.[META_PAYMENT], ...headerPayments(headers)]
+  const inMeta = META_PAYMENTS.map((key) => _meta?.[key])
+  const presented = [args?.[PAYMENT_ARGUMENT], ...inMeta, ...headerPayments(headers)]
   return presented.flatMap((payment) => {
     if (payment === undefined || payment === null || payment === '') return []
     return [typeof payment === 'string' ? payment : isObject(payment) ? payment : JSON.stringify(payment)]

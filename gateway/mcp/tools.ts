@@ -2,11 +2,12 @@
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { asText, dereference, fieldsOf } from '../catalog/schemas.ts'
-import type { RawInput } from '../editions/edition.ts'
+import type { RawInput } from '../products/edition.ts'
 import type { ValidationItem } from '../errors.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import { offeredOn } from '../x402/payment-requirements.ts'
+import { withoutWords } from '../x402/bazaar.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 
 /** The argument of a paid tool that carries the payment. */
@@ -28,7 +29,7 @@ export interface Tool {
   locate(item: ValidationItem): ValidationItem
 }
 
-/** What tells the arguments of a body from the others. */
+/** Which arguments of a tool belong to the body. */
 export interface ArgumentPlaces {
   /** True if the body is the argument `body`, and not an object of the other arguments. */
   readonly isWhole: boolean
@@ -56,7 +57,7 @@ function createTool(operation: Operation, catalog: Catalog, recipients: Recipien
   const layout = layoutOf(operation, catalog.schemas)
   return {
     operation,
-    definition: describe(operation, layout, recipients),
+    definition: describe(operation, layout, catalog, recipients),
     split: (args) => split(operation, layout, args),
     places: placesOf(operation, layout),
     targetOf: (input) => targetOf(operation, input),
@@ -96,8 +97,8 @@ function placesOf({ price }: Operation, { partOf, whole }: Layout): ArgumentPlac
   return { isWhole: whole, outside: price === null ? outside : [...outside, PAYMENT_ARGUMENT] }
 }
 
-function describe(operation: Operation, layout: Layout, recipients: Recipients): ToolDefinition {
-  const { price, priceText, method } = operation
+function describe(operation: Operation, layout: Layout, catalog: Catalog, recipients: Recipients): ToolDefinition {
+  const { price, priceText, method, readOnly } = operation
   const networks = offeredOn(operation, recipientsOf(recipients)).map(({ network }) => network)
   const [network] = networks as [Network, ...Network[]]
   const cost =
@@ -111,7 +112,7 @@ function describe(operation: Operation, layout: Layout, recipients: Recipients):
       : { [PAYMENT_ARGUMENT]: { type: 'string', description: 'Base64 of an x402 payment payload (v1 or v2).' } }
   return {
     name: operation.tool as string,
-    title: titleOf(operation.summary),
+    title: titleOf(operation.tool as string),
     description: [operation.summary, operation.description, cost].filter(Boolean).join('\n\n'),
     inputSchema: {
       type: 'object',
@@ -119,11 +120,12 @@ function describe(operation: Operation, layout: Layout, recipients: Recipients):
       ...(layout.required.length > 0 ? { required: [...layout.required] } : {}),
       additionalProperties: false,
     },
+    ...outputSchemaOf(operation, catalog),
     annotations: {
-      title: titleOf(operation.summary),
-      readOnlyHint: method === 'GET',
+      title: titleOf(operation.tool as string),
+      readOnlyHint: readOnly,
       destructiveHint: method === 'DELETE',
-      idempotentHint: method !== 'POST' && method !== 'PATCH',
+      idempotentHint: readOnly || (method !== 'POST' && method !== 'PATCH'),
       openWorldHint: false,
     },
     _meta: {
@@ -140,8 +142,26 @@ function describe(operation: Operation, layout: Layout, recipients: Recipients):
   }
 }
 
-/** Returns the first clause of a summary: "Current level: high or low." becomes "Current level". */
-const titleOf = (summary: string): string => summary.split(/[.:;]( |$)/)[0] ?? summary
+/** A name for people: get_gold_price becomes "Get gold price". */
+const titleOf = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
+
+/** What a refusal has: clients check it by the schema of the answer, too. */
+const REFUSAL = {
+  type: 'object',
+  properties: { code: { type: 'string' }, message: { type: 'string' }, retry: { type: 'string' } },
+  required: ['code', 'message', 'retry'],
+}
+
+/**
+ * The schema of the answer or a refusal, without words: an agent pays for each character of a list of tools. Clients throw
+ * away what does not fit it, so none is given for an upstream, whose paid answers are passed on as they are.
+ */
+function outputSchemaOf(operation: Operation, catalog: Catalog): Pick<ToolDefinition, 'outputSchema'> {
+  const product = catalog.products.find(({ id }) => id === operation.product)
+  if (operation.response === null || product?.upstream) return {}
+  const answer = withoutWords(dereference(operation.response, catalog.schemas))
+  return answer['type'] === 'object' ? { outputSchema: { type: 'object', anyOf: [answer, REFUSAL] } } : {}
+}
 
 function split(operation: Operation, { partOf, whole }: Layout, args: Arguments): RawInput {
   const parts = {

@@ -53,8 +53,8 @@ export interface SubmittedPayment extends Payment {
 }
 
 /**
- * What a settler is about to send, stored as JSON before it sends. Settlers add fields of their own, which only they
- * read.
+ * The settlement that a settler is about to send, stored as JSON before it sends. Settlers add fields of their own,
+ * which only they read.
  */
 export interface Intent {
   readonly kind: string
@@ -101,7 +101,7 @@ export function decodePayment(presented: string | object, methods: readonly Paym
 /** How far a settlement must get before the answer leaves: sent, in a block, or CONFIRM_BLOCKS deep. */
 export type Wait = 'submitted' | 'mined' | 'confirmed'
 
-/** What became of a settlement. `refused` means that nothing was transferred and nothing can be. */
+/** The outcome of a settlement. `refused` means that nothing was transferred and nothing can be. */
 export type Outcome =
   | {
       readonly state: 'settled'
@@ -127,8 +127,8 @@ export type Outcome =
        */
       readonly unsent?: true
       /**
-       * Wei that our transaction cost, or this payment's part of a batch, which is in a block and failed. The same payment must
-       * not be sent again.
+       * Wei that our transaction cost, or this payment's part of a batch, which is in a block and failed. The same
+       * payment must not be sent again.
        */
       readonly burnt?: bigint
     }
@@ -162,12 +162,12 @@ export interface SettlerHealth {
   readonly nodes?: readonly NodeState[]
 }
 
-/** What settling one payment costs now, if it is sent alone: one in a batch costs less. Wei, and units of gas. */
+/** Cost of settling one payment now, if it is sent alone: one in a batch costs less. Wei, and units of gas. */
 export interface SettlementCost {
   readonly gas: bigint
   /** Wei per unit of gas. */
   readonly gasPrice: bigint
-  /** What the chain adds for the data of the transaction. */
+  /** The fee that the chain adds for the data of the transaction. */
   readonly l1Fee: bigint
   /** The sum. */
   readonly wei: bigint
@@ -202,11 +202,11 @@ export interface CheckOptions {
   readonly proven: boolean
   /** Payments of the same payer on this network that are in progress and were committed before this one. */
   readonly ahead: readonly Commitment[]
-  /** What the calls of nodes count for. Absent: they are not counted. */
+  /** The budget that calls of nodes count towards. Absent: they are not counted. */
   readonly nodeCalls?: NodeCallCounter
 }
 
-/** What a facilitator may list: the resource and its description, in the words of our own 402. */
+/** The listing for a facilitator: the resource and its description, in the words of our own 402. */
 export interface Listing {
   readonly resource: { readonly url: string; readonly description?: string }
   readonly extensions: Readonly<Record<string, unknown>>
@@ -217,8 +217,8 @@ export interface SettleOptions {
   readonly record: (intent: Intent) => Promise<boolean>
   readonly wait: Wait
   /**
-   * The payment has to outlast a rollback of CONFIRM_BLOCKS: it is final one block deeper than that, and at this depth at the
-   * earliest. The settler notes it in the intent. Absent or 1: it is final at CONFIRM_BLOCKS.
+   * The payment has to outlast a rollback of CONFIRM_BLOCKS: it is final one block deeper than that, and at this depth
+   * at the earliest. The settler notes it in the intent. Absent or 1: it is final at CONFIRM_BLOCKS.
    */
   readonly minBlocks?: number
   /** Describes what is paid for. If absent, nothing is said about it. */
@@ -229,13 +229,13 @@ export interface SettleOptions {
 export interface Settler {
   readonly kind: 'chain' | 'facilitator' | 'scripted'
   /**
-   * Checks a payment on the network, e.g. the balance and whether the payment is used. Null: it can be settled. A refusal may
-   * be some seconds old.
+   * Checks a payment on the network, e.g. the balance and whether the payment is used. Returns null if it can be
+   * settled. A refusal may be some seconds old.
    */
   check(payment: DecodedPayment, requirements: PaymentRequirements, options?: CheckOptions): Promise<Refusal | null>
   /**
-   * Whether a payer could make a payment at all, from what was read of its account some seconds ago: a look before the
-   * request is read. Null: it could. Absent if the settler does not know accounts. Throws `settler_unavailable`.
+   * Pre-checks a payer against a cached account read, before the request is read. Returns null if the payer can pay.
+   * Absent if the settler does not know accounts. Throws `settler_unavailable`.
    */
   mayPay?(
     payment: DecodedPayment,
@@ -243,8 +243,8 @@ export interface Settler {
     options: Pick<CheckOptions, 'proven' | 'nodeCalls'>,
   ): Promise<Refusal | null>
   /**
-   * The keccak-256 of the code of a payer's account, as the last check of it read it. Code can do anything while a payment
-   * settles. Null: the account has no code. Undefined, or absent: somebody else pays the gas of the settlement.
+   * The keccak-256 of the code of a payer's account, as the last check of it read it. Code can do anything while a
+   * payment settles. Null: the account has no code. Undefined, or absent: somebody else pays the gas of the settlement.
    */
   codeHashOf?(payment: Pick<Payment, 'network' | 'payer'>): Hex | null | undefined
   /**

@@ -1,6 +1,8 @@
-/** JSON logs. A line names calls and payments by id; it never contains a payment header, a token or a body. */
+/** The logs. A line names calls and payments by id; it never contains a payment header, a token or a body. */
+import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { sourceStack } from './source-positions.ts'
+import { TerminalLog } from './terminal.ts'
 
 /**
  * Lines are written together: after this many bytes, or after this time. A fatal line and the end of the process wait for
@@ -9,8 +11,33 @@ import { sourceStack } from './source-positions.ts'
 const BATCH_BYTES = 65_536
 const BATCH_MS = 200
 
+/** The part of the configuration that is about the log. */
+export interface LogSettings {
+  readonly logLevel: string
+  /** `auto` is `text` on a terminal, and otherwise `json`. */
+  readonly logFormat: 'auto' | 'json' | 'text'
+}
+
+/** Removes what the progress of a start has left in the last line of a terminal. */
+const CLEAR_LINE = '\r\u001b[K'
+
+/** Creates the logger of a process, which writes to standard output: lines for people on a terminal, and otherwise JSON. */
+export function openLog({ logLevel, logFormat }: LogSettings): Logger {
+  const isTerminal = isatty(1)
+  if (logFormat === 'json' || (logFormat === 'auto' && !isTerminal)) return createLog(logLevel)
+  const output = standardOutput(() => text.flush(), isTerminal ? CLEAR_LINE : '')
+  const text = new TerminalLog({
+    write: (line) => output.write(line),
+    colour: isTerminal && process.stdout.hasColors(),
+    isVerbose: logLevel === 'debug' || logLevel === 'trace',
+  })
+  const destination = { write: (line: string) => text.write(line), flushSync: () => output.flushSync() }
+  // Refusals are logged as debug.
+  return createLog(logLevel === 'info' ? 'debug' : logLevel, destination)
+}
+
 /**
- * Creates a logger that writes to standard output by default, in batches.
+ * Creates a logger of JSON lines that writes to standard output by default, in batches.
  * @example createLog('info').info({ call: 'c1' }, 'ready') → {"level":"info","time":"2026-…Z","call":"c1","msg":"ready"}
  */
 export function createLog(level: string, destination?: DestinationStream): Logger {
@@ -27,10 +54,14 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   )
 }
 
-/** Keeps lines as text until a batch of them is written: a buffer for each line would cost more than the line. */
-function standardOutput(): DestinationStream & { flushSync(): void } {
+/**
+ * Keeps lines as text until a batch of them is written: a buffer for each line would cost more than the line.
+ * @param beforeFlush called before what is left is written at the end of the process
+ * @param start begins every batch
+ */
+function standardOutput(beforeFlush = (): void => {}, start = ''): DestinationStream & { flushSync(): void } {
   const output = pino.destination({ dest: 1, sync: false, maxWrite: 2 * BATCH_BYTES, contentMode: 'buffer' })
-  // Once nobody reads, for example because the terminal is gone, lines are dropped: they must not pile up or end anything.
+  // Without a reader, for example once the terminal is gone, lines are dropped: they must not pile up or end anything.
   let isRead = true
   const onError = ({ code }: NodeJS.ErrnoException): void => void (isRead &&= code !== 'EIO' && code !== 'EPIPE')
   output.on('error', onError)
@@ -41,19 +72,21 @@ function standardOutput(): DestinationStream & { flushSync(): void } {
   const writeLines = (): void => {
     if (waiting) clearTimeout(waiting)
     waiting = null
-    if (isRead && size > 0) output.write(Buffer.from(lines.join('')) as unknown as string)
+    if (isRead && size > 0) output.write(Buffer.from(start + lines.join('')) as unknown as string)
     lines = []
     size = 0
   }
   // pino calls one of these at the end of the process: the first if the event loop is empty, else the second.
   const [flush, flushSync] = [output.flush.bind(output), output.flushSync.bind(output)]
   output.flush = (done) => {
+    beforeFlush()
     writeLines()
     flush(done)
   }
   output.flushSync = () => {
     try {
       if (!isRead) return
+      beforeFlush()
       writeLines()
       flushSync()
     } catch (error) {

@@ -39,7 +39,7 @@ class LoopDelay {
   #tick(): void {
     this.#lateMs += this.#lateNow()
     this.#due = performance.now() + TICK_MS
-    // It ends with a tick, not with its last watcher, so that many short calls start it once.
+    // The timer ends with a tick, not with its last watcher, so that many short calls start it once.
     if (this.#watchers > 0) this.#timer?.refresh()
     else this.#timer = null
   }

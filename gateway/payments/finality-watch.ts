@@ -11,18 +11,17 @@ import type { Hex } from '../config/networks.ts'
 import type { Outcome, PaymentKey, SettledPayment, Settler } from '../methods/payment-method.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { keepLease, type Lease } from '../stores/lease.ts'
-import { oweForeignSettlement, oweReplacedSettlement } from './foreign-settlement.ts'
-import type { Journal, JournalEvent, Look, PaymentRecord } from './journal/journal.ts'
-import { repaidDetail } from './journal/ledger-sql.ts'
-import { NOTHING_OWED } from './journal/shared-sql.ts'
+import { oweForeignSettlement, oweReplacedSettlement } from './debts.ts'
+import type { Journal, Look, PaymentRecord } from './journal/journal.ts'
+import type { Ending } from './journal/payment-states.ts'
 
-export interface FinalityWatchParts {
+interface FinalityWatchParts {
   readonly journal: Pick<
     Journal,
-    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid' | 'events'
+    'dueForLook' | 'lookAgain' | 'reversed' | 'settledAgain' | 'settledByOthers' | 'owed' | 'repaid' | 'find'
   >
   readonly settler: Pick<Settler, 'finality' | 'status'>
-  /** Of several processes that share a journal, only the one that holds the lease watches. */
+  /** The lease of the watch: only the process that holds it watches a journal that several share. */
   readonly lease: Pick<Lease, 'hold'>
   /** Takes back what a reversed payment bought. Called again with every look at it, so it must be idempotent. */
   readonly onReversed: (payment: PaymentRecord) => Promise<void>
@@ -32,8 +31,8 @@ export interface FinalityWatchParts {
   readonly log: Logger
 }
 
-/** What one run did, in payments. */
-export interface WatchCounts {
+/** The results of one run, in payments. */
+interface WatchCounts {
   readonly final: number
   readonly reversed: number
   readonly restored: number
@@ -62,13 +61,13 @@ export const MISSING_MS = 120_000
 /** A reversed payment is watched until this long after its authorization has expired. */
 const RESTORABLE_MS = 3_600_000
 
-/** What the functions of this file share. */
+/** The parts, and the memory of the watch. */
 interface Context extends FinalityWatchParts {
   /** Since when payments are in no block, in milliseconds since the epoch. */
   readonly missingSince: Map<PaymentKey, number>
 }
 
-/** What a look at one payment found, and when to look again. */
+/** The result of a look at one payment, and when to look again. */
 interface Looked extends Look {
   readonly result: keyof WatchCounts
 }
@@ -204,17 +203,15 @@ async function oweReplaced(
 }
 
 /**
- * Finishes what a process that has stopped began to record of a debt: that its payment was taken back, whether or not it is
- * mined again by now, or that it was repaid before a reorganisation. Null: nothing, or nothing more than that.
+ * Completes a debt record that a crashed process left half written: of a payment that was taken back, whether or not it is
+ * mined again by now, or of a repayment before a reorganisation. Returns null if the payment is still to be looked at.
  */
 async function finishBegun(context: Context, payment: PaymentRecord): Promise<Looked | null> {
-  const { journal } = context
-  const events = await journal.events(payment.key)
+  const { key, ending, repaidAt } = payment
   // If it is mined again, the next look owes it again.
-  if (isTakenBack(events)) return reverseDebt(context, payment, 'the process that recorded it stopped')
-  const reversal = events.findLastIndex(({ state }) => state === 'reversed')
-  const wasRepaid = events[reversal]?.detail?.startsWith(REPAID_BEFORE) === true
-  if (wasRepaid && !events.slice(reversal).some(isRepayment)) await journal.repaid(payment.key, REPAID_ONCE)
+  if (ending === 'withdrawn' && repaidAt !== null)
+    return reverseDebt(context, payment, 'the process that recorded it stopped')
+  if (ending === 'repaid' && repaidAt === null) await context.journal.repaid(key, REPAID_ONCE)
   return null
 }
 
@@ -239,40 +236,34 @@ async function reverse(context: Context, payment: PaymentRecord, reason: string)
 async function reverseDebt(context: Context, payment: PaymentRecord, reason: string): Promise<Looked> {
   const { journal, now, log } = context
   const { key, attempt, amount, payer, transaction } = payment
-  // A process may have stopped after this step: then it was not repaid to anybody.
-  const wasOpen = (await journal.repaid(key, TAKEN_BACK)) || isTakenBack(await journal.events(key))
-  const note = `${wasOpen ? NOTHING_OWED : REPAID_BEFORE}a reorganisation removed it: ${reason}`
-  if (!(await journal.reversed(key, attempt, note))) return later(context, payment)
+  // The debt may have ended before, or in another process just now. A process may stop after this step.
+  await journal.repaid(key, 'a reorganisation took the payment back', 'withdrawn')
+  const ending = (await journal.find(key))?.ending ?? 'unknown'
+  const { before, now: owed } = REVERSED_DEBTS[ending]
+  if (!(await journal.reversed(key, attempt, `${owed}: a reorganisation removed it: ${reason}`)))
+    return later(context, payment)
   log.error(
     { payment: key, amount: String(amount), payer, transaction, reason },
-    wasOpen
-      ? 'a reorganisation reversed a payment that was owed to its buyer: nothing is owed any more'
-      : 'a reorganisation reversed a payment that was repaid to its buyer: the buyer owes it to us',
+    `a reorganisation reversed a payment that was ${before}: ${owed}`,
   )
   return { key, at: now().getTime() + SHORTEST_MS, result: 'reversed' }
 }
 
-const TAKEN_BACK = 'a reorganisation took the payment back'
+/** The words for people about a debt whose payment a reorganisation took back, by how the debt ended. */
+const REVERSED_DEBTS = {
+  withdrawn: { before: 'owed to its buyer', now: 'nothing is owed' },
+  repaid: { before: 'repaid to its buyer, who owes it to us', now: 'the debt was repaid' },
+  unknown: { before: 'owed to its buyer and may have been repaid', now: 'it is not known whether the debt was repaid' },
+} as const satisfies Record<Ending, object>
 
-/** Whether the last word on a debt is that its payment was taken back, and not that an operator repaid it. */
-function isTakenBack(events: readonly JournalEvent[]): boolean {
-  return events.findLast(({ state }) => state === 'owed')?.detail === repaidDetail(TAKEN_BACK)
-}
-
-function isRepayment({ state, detail }: JournalEvent): boolean {
-  return state === 'owed' && detail?.startsWith(repaidDetail('')) === true
-}
-
-/** Begins the reason of a reversed payment whose debt had been repaid. */
-const REPAID_BEFORE = 'the debt was repaid: '
-/** What the journal says of a repayment that a reorganisation had made one too many. */
+/** The note on a repayment that a reorganisation had made one too many. */
 const REPAID_ONCE = 'before a reorganisation took the payment back for a time'
 
 /** A reversed payment that is in a block again, and buys nothing: it is owed to its buyer, unless that was repaid before. */
 async function oweAgain(context: Context, payment: PaymentRecord, transaction: Hex, sender?: Hex): Promise<Looked> {
   const { journal, now, log } = context
   const { key } = payment
-  const wasRepaid = payment.reason?.startsWith(REPAID_BEFORE) === true
+  const wasRepaid = payment.ending === 'repaid'
   if ((await oweForeignSettlement(journal, payment, transaction, sender)) && wasRepaid)
     await journal.repaid(key, REPAID_ONCE)
   log.warn({ payment: key, transaction, wasRepaid }, 'a reversed payment that bought nothing was mined again')
@@ -283,8 +274,8 @@ async function lookAtReversed(context: Context, payment: PaymentRecord): Promise
   const { journal, settler, onReversed, onRestored, now, log } = context
   const { key, attempt, expiresAt } = payment
   const outcome: Outcome = await settler.status(payment, { maySend: false })
-  const boughtNothing = [NOTHING_OWED, REPAID_BEFORE].some((note) => payment.reason?.startsWith(note))
-  if (outcome.state === 'settled' && !outcome.provisional && (outcome.isOwed || boughtNothing))
+  // A payment that was owed before has bought nothing.
+  if (outcome.state === 'settled' && !outcome.provisional && (outcome.isOwed || payment.ending !== null))
     return oweAgain(context, payment, outcome.transaction, outcome.foreignSender)
   if (outcome.state === 'settled' && !outcome.provisional) {
     // First, so that a crash in between leaves a payment that is looked at again.

@@ -5,13 +5,13 @@
  * the payments of other processes.
  */
 import type { Commitment, DecodedPayment, PaymentKey } from '../methods/payment-method.ts'
-import type { PresentedPayment } from './presented-payment.ts'
+import type { PresentedPayment } from './payment.ts'
 
-/** What duplicates get: a result or an error to share, or null if each of them has to try for itself. */
-export type SharedOutcome<Result> = { readonly result: Result } | { readonly error: unknown } | null
+/** A result or an error for all duplicates, or null if each of them has to try for itself. */
+type SharedOutcome<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
 /** The parts of a request that identify its duplicates. */
-export type RequestInProgress = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
+type RequestInProgress = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
 
 export interface PaymentInProgress<Result> {
   /** Holds the amount on the payer's balance. Call it once the payment is proved, or anybody could block a payer. */
@@ -47,10 +47,10 @@ export interface PaymentsInProgress<Result> {
 /** A block's time may lag this far behind the clock, so that an expired payment may still get into a block. */
 export const BLOCK_TIME_LAG_SECONDS = 60
 
-/** @param nowSeconds seconds since the epoch: holds of expired payments end */
-export function createPaymentsInProgress<Result>(nowSeconds: () => number): PaymentsInProgress<Result> {
+/** Creates the list of one process. Holds of expired payments end with the clock. */
+export function createPaymentsInProgress<Result>(now: () => Date): PaymentsInProgress<Result> {
   const inProgress = new Map<PaymentKey, { request: RequestInProgress; outcome: Promise<SharedOutcome<Result>> }>()
-  const holds = createBalanceHolds(nowSeconds)
+  const holds = createBalanceHolds(now)
   const watched = new Set<PaymentKey>()
   return {
     start(request) {
@@ -92,10 +92,11 @@ export function createPaymentsInProgress<Result>(nowSeconds: () => number): Paym
 }
 
 /** Amounts held, by balance (one payer on one network) and in the order in which they were added. */
-function createBalanceHolds(nowSeconds: () => number) {
+function createBalanceHolds(now: () => Date) {
   const byBalance = new Map<string, Map<PaymentKey, DecodedPayment>>()
   const balanceOf = ({ network, payer }: DecodedPayment): string => `${network}/${payer}`
-  const isOver = ({ expiresAt }: DecodedPayment): boolean => Number(expiresAt) + BLOCK_TIME_LAG_SECONDS < nowSeconds()
+  const isOver = ({ expiresAt }: DecodedPayment): boolean =>
+    Number(expiresAt) + BLOCK_TIME_LAG_SECONDS < Math.floor(now().getTime() / 1000)
 
   function remove(payment: DecodedPayment): void {
     const held = byBalance.get(balanceOf(payment))

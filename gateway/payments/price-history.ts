@@ -7,7 +7,7 @@ import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { migrate, type Step } from '../stores/migrations.ts'
 
 /** A change of one price. Amounts are in atomic units; 0n means free, null means not sold. */
-export interface PriceChange {
+interface PriceChange {
   readonly operation: OperationId
   /** Display form, e.g. "GET /v1/x/gold/*". */
   readonly route: string
@@ -35,7 +35,7 @@ export interface PriceHistory {
   history(filter: { readonly limit: number; readonly route?: string }): Promise<readonly PriceChange[]>
 }
 
-export interface PriceHistoryParts {
+interface PriceHistoryParts {
   readonly db: Knex
   readonly now: () => Date
   /** How long a former price is accepted after a change. */

@@ -5,29 +5,22 @@
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
-import type { DecodedPayment, Listing, Outcome, PaymentMethod, Settler, Wait } from '../methods/payment-method.ts'
+import { type Listing, methodOf, type Outcome } from '../methods/payment-method.ts'
+import type { SaleFields } from '../observe/terminal.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
-import { foreignNote, OWED_ELSEWHERE, oweForeignSettlement } from './foreign-settlement.ts'
+import { foreignNote, OWED_ELSEWHERE, oweForeignSettlement } from './debts.ts'
 import { keepAnswer } from './unpaid-answers.ts'
-import type { Connection } from './presented-payment.ts'
-import type { PaymentInProgress, PaymentsInProgress } from './payments-in-progress.ts'
+import { type CallEnds, isOfPayer } from './unpaid-calls.ts'
+import type { PaidAnswer, PresentedPayment } from './payment.ts'
+import type { Payments } from './payments.ts'
+import type { PaymentInProgress } from './payments-in-progress.ts'
 import { type Journal, JournalError, type PaymentRecord, type StoredAnswer } from './journal/journal.ts'
 
-/** An answer with the receipt of the payment that bought it. */
-export interface PaidAnswer extends StoredAnswer {
-  /** Absent if nothing was charged: the product answered outside 2xx or with an empty body. */
-  readonly receipt?: Receipt
-  /** The payment's record in the journal when the answer leaves. Set with a successful receipt. */
-  readonly record?: PaymentRecord
-  /** The payment bought a stream. Streams are not stored, so the product has to produce it again. */
-  readonly mustRefetch?: true
-}
-
 /** An answer to settle for. A stream, of bytes or of events, is stored with an empty body. */
-export type Deliverable = StoredAnswer & { readonly stream?: object; readonly events?: object }
+type Deliverable = StoredAnswer & { readonly stream?: object; readonly events?: object }
 
 export interface Purchase {
   readonly payer: PaymentRecord['payer']
@@ -75,51 +68,32 @@ export function receiptOf(
 }
 
 export interface PurchaseParts {
-  readonly journal: Journal
-  readonly log: Logger
-  readonly settler: Settler
-  readonly method: PaymentMethod
-  readonly record: PaymentRecord
-  readonly payment: DecodedPayment
+  readonly payments: Payments
+  readonly operation: Operation
+  readonly presented: PresentedPayment
   readonly requirements: PaymentRequirements
-  readonly wait: Wait
-  /** As in SettleOptions. */
-  readonly minBlocks: number
-  /** Whether it buys a plan. */
-  readonly isPlan: boolean
-  /** Describes what is paid for. */
-  readonly listing?: () => Listing
-  readonly inProgress: PaymentsInProgress<PaidAnswer>
+  readonly record: PaymentRecord
   /** This payment's entry in `inProgress`. */
   readonly work: PaymentInProgress<PaidAnswer>
-  readonly now: () => Date
-  /** Whether the buyer still waits for the answer. */
-  readonly connection: Connection
-}
-
-/**
- * The `minBlocks` of a settlement. The token of a plan would outlive a reorganisation that takes its payment back, so it
- * waits for `planBlocks` and for one block more than CONFIRM_BLOCKS.
- */
-export function minBlocksOf(
-  { plan }: Pick<Operation, 'plan'>,
-  { network }: PaymentRequirements,
-  planBlocks: number,
-): number {
-  return plan && !network.isTest ? planBlocks : 1
+  /** Describes what is paid for. */
+  readonly listing?: () => Listing
+  /** Counts whether the call was paid for. */
+  readonly unpaidCalls: CallEnds
 }
 
 /** Creates the purchase of a reserved payment. */
 export function createPurchase(parts: PurchaseParts): Purchase {
-  const { journal, record, work, connection } = parts
+  const { payments, presented, record, work, unpaidCalls } = parts
+  const { connection } = presented
   const { key, attempt } = record
   let isSettling = false
 
   const release = async (error: unknown): Promise<void> => {
     if (isSettling) return
+    if (connection.hasLeft) unpaidCalls.leftUnpaid(record.payer)
     // A reservation that cannot be released now is released by recovery, because no call works on it.
     const isReleased = (): Promise<boolean> =>
-      journal.released(key, attempt, reasonOf(error)).catch((thrown: unknown) => {
+      payments.journal.released(key, attempt, reasonOf(error)).catch((thrown: unknown) => {
         if (thrown instanceof JournalError) return true
         throw thrown
       })
@@ -162,9 +136,11 @@ const MIN_VALIDITY_SECONDS = 2
  * then, the answer is kept and nothing is sent. Always finishes the work in `inProgress`.
  */
 export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, method, record, payment, requirements, wait, minBlocks, listing } = parts
-  const { now, connection, work } = parts
-  const { key, attempt } = record
+  const { payments, operation, presented, requirements, record, work, listing, unpaidCalls } = parts
+  const { journal, settler, methods, now } = payments
+  const { payment, connection } = presented
+  const { key, attempt, payer } = record
+  const method = methodOf(methods, payment.network)
   let submittedAt: number | null = null
   let isKept = false
   try {
@@ -173,8 +149,8 @@ export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): 
     const outcome: Outcome = isExpired
       ? { state: 'refused', reason: method.expiredReason, message: EXPIRED }
       : await settler.settle(payment, requirements, {
-          wait,
-          minBlocks,
+          wait: operation.wait,
+          minBlocks: minBlocksOf(parts),
           ...(listing ? { listing } : {}),
           async record(intent) {
             if (connection.hasLeft) {
@@ -187,6 +163,8 @@ export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): 
             return isSubmitted
           },
         })
+    if (isKept || (outcome.state === 'refused' && (isExpired || isOfPayer(outcome, method))))
+      unpaidCalls.leftUnpaid(payer)
     if (!isKept)
       return await finishSettlement(parts, { ...record, updatedAt: submittedAt ?? record.updatedAt }, outcome, answer)
   } catch (thrown) {
@@ -198,10 +176,18 @@ export async function settleAnswer(parts: PurchaseParts, answer: StoredAnswer): 
   throw new ServiceError('internal', 'the caller disconnected before the payment was sent')
 }
 
+/**
+ * The `minBlocks` of a settlement. The token of a plan would outlive a reorganisation that takes its payment back, so it
+ * waits for `planBlocks` and for one block more than CONFIRM_BLOCKS.
+ */
+function minBlocksOf({ payments, operation, requirements }: PurchaseParts): number {
+  return operation.plan && !requirements.network.isTest ? payments.planBlocks : 1
+}
+
 const EXPIRED = 'The payment expired while the answer was produced. Sign a new one that is valid for longer.'
 
 /** Whether the money may still move after this error. Then the amount stays held on the payer's balance. */
-export function mayMoveLater(error: unknown): boolean {
+function mayMoveLater(error: unknown): boolean {
   return error instanceof SettlementError && error.code === 'settlement_pending'
 }
 
@@ -214,15 +200,16 @@ export async function finishSettlement(
   outcome: Outcome,
   answer: StoredAnswer,
 ): Promise<PaidAnswer> {
-  const { journal, payment, requirements, wait, work } = parts
+  const { payments, operation, presented, requirements, work } = parts
+  const { journal } = payments
   const receipt = (transaction: Receipt['transaction'], reason?: string): Receipt =>
-    receiptOf(record, requirements.network, payment.envelope.version, transaction, reason)
+    receiptOf(record, requirements.network, presented.payment.envelope.version, transaction, reason)
   const pending = (transaction: Receipt['transaction']): SettlementError =>
     pendingError(receipt(transaction, 'settlement_pending'), needsSignIn(parts))
   switch (outcome.state) {
     case 'settled': {
       const { transaction, provisional = false, foreignSender, gasUsed, isOwed = false } = outcome
-      if (provisional && (wait === 'confirmed' || isOwed)) throw pending(transaction)
+      if (provisional && (operation.wait === 'confirmed' || isOwed)) throw pending(transaction)
       if (isOwed) {
         await oweForeignSettlement(journal, record, transaction, foreignSender)
         const reason = 'invalid_transaction_state'
@@ -230,10 +217,11 @@ export async function finishSettlement(
       }
       const current = provisional
         ? ({ ...record, state: 'submitted', answer, transaction } as const)
-        : await settledRecord(parts, { ...record, answer }, { transaction, foreignSender, gasUsed })
+        : await settledRecord(payments, { ...record, answer }, { transaction, foreignSender, gasUsed })
       const paid = { ...answer, receipt: receipt(transaction), record: current }
       work.finish({ result: paid }, { keepHold: provisional })
       if (provisional) void recordLater(parts, record, outcome.later)
+      else parts.unpaidCalls.sold(record.payer)
       return paid
     }
     case 'refused':
@@ -254,7 +242,7 @@ export async function finishSettlement(
  * Records a settlement and returns the new record. Reads it from the journal only if another process recorded it first.
  */
 async function settledRecord(
-  { journal, log, now }: PurchaseParts,
+  { journal, log, now }: Payments,
   record: PaymentRecord,
   settlement: Settlement,
 ): Promise<PaymentRecord> {
@@ -265,7 +253,7 @@ async function settledRecord(
   return (await journal.find(record.key)) ?? record
 }
 
-/** What settled a payment. */
+/** The transaction that settled a payment. */
 interface Settlement {
   readonly transaction: Hex
   /** Who sent the transaction, if it is none of ours. */
@@ -289,25 +277,27 @@ export async function recordSettlement(
   const { key, attempt, callId, operation, amount, payer, payerCode, network } = record
   // The gas of a payer without code is what the token uses, and may be that of a whole batch.
   const more = {
-    ...(foreignSender === undefined ? {} : { reason: foreignNote(foreignSender) }),
+    ...(foreignSender === undefined ? {} : { cause: 'foreign' as const, reason: foreignNote(foreignSender) }),
     ...(payerCode === null || gasUsed === undefined ? {} : { gasUsed }),
   }
   if (!(await journal.settled(key, attempt, transaction, at, more))) return false
-  log.info({ call: callId, operation, amount: String(amount), payer, network, transaction }, 'payment settled')
+  const sale: SaleFields = { call: callId, operation, amount: String(amount), payer, network, transaction }
+  log.info(sale, 'payment settled')
   return true
 }
 
-function needsSignIn({ isPlan, record }: Pick<PurchaseParts, 'isPlan' | 'record'>): boolean {
-  return isPlan && record.identifier === null
+function needsSignIn({ operation, record }: PurchaseParts): boolean {
+  return operation.plan !== null && record.identifier === null
 }
 
 /** Records the final outcome of a payment whose answer has already left. */
 async function recordLater(
-  { journal, log, inProgress, payment }: PurchaseParts,
+  { payments, presented: { payment }, unpaidCalls }: PurchaseParts,
   record: PaymentRecord,
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
   if (later === undefined) return
+  const { journal, log, methods, inProgress } = payments
   const stopWatching = inProgress.watch(payment.key)
   try {
     const outcome = await later
@@ -317,8 +307,12 @@ async function recordLater(
       // A reorganisation may have let a transaction of others overtake ours.
       if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
       else await recordSettlement(journal, log, record, outcome)
+      if (!outcome.isOwed) unpaidCalls.sold(record.payer)
     }
-    if (outcome.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
+    if (outcome.state === 'refused') {
+      if (isOfPayer(outcome, methodOf(methods, payment.network))) unpaidCalls.leftUnpaid(record.payer)
+      await journal.refused(record.key, record.attempt, outcome)
+    }
   } catch {
     // Recovery will find the payment open and record its outcome.
   } finally {
@@ -360,7 +354,8 @@ export function reversedError(receipt: Receipt): SettlementError {
  * payment may still be sent.
  */
 async function interrupted(parts: PurchaseParts, thrown: unknown, isSubmitted: boolean): Promise<ServiceError> {
-  const { journal, record } = parts
+  const { record, payments } = parts
+  const { journal } = payments
   const isReleased =
     !isSubmitted && (await journal.released(record.key, record.attempt, reasonOf(thrown)).catch(() => false))
   if (!isSubmitted && thrown instanceof JournalError && (isReleased || thrown.wroteNothing))
@@ -381,9 +376,11 @@ export function notRecordedError(cause: unknown): ServiceError {
 }
 
 /** The 503 of a payment that may have been sent, by this process or another one. */
-function unknownOutcome({ record, requirements, payment, isPlan }: PurchaseParts, cause: unknown): SettlementError {
-  const receipt = receiptOf(record, requirements.network, payment.envelope.version, '', 'settlement_pending')
-  const error = pendingError(receipt, needsSignIn({ isPlan, record }))
+function unknownOutcome(parts: PurchaseParts, cause: unknown): SettlementError {
+  const { record, requirements, presented } = parts
+  const { version } = presented.payment.envelope
+  const receipt = receiptOf(record, requirements.network, version, '', 'settlement_pending')
+  const error = pendingError(receipt, needsSignIn(parts))
   error.cause = cause
   return error
 }

@@ -6,10 +6,10 @@ import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { BLOCK_TIME_LAG_SECONDS } from './payments-in-progress.ts'
-import { isToBeOwed, oweForeignSettlement } from './foreign-settlement.ts'
+import { causeToBeOwed, oweForeignSettlement } from './debts.ts'
 import { recordSettlement } from './purchase.ts'
 
-export interface RecoveryParts {
+interface RecoveryParts {
   readonly journal: Journal
   readonly settler: Settler
   readonly now: () => Date
@@ -22,8 +22,8 @@ export interface RecoveryParts {
   readonly isWorking?: (key: PaymentKey) => boolean
 }
 
-/** What one run did, in payments. */
-export interface RecoveryCounts {
+/** The results of one run, in payments. */
+interface RecoveryCounts {
   readonly settled: number
   readonly released: number
   readonly owed: number
@@ -51,7 +51,7 @@ const SENDER_SECONDS = 15
 /** Each asks the chain. After a crash under load there are hundreds. */
 const CONCURRENCY = 16
 
-/** What became of one payment. */
+/** The result for one payment. */
 type Recovered = Exclude<keyof RecoveryCounts, 'failed' | 'forgotten'>
 
 /** Creates the recovery of one journal. Nothing runs before `run` or `start`. */
@@ -161,10 +161,9 @@ async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Prom
  */
 async function recordDebt({ journal, log }: RecoveryParts, payment: OpenPayment): Promise<Recovered> {
   const { key, attempt, reason } = payment
-  const isExpected = isToBeOwed(payment) && reason !== null
-  if (!isExpected)
+  const cause = causeToBeOwed(payment)
+  if (cause === null)
     log.error({ payment: key }, 'a payment was settled and has no stored answer: it is now a debt to the buyer')
-  return (await journal.owed(key, attempt, isExpected ? reason : 'settled without a stored answer'))
-    ? 'owed'
-    : 'waiting'
+  const unexpected = 'settled without a stored answer'
+  return (await journal.owed(key, attempt, (cause && reason) ?? unexpected, cause)) ? 'owed' : 'waiting'
 }

@@ -7,33 +7,22 @@ import { type DecodedPayment, methodOf, type OfflineRefusal, type PaymentMethod 
 import type { Operation } from '../plugin/catalog.ts'
 import { invalid } from '../x402/payment-envelope.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { isToBeOwed } from './foreign-settlement.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
-import { assertNotSettledLate, owedError } from './late-settlement.ts'
-import type { PresentedPayment } from './presented-payment.ts'
+import { assertNotSettledLate, causeToBeOwed, owedError } from './debts.ts'
+import type { PaidAnswer, PresentedPayment } from './payment.ts'
+import type { Payments } from './payments.ts'
 import {
   createPurchase,
   finishSettlement,
-  mayMoveLater,
-  type PaidAnswer,
   pendingError,
   type PurchaseParts,
   receiptOf,
   reversedError,
   settleAnswer,
-  minBlocksOf,
 } from './purchase.ts'
-import { checkOnline, gasTerms, releaseUnlessCovered, type ReservationParts, reserveInTurn } from './reservation.ts'
-import { ReplayAccess, type ReplayAccessParts } from './replay-access.ts'
-
-export interface ReplayParts
-  extends
-    Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'>,
-    Pick<ReservationParts, 'pause'>,
-    ReplayAccessParts {
-  readonly methods: readonly PaymentMethod[]
-  readonly planBlocks: number
-}
+import { checkOnline, gasTerms, releaseUnlessCovered, reserveInTurn } from './reservation.ts'
+import { assertAccess, hasAccess, type ReplayAccess } from './replay-access.ts'
+import { onlySales } from './unpaid-calls.ts'
 
 /** How often the journal is read while another process works on a payment. */
 const POLL_MS = 100
@@ -45,24 +34,24 @@ const POLL_MS = 100
  *   gone
  */
 export async function replay(
-  parts: ReplayParts,
+  payments: Payments,
   operation: Operation,
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
-  const { methods, journal, inProgress, now, pause } = parts
+  const { methods, journal, inProgress, signIn, now, pause } = payments
   const { payment } = presented
   const { key } = payment
   const giveUpAt = now().getTime() + operation.timeoutSeconds * 1000
-  const access = new ReplayAccess(parts, presented, operation.plan !== null)
+  const access = { claim: presented, isPlan: operation.plan !== null, signIn, now }
   for (;;) {
-    const shared = await outcomeInProgress(parts, presented, access)
+    const shared = await outcomeInProgress(payments, presented, access)
     if (shared?.mustRefetch) await assertMayRefetch(journal, shared.record ?? payment)
     if (shared) return shared
     const record = await journal.find(key)
     if (!record || record.state === 'released') {
       if (inProgress.find(key)) continue
       // Others may have read it from the chain, and could spend it for something else.
-      if (record?.transaction && provesRecord(methods, payment, record)) await access.assert(record)
+      if (record?.transaction && provesRecord(methods, payment, record)) await assertAccess(access, record)
       return null
     }
     if (!provesRecord(methods, payment, record)) {
@@ -70,15 +59,15 @@ export async function replay(
       return null
     }
     // A debt reveals no purchase, and its identifier may belong to a later one.
-    if (record.state === 'owed' || isToBeOwed(record)) throw owedError(record)
+    if (record.state === 'owed' || causeToBeOwed(record) !== null) throw owedError(record)
     // Nobody but the buyer may learn what was bought, so this comes first.
-    if (isForgotten(record) && !(await access.allows(record))) throw forgottenError(record)
-    await access.assert(record)
+    if (isForgotten(record) && !(await hasAccess(access, record))) throw forgottenError(record)
+    await assertAccess(access, record)
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
     if (inProgress.find(key)) continue
     // Another process is working on a reserved payment: wait for the journal to show the outcome.
     if (record.state !== 'reserved') {
-      const paid = await finishRecord(parts, operation, record, presented)
+      const paid = await finishRecord(payments, operation, record, presented)
       if (paid) return paid
       continue
     }
@@ -94,10 +83,7 @@ export async function replay(
  * Whether `replay` may have something for a payment: an answer, a conflict or a debt. It needs nothing of the request,
  * so it can be asked before the body is read.
  */
-export async function isKnown(
-  { methods, journal, inProgress }: ReplayParts,
-  payment: DecodedPayment,
-): Promise<boolean> {
+export async function isKnown({ methods, journal, inProgress }: Payments, payment: DecodedPayment): Promise<boolean> {
   const entry = inProgress.find(payment.key)
   if (entry) return entry.request.payment.proof === payment.proof || isSigned(methods, payment)
   const record = await journal.find(payment.key)
@@ -107,7 +93,7 @@ export async function isKnown(
 
 /** Waits for this process's own work on the payment, if there is any, and shares its outcome with the buyer. */
 async function outcomeInProgress(
-  { methods, inProgress }: ReplayParts,
+  { methods, inProgress }: Payments,
   presented: PresentedPayment,
   access: ReplayAccess,
 ): Promise<PaidAnswer | null> {
@@ -117,7 +103,7 @@ async function outcomeInProgress(
   const { identifier, place, fingerprint } = entry.request
   const { payer, network } = payment
   const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
-  const isBuyer = isProved && (await access.allows({ payer, network, identifier, place, deliveredAt: null }))
+  const isBuyer = isProved && (await hasAccess(access, { payer, network, identifier, place, deliveredAt: null }))
   if (isBuyer && fingerprint !== presented.fingerprint) throw otherRequestError(null)
   if (isProved && !hasSameTerms(entry.request.payment, payment)) throw nonceConflict(null)
   const outcome = await entry.outcome
@@ -170,20 +156,20 @@ function requirementsOf(methods: readonly PaymentMethod[], record: PaymentRecord
 
 /** Returns the stored answer of a record, and settles it first if necessary. Null: read the journal again. */
 async function finishRecord(
-  parts: ReplayParts,
+  payments: Payments,
   operation: Operation,
   record: PaymentRecord,
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
-  const { methods, journal, log, settler, inProgress, now } = parts
-  const { payment, connection } = presented
+  const { methods, journal, settler, inProgress, unpaidCalls } = payments
+  const { payment } = presented
   const { answer } = record
   if (record.state === 'reversed') {
     const { network } = methodOf(methods, record.network)
     throw reversedError(receiptOf(record, network, payment.envelope.version, '', 'invalid_transaction_state'))
   }
   if (record.state === 'settled') {
-    const paid = replayed(settledAnswer(parts, record, payment))
+    const paid = replayed(settledAnswer(payments, record, payment))
     if (paid.mustRefetch) await assertMayRefetch(journal, record)
     return paid
   }
@@ -195,29 +181,20 @@ async function finishRecord(
   if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
 
   const requirements = requirementsOf(methods, record)
-  const method = methodOf(methods, record.network)
   const work = inProgress.start(presented)
   if (!work) throw new Error(`payment ${record.key} was started twice`)
-  const { wait } = operation
   const purchase = {
-    journal,
-    log,
-    settler,
-    method,
-    record,
-    payment,
+    payments,
+    operation,
+    presented,
     requirements,
-    wait,
-    minBlocks: minBlocksOf(operation, requirements, parts.planBlocks),
-    isPlan: operation.plan !== null,
-    inProgress,
+    record,
     work,
-    now,
-    connection,
+    unpaidCalls: onlySales(unpaidCalls),
   }
   try {
     if (record.state === 'answered') {
-      const paid = await settleKept(parts, purchase, presented, answer)
+      const paid = await settleKept(purchase, answer)
       if (!paid) work.finish(null)
       return paid
     }
@@ -240,19 +217,15 @@ async function finishRecord(
  * may have been emptied, and the payer may have other payments unsettled: so the payment is checked and reserved again,
  * as a new attempt. Null: another process was faster.
  */
-async function settleKept(
-  parts: ReplayParts,
-  purchase: PurchaseParts,
-  presented: PresentedPayment,
-  answer: StoredAnswer,
-): Promise<PaidAnswer | null> {
-  const { journal, settler, now } = parts
-  const { method, record, payment, requirements, work, connection } = purchase
-  const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
+async function settleKept(purchase: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer | null> {
+  const { payments, presented, requirements, record, work } = purchase
+  const { journal, settler, methods, now } = payments
+  const { payment, connection } = presented
+  const refusal = methodOf(methods, payment.network).verify(payment, requirements, Math.floor(now().getTime() / 1000))
   // The settler accepted the same proof when the payment was reserved.
   const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
   const problem =
-    refusal && !isAccepted ? refusal : await checkOnline(parts, work, presented, requirements, refusal === null)
+    refusal && !isAccepted ? refusal : await checkOnline(payments, work, presented, requirements, refusal === null)
   if (problem) {
     if (!(await journal.released(record.key, record.attempt, problem.reason))) return null
     if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, record.key)
@@ -260,20 +233,20 @@ async function settleKept(
   }
   if (!(await journal.released(record.key, record.attempt, 'its buyer came back'))) return null
   const reservation = { ...record, ...gasTerms(settler, payment) }
-  const { reserved, record: current, ahead } = await reserveInTurn(parts, reservation, connection)
+  const { reserved, record: current, ahead } = await reserveInTurn(payments, reservation, connection)
   if (!reserved) return null
   const again = { ...purchase, record: current }
-  await releaseUnlessCovered(parts, createPurchase(again), payment, requirements, ahead)
+  await releaseUnlessCovered(payments, createPurchase(again), payment, requirements, ahead)
   return settleAnswer(again, answer)
 }
 
 /** Whether an error proves that the money did not move. */
 function isFailed(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'settlement_failed' && !mayMoveLater(error)
+  return error instanceof ServiceError && error.code === 'settlement_failed'
 }
 
 /** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer available. */
-function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
+function settledAnswer({ methods, now }: Payments, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
   const { answer, transaction } = record
   if (!answer) throw forgottenError(record)
   if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))

@@ -1,26 +1,24 @@
 /**
- * The reservation of a payment: what the chain and the limits of its payer allow before any work is done for it, or
- * before a stored answer is settled for it.
+ * The reservation of a payment, before any work is done for it, or before a stored answer is settled for it. The chain
+ * and the limits of its payer have to allow it.
  */
 import { RateLimited, ServiceError } from '../errors.ts'
 import type { DecodedPayment, Settler } from '../methods/payment-method.ts'
 import { invalid } from '../x402/payment-envelope.ts'
 import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
-import { type HeldAmount, type Journal, JournalError, type Reservation, type Reserved } from './journal/journal.ts'
-import { PayerLimited } from './journal/payer-limits.ts'
-import { mayStillSettle } from './late-settlement.ts'
-import { BLOCK_TIME_LAG_SECONDS, type PaymentInProgress, type PaymentsInProgress } from './payments-in-progress.ts'
-import type { Connection, PresentedPayment } from './presented-payment.ts'
-import { notRecordedError, type PaidAnswer, type Purchase } from './purchase.ts'
-
-/** What a reservation needs. */
-export interface ReservationParts {
-  readonly journal: Pick<Journal, 'find' | 'reserve'>
-  readonly settler: Settler
-  readonly now: () => Date
-  readonly pause: (ms: number) => Promise<unknown>
-  readonly inProgress: PaymentsInProgress<PaidAnswer>
-}
+import {
+  type HeldAmount,
+  type Journal,
+  JournalError,
+  PayerLimited,
+  type Reservation,
+  type Reserved,
+} from './journal/journal.ts'
+import { mayStillSettle } from './debts.ts'
+import type { Connection, PaidAnswer, PresentedPayment } from './payment.ts'
+import type { Payments } from './payments.ts'
+import { BLOCK_TIME_LAG_SECONDS, type PaymentInProgress } from './payments-in-progress.ts'
+import { notRecordedError, type Purchase } from './purchase.ts'
 
 /**
  * Checks with the settler whether a payment can be settled together with the payer's other payments in progress.
@@ -28,7 +26,7 @@ export interface ReservationParts {
  *   otherwise anybody could block a payer's balance
  */
 export async function checkOnline(
-  { settler, inProgress }: ReservationParts,
+  { settler, inProgress }: Payments,
   work: PaymentInProgress<PaidAnswer>,
   { payment, nodeCalls }: Pick<PresentedPayment, 'payment' | 'nodeCalls'>,
   requirements: PaymentRequirements,
@@ -57,7 +55,7 @@ export async function checkOnline(
  * cover all. The order of the journal decides, because it is the same for every process.
  */
 export async function releaseUnlessCovered(
-  { settler, inProgress, now }: ReservationParts,
+  { settler, inProgress, now }: Payments,
   purchase: Purchase,
   payment: DecodedPayment,
   requirements: PaymentRequirements,
@@ -77,13 +75,31 @@ export async function releaseUnlessCovered(
   }
 }
 
-/** What a reservation notes of the gas of its settlement: whether we pay it, and the code of the payer's account. */
+/** The gas terms of a reservation: whether we pay for its settlement, and the code of the payer's account. */
 export function gasTerms(
   settler: Pick<Settler, 'codeHashOf'>,
   payment: DecodedPayment,
 ): Required<Pick<Reservation, 'payerCode' | 'paysGas'>> {
   const payerCode = settler.codeHashOf?.(payment)
   return { payerCode: payerCode ?? null, paysGas: payerCode !== undefined }
+}
+
+/**
+ * Waits until a payer that has left calls unpaid may have another one under way: those before it may all end unpaid too.
+ * Throws `rate_limited` if it has left too many, or has to wait longer.
+ */
+export async function callInTurn(
+  { inProgress, pause, unpaidCalls }: Payments,
+  { payment, connection }: Pick<PresentedPayment, 'payment' | 'connection'>,
+): Promise<void> {
+  await unpaidCalls.hear(payment.payer)
+  for (let waitedMs = 0; ; waitedMs += TURN_MS) {
+    const room = unpaidCalls.roomOf(payment.payer)
+    if (room < 1) throw unpaidCalls.refusal(payment.payer)
+    if (inProgress.heldBefore(payment).length < room) return
+    if (waitedMs >= MAX_TURN_MS || connection.hasLeft) throw tooManyError()
+    await pause(TURN_MS)
+  }
 }
 
 /** How long a payment waits until its payer may have another one unsettled, and the time between two tries. */
@@ -95,7 +111,7 @@ const TURN_MS = 150
  * `payment_invalid` for a payment that has failed on the chain, and `rate_limited` if the payer has to wait longer.
  */
 export async function reserveInTurn(
-  { journal, now, pause }: ReservationParts,
+  { journal, now, pause }: Payments,
   reservation: Reservation,
   connection: Connection,
 ): Promise<Reserved> {
@@ -112,16 +128,19 @@ export async function reserveInTurn(
           'Payments of this account failed on the chain, at our expense. Nothing was charged.',
           (limit.until - now().getTime()) / 1000,
         )
-      if (waitedMs >= MAX_TURN_MS || connection.hasLeft)
-        throw new RateLimited(
-          'Too many payments of this payer are not settled yet. Nothing was charged. Each payment that settles allows one more at once.',
-          RETRY_SECONDS,
-        )
+      if (waitedMs >= MAX_TURN_MS || connection.hasLeft) throw tooManyError()
       await pause(TURN_MS)
     }
 }
 
 const RETRY_SECONDS = 2
+
+function tooManyError(): RateLimited {
+  return new RateLimited(
+    'Too many payments of this payer are not settled yet. Nothing was charged. Each payment that settles allows one more at once.',
+    RETRY_SECONDS,
+  )
+}
 
 const REVERTED: Refusal = {
   reason: 'invalid_transaction_state',

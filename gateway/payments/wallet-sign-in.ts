@@ -21,7 +21,7 @@ import {
 } from '../x402/sign-in-with-x.ts'
 import type { NodeCallBudget } from './node-call-budget.ts'
 
-/** What checks the messages that wallets sign. */
+/** The checks of messages that wallets sign. */
 export interface MessageChecks {
   /** Remembers what was used: each message counts once. */
   readonly nonces: NonceStore
@@ -33,7 +33,7 @@ export interface MessageChecks {
   readonly failures: SharedLimit
 }
 
-export interface WalletSignInParts extends SignInParts, MessageChecks {
+interface WalletSignInParts extends SignInParts, MessageChecks {
   /** The networks that payments are taken on, CAIP-2. A message must name one of them. */
   readonly chains: readonly string[]
 }

@@ -29,6 +29,10 @@ export interface Service {
   readonly accepts?: readonly string[]
   /** Additional paragraphs for llms.txt and openapi.json. */
   readonly notes: readonly string[]
+  /** Further links for the foot of every page. */
+  readonly links?: readonly { readonly label: string; readonly href: string }[]
+  /** Path of the picture that previews of pages show. */
+  readonly image?: string
 }
 
 /** A product: one or more operations, answered by a plugin or by an upstream. */
@@ -37,6 +41,8 @@ export interface Product {
   readonly id: string
   readonly title: string
   readonly summary: string
+  /** What to use it for, and what not. Empty if the catalog does not say. */
+  readonly whenToUse: string
   /** Products of a family are listed together at /v1/<family>. */
   readonly family: string | null
   readonly tags: readonly string[]
@@ -57,13 +63,38 @@ export interface Product {
 export interface Upstream {
   /** The address, with parameters of the route in braces: "http://gold.internal/{day}". */
   readonly url: string
-  /** Headers to send. A value may contain `env:NAME` in place of a secret. */
+  /** Headers to send. A value may be `env:NAME` in place of a secret. */
   readonly headers: Readonly<Record<string, string>>
+  /** Fields to add to every query. A value may be `env:NAME` in place of a secret. */
+  readonly query: Readonly<Record<string, string>>
   readonly timeoutSeconds: number
   /** Largest answer that is accepted. It does not limit streams. */
   readonly maxBytes: number
   /** True to pass the answer on while it arrives. */
   readonly stream: boolean
+}
+
+/** How the upstream of a product is called for one of its operations. */
+export interface OperationUpstream {
+  /** A path below the address of the product, or another address. Null for the address of the product itself. */
+  readonly url: string | null
+  /** Headers and query fields beside those of the product. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Fields that the upstream does not get under their own name in the query, or by their text alone in the path. */
+  readonly parameters: readonly UpstreamParameter[]
+}
+
+/** Where an upstream gets a field of the path or the query, as a Parameter Object of OpenAPI says it. */
+export interface UpstreamParameter {
+  /** The field of `params` or `query`. */
+  readonly field: string
+  /** The name that the upstream knows. */
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header' | 'cookie'
+  readonly style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+  /** True if each item of a list is sent by itself. */
+  readonly explode: boolean
 }
 
 /** What must be true of the data behind an answer for it to be sold. */
@@ -112,6 +143,8 @@ export interface Operation {
   readonly form: { readonly success: string; readonly failure: string } | null
   /** Name of the MCP tool (the id in snake_case), or null if there is none. */
   readonly tool: string | null
+  /** True if a call changes nothing, as its annotation as an MCP tool says. */
+  readonly readOnly: boolean
   /** Minimum age of the data that callers without an access token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
   /**
@@ -132,6 +165,8 @@ export interface Operation {
   readonly cacheSeconds: number
   /** Name of the plugin's handler. */
   readonly handler: string
+  /** How the upstream of the product is called, or null if the address of the product is all. */
+  readonly upstream: OperationUpstream | null
   /** False keeps the operation out of the documents. */
   readonly listed: boolean
   /** True for an operation without a route, which only other products call. */

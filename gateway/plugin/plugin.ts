@@ -5,8 +5,9 @@
  */
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
-import { constant, frozen, isShared, share } from './immutable.ts'
-import { AnswerBody } from './answer-body.ts'
+import type { Deployment } from './deployment.ts'
+import type { FromSchema } from './from-schema.ts'
+import type { Reply } from './reply.ts'
 
 export {
   isPostgres,
@@ -20,7 +21,12 @@ export {
   type TableBuilder,
 } from './database.ts'
 export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
+export type { Chart, ChartAxis, ChartSeries, ChartTable, ChartTone, WaterfallStep } from './chart.ts'
+export type { DataMode, Deployment, ReplayShift } from './deployment.ts'
+export type { FromSchema } from './from-schema.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
+export { once } from '../once.ts'
+export { JsonReply, Reply, type ReplyInit, type ServerEvent } from './reply.ts'
 export { timeoutSignal } from './timeout-signal.ts'
 export { transfer } from './transfer.ts'
 export { hasUnreadBody } from './unread-body.ts'
@@ -34,6 +40,9 @@ export {
   type ValidationItem,
   type Window,
 } from '../errors.ts'
+
+/** The version of this API: docs/plugins.md lists what each one changed. */
+export const API_VERSION = 2
 
 /** A file that a caller sent, in a form or as text in a JSON body. */
 export interface Upload {
@@ -61,21 +70,32 @@ type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => voi
 
 /**
  * The `{ params, query, body }` to call an operation with through `ask`. It is exact for operations with generated types
- * and `Input` for all others. Fields with a default may be left out.
+ * and any `Input` for all others. Fields with a default may be left out, and so may a part that needs no field.
  */
 export type InputOf<Id extends OperationId> = Id extends keyof Operations
   ? Operations[Id] extends { asked: infer Asked }
-    ? Asked
-    : Operations[Id] extends { input: infer Input }
-      ? Input
-      : Input
-  : Input
+    ? WithoutEmpty<Asked>
+    : Operations[Id] extends { input: infer In }
+      ? WithoutEmpty<In>
+      : Partial<Input>
+  : Partial<Input>
+type WithoutEmpty<In> = { readonly [Part in keyof In as Omissible<In[Part]> extends true ? never : Part]: In[Part] } & {
+  readonly [Part in keyof In as Omissible<In[Part]> extends true ? Part : never]?: In[Part]
+}
+type Omissible<Part> = {} extends Part ? true : undefined extends Part ? true : false
+/** The second argument of `ask`, which an operation without required input does not need. */
+export type Asked<Id extends OperationId> = {} extends InputOf<Id> ? [input?: InputOf<Id>] : [input: InputOf<Id>]
 /** What an operation answers. It is exact for operations with generated types and `unknown` for all others. */
 export type OutputOf<Id extends OperationId> = Id extends keyof Operations
   ? Operations[Id] extends { output: infer Output }
     ? Output
     : unknown
   : unknown
+
+/** The call of a handler with generated types, for a function of your own: `CallOf<'getTides'>`. */
+export type CallOf<Handler extends keyof Operations> = Call<
+  Operations[Handler] extends { input: infer In } ? In : never
+>
 
 /** The input of a call. Handlers of typed plugins get the generated type instead. */
 export interface Input {
@@ -90,9 +110,19 @@ export interface Input {
 export type Migration = (db: Database) => Promise<void>
 
 /** The code behind one or more products. The default export of `<plugins folder>/<name>/index.ts`. */
-export interface Plugin<Name extends string = string> {
+export interface Plugin<
+  Name extends string = string,
+  Schema extends JsonSchema = JsonSchema,
+  Own extends SomeHandlers<Name> = Handlers<Name>,
+  OwnFacts extends Facts = Facts,
+> {
   /** The name of the plugin's folder. Catalog documents name it in `plugin`, where `@version` may follow. */
   readonly name: Name
+  /**
+   * The version of the plugin API that the plugin was written for, see API_VERSION. A gateway with another one does not load
+   * it. Without it, the plugin is loaded by any.
+   */
+  readonly apiVersion?: number
   /**
    * Steps that create and change the plugin's tables. Each runs once per database, in order, before `setup`. Add new
    * steps at the end; never change or remove one that was released.
@@ -105,9 +135,10 @@ export interface Plugin<Name extends string = string> {
   readonly schemas?: readonly JsonSchema[]
   /**
    * JSON Schema of `settings` in the product's document. Settings are checked and get their defaults before `setup`.
-   * Without it, the product can have no settings.
+   * Without it, the product can have no settings. `context.settings` has the type that it describes, if it is written in
+   * place or ends in `as const`.
    */
-  readonly settings?: JsonSchema
+  readonly settings?: Schema
   /** Folder of Pug views that come with the plugin, e.g. `new URL('./views', import.meta.url)`. */
   readonly views?: URL
   /**
@@ -115,32 +146,68 @@ export interface Plugin<Name extends string = string> {
    * code or of the product's settings or handlers. If it throws or exceeds its timeout, the product keeps its previous
    * version, or is disabled if it has none.
    */
-  setup(context: PluginContext): Registration<Name> | Promise<Registration<Name>>
+  setup(
+    context: PluginContext<SettingsOf<Schema>>,
+  ): Registration<Name, Own, OwnFacts> | Promise<Registration<Name, Own, OwnFacts>>
 }
 
-/** One handler per handler name of the catalog. Handlers of typed plugins have their exact input and output. */
-export type Handlers<Name extends string> = Name extends keyof Plugins
+/** A plugin with the types that `openTestProduct` needs of it. */
+export interface DefinedPlugin<
+  Name extends string = string,
+  Schema extends JsonSchema = JsonSchema,
+  OwnFacts extends Facts = Facts,
+> extends Plugin {
+  readonly name: Name
+  readonly settings?: Schema
+  setup(context: PluginContext): WithFacts<OwnFacts> | Promise<WithFacts<OwnFacts>>
+}
+type WithFacts<OwnFacts extends Facts> = Registration<string, Handlers<string>, OwnFacts>
+
+/** The settings that a schema describes. */
+export type SettingsOf<Schema> =
+  unknown extends FromSchema<Schema> ? Readonly<Record<string, unknown>> : FromSchema<Schema>
+
+/** One handler per handler name of the catalog. Those of typed plugins have their exact input and output. */
+export type Handlers<Name extends string> = TypedHandlers<Name> & AnyHandlers
+/** Handlers whose names definePlugin has still to check. */
+type SomeHandlers<Name extends string> = Partial<TypedHandlers<Name>> & AnyHandlers
+type TypedHandlers<Name extends string> = Name extends keyof Plugins
   ? {
       readonly [Id in keyof Plugins[Name]]: Plugins[Name][Id] extends { input: infer In; output: infer Out }
         ? Handler<In, Out>
         : never
     }
-  : Readonly<Record<string, Handler<never>>>
+  : {}
+/** Any function fits, whatever input it expects; one that does not say gets Input. */
+type AnyHandlers = Readonly<Record<string, Handler | CallableFunction>>
+
+/** The input of `freshness`: that of a handler, and the operation that it belongs to. */
+export type FreshnessInput<Name extends string = string> = Name extends keyof Plugins
+  ? {
+      [Id in keyof Plugins[Name]]: Plugins[Name][Id] extends { input: infer In }
+        ? In & { readonly operation: Plugins[Name][Id] extends { operation: infer Operation } ? Operation : Id }
+        : never
+    }[keyof Plugins[Name]]
+  : Input & { readonly operation: OperationId }
 
 /** What `setup` returns: how a product answers, and what it does on its own. */
-export interface Registration<Name extends string = string> {
+export interface Registration<
+  Name extends string = string,
+  Own extends SomeHandlers<Name> = Handlers<Name>,
+  OwnFacts extends Facts = Facts,
+> {
   /**
    * The handlers by name. The name is the operation's id, or its `handler` in the document. Every operation needs one
    * (except retired ones), and every handler must belong to an operation.
    */
-  readonly handlers: Handlers<Name>
+  readonly handlers: Own
   /** Work that is repeated at intervals. */
   readonly jobs?: readonly Job[]
   /**
    * Returns a few numbers and short texts about the product. /v1/stats shows them and reads them at most once a second. If
    * this throws or takes longer than two seconds, the last facts are shown.
    */
-  facts?(): Promise<Facts>
+  facts?(): Promise<OwnFacts>
   /**
    * Reports how fresh the data are that an answer to this input would use, or null if it would use none. The gateway
    * compares it with `fresh` of the operation before it accepts a payment. `asOf` is the newest moment the caller may see,
@@ -151,7 +218,7 @@ export interface Registration<Name extends string = string> {
    * `freshnessOf` resolves with what the other product reports; null if it reports nothing.
    */
   freshness?(
-    input: Input & { readonly operation: OperationId },
+    input: FreshnessInput<Name>,
     asOf: Date,
     tools: FreshnessTools,
   ): Freshness | null | Promise<Freshness | null>
@@ -181,7 +248,7 @@ export interface Freshness {
   readonly coverage: number
 }
 
-/** What sets an input apart. */
+/** The fields that identify a watched input. All others take their defaults. */
 export interface WatchedInput {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | boolean>>
@@ -196,14 +263,14 @@ export interface FreshnessTools {
 }
 
 /** Asks another product how fresh the data of an operation are. */
-export type FreshnessOf = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<Freshness | null>
+export type FreshnessOf = <Id extends OperationId>(operation: Id, ...input: Asked<Id>) => Promise<Freshness | null>
 
 /** What `setup` receives: the product's settings, and the services of the gateway. */
-export interface PluginContext {
+export interface PluginContext<Settings = Readonly<Record<string, unknown>>> {
   /** The id of the product that is set up. */
   readonly product: string
   /** The `settings` of the product's document, checked, with defaults applied and `env:NAME` replaced by the secret. */
-  readonly settings: Readonly<Record<string, unknown>>
+  readonly settings: Settings
   /**
    * The database that all plugins share. Begin the names of your tables with the plugin's name ("gold_prices"). The same
    * code runs on SQLite and PostgreSQL.
@@ -215,13 +282,8 @@ export interface PluginContext {
   readonly fetch: typeof fetch
   /** A log whose lines name the product. */
   readonly log: Logger
-  /**
-   * Settings of the whole deployment, by name. `data_mode` is "sample" (made-up data), "replay" (recordings) or "online".
-   * `replay_dir` is the folder of recordings. `replay_shift` is REPLAY_SHIFT as it was configured, and
-   * `replay_shift_seconds` is what it means: the seconds to add to every recorded time, "0" to keep them. It is absent if
-   * the plugin moves its recording so that it goes on now. A setting that is not configured is absent.
-   */
-  readonly deployment: Readonly<Record<string, string>>
+  /** Settings of the whole deployment. */
+  readonly deployment: Deployment
   /**
    * Runs a pure function in a worker thread, so that long computations do not delay other calls. `module` is the address of
    * a module of the plugin whose default export is the function, e.g. `new URL('./fit.ts', import.meta.url)`. The function
@@ -242,6 +304,14 @@ export interface PluginContext {
   progress(label: string, total: number): Progress
   /** Signs what this product states, with keys that the plugin never sees. */
   readonly attest: Attester
+  /**
+   * What became of calls that were paid for one by one, by `Call.id`: true if the call was charged, false if it never will be,
+   * no entry while that is open. A handler runs before its payment is settled, so a product that keeps something of a paid call
+   * asks later, in a job, and deletes it if the call was not charged. A buyer who left may come back with the same payment
+   * until it expires, so this can take an hour and a half. Calls that are free or use a token are never charged. Rejects while
+   * the journal cannot be read.
+   */
+  charged(callIds: readonly string[]): Promise<ReadonlyMap<string, boolean>>
   /** The present on the clock of the data, which replay mode shifts or freezes. Use it in place of `Date.now()`. */
   now(): Date
 }
@@ -279,8 +349,8 @@ export interface LogMethod {
 export interface KeyValueStore {
   /** Returns undefined if there is no entry, or none any more. */
   get<Value = unknown>(key: string): Promise<Value | undefined>
-  /** Stores a JSON value for `ttl` milliseconds. Without a `ttl`, the entry stays until it is evicted. */
-  set(key: string, value: unknown, ttl?: number): Promise<unknown>
+  /** Stores a JSON value. Without `ttlSeconds`, the entry stays until it is evicted. */
+  set(key: string, value: unknown, options?: { readonly ttlSeconds: number }): Promise<void>
   /** Returns true if there was an entry. */
   delete(key: string): Promise<boolean>
 }
@@ -345,7 +415,7 @@ export type Access =
  * names the operation in `uses`. Input is validated and gets its defaults. Throws Unavailable if the operation is disabled
  * or paused, and the ServiceError that the operation throws.
  */
-export type Ask = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<OutputOf<Id>>
+export type Ask = <Id extends OperationId>(operation: Id, ...input: Asked<Id>) => Promise<OutputOf<Id>>
 
 /** A call that a handler answers. */
 export interface Call<In = Input> {
@@ -397,7 +467,8 @@ export interface Job {
 }
 
 /**
- * Defines a plugin. It returns the plugin unchanged; its purpose is that handlers get their types from the name.
+ * Defines a plugin. It returns the plugin unchanged; its purpose is that handlers and `freshness` get their types from the
+ * name, and `context.settings` from the schema of the settings. `openTestProduct` takes its types from the result.
  *
  * @example
  * export default definePlugin({
@@ -405,122 +476,23 @@ export interface Job {
  *   setup: () => ({ handlers: { getGold: ({ asOf }) => ({ as_of: asOf.toISOString(), price: 1900 }) } }),
  * })
  */
-export function definePlugin<const Name extends string>(plugin: Plugin<Name>): Plugin<Name> {
+export function definePlugin<
+  const Name extends string,
+  const Schema extends JsonSchema,
+  Own extends SomeHandlers<Name>,
+  OwnFacts extends Facts,
+>(plugin: Plugin<Name, Schema, Own, OwnFacts> & NamesChecked<Name, Own>): DefinedPlugin<Name, Schema, OwnFacts>
+export function definePlugin(plugin: Plugin): Plugin {
   return plugin
 }
 
-export interface ReplyInit {
-  /**
-   * True if the answer says that nothing happened, from data that were watched. The catalog decides whether such an answer
-   * is sold (`sell_empty`). What rests on no data is refused instead: throw NotHeld or Unavailable.
-   */
-  readonly empty?: boolean
-  /** An HTTP status from 200 to 599. The default is 200. */
-  readonly status?: number
-  /**
-   * Headers of the answer. If the object is frozen and used for several replies, it is prepared for sending once. Those
-   * about the connection, the payment and CORS are reserved for the gateway.
-   */
-  readonly headers?: Readonly<Record<string, string>>
+/** Puts the names of missing and misspelt handlers in the type of `name`, where the compiler reports them in one line. */
+interface NamesChecked<Name extends string, Own> {
+  readonly name: [WrongNames<Name, Own>] extends [never] ? unknown : { readonly error: WrongNames<Name, Own> }
 }
-
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
-
-/** One server-sent event. */
-export interface ServerEvent {
-  /** The id that a caller sends as Last-Event-ID to go on after this event. Without it, the event is not sent again. */
-  readonly id?: string
-  /** The name of the event, by which callers tell it from the others. Default: none, which callers read as `message`. */
-  readonly event?: string
-  /** A JSON value. */
-  readonly data: unknown
-}
-
-/**
- * An answer with a status, headers, or a stream of events. A handler that needs none of them returns the body itself. A
- * string or Buffer is sent as it is if the headers name a content-type; do not change a Buffer afterwards.
- */
-export class Reply<Body = unknown> {
-  readonly #body: Body
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** True if the answer says that nothing happened. */
-  readonly empty: boolean
-  /** The events of a stream. */
-  readonly source: AsyncIterable<ServerEvent> | undefined
-
-  constructor(body: Body, init: ReplyInit = {}, source?: AsyncIterable<ServerEvent>) {
-    this.#body = body
-    this.status = init.status ?? 200
-    this.headers = init.headers ?? NO_HEADERS
-    this.empty = init.empty ?? false
-    this.source = source
-  }
-
-  get body(): Body {
-    return this.#body
-  }
-
-  /**
-   * The answer to every call with this input, as long as the catalog stays the same. It is frozen, checked against its
-   * schema, and serialised or rendered as a page once: make it once per catalog and return the same object each time.
-   *
-   * @example const replies = new WeakMap<Catalog, Reply>() // replies.set(catalog, Reply.constant({ word: 'gold' }))
-   */
-  static constant<Body>(body: Body, init: ReplyInit = {}): Reply<Body> {
-    return constant(new Reply(frozen(body), init))
-  }
-
-  /**
-   * Makes a reply that several calls may get, for example until the data behind it change. It is frozen, checked against
-   * its schema and serialised once, however often a handler returns it. In each call the handler decides whether this
-   * object is still the answer.
-   *
-   * @example if (price.at !== last?.at) last = { at: price.at, reply: Reply.shared(new Reply(price)) }
-   */
-  static shared<Body>(reply: Reply<Body>): Reply<Body> {
-    // What was written as JSON is frozen when it is parsed.
-    if (!(reply instanceof JsonReply)) frozen(reply.body)
-    return share(reply)
-  }
-
-  /**
-   * Answers with JSON that is written already, in UTF-8, as one buffer or in pieces. The bytes are sent unchanged, pieces
-   * without a copy, so do not change a buffer afterwards. Whoever needs the value gets it parsed: pages, checks against the
-   * schema, and products that ask.
-   *
-   * @example Reply.json<Rows>([Buffer.from('{"rows":['), rows, Buffer.from(']}')])
-   */
-  static json<Body>(json: Buffer | readonly Buffer[], init: ReplyInit = {}): Reply<Body> {
-    return new JsonReply<Body>(json, init)
-  }
-
-  /**
-   * Answers with server-sent events. The stream ends when its access token expires or is revoked, and when a new edition
-   * replaces this one; clients then connect again with the id of the last event. A payment is settled before the first
-   * event, and opens the stream again until the payment expires.
-   */
-  static events(source: AsyncIterable<ServerEvent>): Reply<never> {
-    return new Reply(undefined as never, {}, source)
-  }
-}
-
-/** A reply of JSON that a handler has written itself. `body` is its value, parsed when it is first read. */
-export class JsonReply<Body = unknown> extends Reply<Body> {
-  readonly json: AnswerBody
-  #parsed: { readonly value: Body } | null = null
-
-  constructor(json: Buffer | readonly Buffer[], init: ReplyInit = {}) {
-    super(undefined as Body, init)
-    this.json = new AnswerBody(Buffer.isBuffer(json) ? [json] : json)
-  }
-
-  override get body(): Body {
-    return (this.#parsed ??= { value: this.#parse() }).value
-  }
-
-  #parse(): Body {
-    const value = JSON.parse(this.json.toString()) as Body
-    return isShared(this) ? frozen(value) : value
-  }
-}
+type WrongNames<Name extends string, Own> = Name extends keyof Plugins
+  ? string extends keyof Own
+    ? never
+    : | `setup returns no handler ${Exclude<keyof Plugins[Name], keyof Own> & string}`
+      | `no operation has the handler ${Exclude<keyof Own, keyof Plugins[Name]> & string}`
+  : never

@@ -47,7 +47,7 @@ export interface ChainFolder {
   detach(chain: Chain): Promise<void>
 }
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context {
   /** The real path, so that two links to one folder are one folder. */
   readonly folder: string
@@ -176,7 +176,7 @@ async function detach(context: Context, chain: Chain): Promise<void> {
   await end(context, record, chain)
 }
 
-/** Saves and stops a chain that nobody uses. One that does not answer is stopped without: it was saved as it went. */
+/** Saves and stops an unused chain. One that does not answer is stopped without: it was saved as it went. */
 async function end(context: Context, record: ChainRecord, chain: Pick<Chain, 'rpc' | 'pid'>): Promise<void> {
   const timeout = pause(SAVE_MS, null, { ref: false }).then(() => Promise.reject(new Error('it does not answer')))
   await Promise.race([save(context, chain), timeout]).catch((error: unknown) =>

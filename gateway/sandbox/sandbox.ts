@@ -27,6 +27,8 @@ export interface Sandbox {
   readonly settleKey: Hex
   readonly payTo: Hex
   readonly buyer: { readonly address: Hex; readonly privateKey: Hex }
+  /** Opens the operator console if OPERATOR_TOKEN is not set. */
+  readonly operatorToken: string
   /** Writes sandbox.json (mode 0600) with everything a buyer needs, including the buyer's private key. */
   describe(baseUrl: string): Promise<void>
   /** Saves and stops the chain, unless another gateway still uses it. */
@@ -35,12 +37,12 @@ export interface Sandbox {
 
 /** The sandbox as one process opens it for several. */
 export interface OpenSandbox extends Sandbox {
-  /** What worker `nth`, from 0, needs to join. It pays gas with a key of its own, the same one after a restart. */
+  /** How worker `nth`, from 0, joins. Each pays gas with a key of its own, the same one after a restart. */
   share(nth: number): Promise<SharedSandbox>
 }
 
-/** What a process needs to join a sandbox that another process keeps open. It survives JSON. */
-export type SharedSandbox = Pick<Sandbox, 'rpcUrl' | 'pid' | 'settleKey' | 'payTo' | 'buyer'>
+/** How a process joins a sandbox that another process keeps open. Survives JSON. */
+export type SharedSandbox = Pick<Sandbox, 'rpcUrl' | 'pid' | 'settleKey' | 'payTo' | 'buyer' | 'operatorToken'>
 
 export interface SandboxOptions {
   /** Holds sandbox.json and the folder chain/. */
@@ -97,6 +99,7 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
     settleKey: chain.settleKey,
     payTo: payee,
     buyer,
+    operatorToken: keys.operator,
     async describe(baseUrl) {
       const description = {
         base_url: baseUrl,
@@ -115,7 +118,8 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
       const settleKey = nth === 0 ? chain.settleKey : derivedKey(chain.settleKey, nth)
       sharedKeys.add(settleKey)
       await chain.rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
-      return { rpcUrl: chain.rpcUrl, pid: keeper.chain.pid, settleKey, payTo: payee, buyer }
+      const { operator: operatorToken } = keys
+      return { rpcUrl: chain.rpcUrl, pid: keeper.chain.pid, settleKey, payTo: payee, buyer, operatorToken }
     },
     close() {
       closing ??= keeper.stop().then(() => chains.detach(keeper.chain))
@@ -171,12 +175,13 @@ async function fund(rpc: Rpc, { asset }: Network, buyer: Hex, log: Logger): Prom
   }
 }
 
-/** The private keys of the sandbox, created once and worthless on any real network. */
+/** The private keys of the sandbox and its operator token, created once and worthless on any real network. */
 interface Keys {
   /** Pays the gas of settlements. */
   readonly settle: Hex
   readonly payee: Hex
   readonly buyer: Hex
+  readonly operator: string
 }
 
 /** Reads the keys, or creates the file (mode 0600). */
@@ -186,8 +191,9 @@ async function readKeys(file: string): Promise<Keys> {
     settle: stored?.settle ?? newKey(),
     payee: stored?.payee ?? newKey(),
     buyer: stored?.buyer ?? newKey(),
+    operator: stored?.operator ?? randomBytes(18).toString('base64url'),
   }
-  if (!stored?.settle || !stored.payee || !stored.buyer)
+  if (!stored?.settle || !stored.payee || !stored.buyer || !stored.operator)
     await writeAtomically(file, `${JSON.stringify(keys, null, 2)}\n`)
   return keys
 }

@@ -33,7 +33,7 @@ export class GasBound {
     if (more <= 0n) return true
     if (this.#sum + more > this.#perHour) return false
     this.#sum += more
-    // It moves to the end: the higher limit was signed now, not when the first one was.
+    // Move it to the end: the higher limit was signed now, not when the first one was.
     this.#signed.delete(key)
     this.#signed.set(key, { gas, at: this.#now() })
     return true

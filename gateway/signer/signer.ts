@@ -9,7 +9,7 @@ import { processEnvironment } from '../config/environment.ts'
 import { type Hex, type Network, NETWORKS, readNetworks } from '../config/networks.ts'
 import { HELD_BY_SIGNER, SANDBOX } from '../config/settlement.ts'
 import { createSigner, type LocalSigner } from '../methods/exact-evm/chain/transaction-signer.ts'
-import { createLog } from '../observe/log.ts'
+import { openLog } from '../observe/log.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { closeDataFolder } from '../stores/private-files.ts'
 import { SignerError, type SignerKeys, type SignerLine, type SigningRequest } from '../stores/signer-client.ts'
@@ -129,7 +129,7 @@ export async function serveSigner(path: string, keys: SignerKeys, sign: Sign, lo
   if (process.platform !== 'win32') removeLeftOver(path)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Until its mode is set, nobody else may connect, whatever the umask.
+    // Until its mode is set, no other user may connect, whatever the umask.
     const umask = process.umask(0o077)
     server.listen(path, () => {
       // Also for the group, so that the gateway of another user may connect. The folder decides who gets here.
@@ -207,7 +207,7 @@ export async function runSigner(exit: (code: number) => never): Promise<void> {
 
 async function open({ environment, socket }: SignerTask): Promise<void> {
   const config = readConfig(environment)
-  const log = createLog(config.logLevel).child({ process: 'signer' })
+  const log = openLog(config).child({ process: 'signer' })
   // One that the launcher has started shares its folder with the gateway, which closes it.
   if (!process.send) closeDataFolder(config, log)
   const { keys, sign } = await openSigner(config, log)

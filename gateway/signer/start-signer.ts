@@ -9,14 +9,14 @@ import type { Environment } from '../config/environment.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { heldBySigner, withoutKeys } from '../config/settlement.ts'
 
-/** What the launcher tells the signer. */
+/** A message from the launcher to the signer. */
 export interface SignerTask {
   readonly environment: Environment
   /** Path of the socket to listen at. */
   readonly socket: string
 }
 
-/** What the signer tells the launcher. */
+/** A message from the signer to the launcher. */
 export type SignerReport = { readonly ready: true } | { readonly failed: string; readonly isConfig: boolean }
 
 export interface StartedSigner {
@@ -78,7 +78,7 @@ export function startSigner(environment: Environment, onFailed: (message: string
     socket,
     stop() {
       isStopped = true
-      // It removes its socket and ends.
+      // The signer removes its socket and ends.
       if (child.connected) child.disconnect()
     },
   }

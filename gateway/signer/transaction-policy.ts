@@ -7,7 +7,7 @@ import { recipientOfSettlement } from '../methods/exact-evm/eip3009.ts'
 import { aggregateParts, MULTICALL3, type Part } from '../methods/exact-evm/multicall.ts'
 import type { UnsignedTransaction } from '../methods/exact-evm/chain/transaction-signer.ts'
 
-/** What a transaction of one network may do. */
+/** The policy for transactions of one network. */
 export interface TransactionRules {
   /** The token. */
   readonly asset: Hex

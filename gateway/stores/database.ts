@@ -72,7 +72,7 @@ type Callback = (this: unknown, error: Error | null, rows?: unknown) => void
 
 /**
  * Keeps the statements that come again prepared: to prepare a small one takes longer than to run it. A statement that
- * fails is prepared anew, and SQLite does so by itself after a change of the schema.
+ * fails is prepared again, and SQLite does so by itself after a change of the schema.
  */
 function keepStatements(connection: Connection): void {
   /** By text, the one used last at the end. Texts that came only once yet have no statement. */

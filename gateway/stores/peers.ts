@@ -1,9 +1,10 @@
 /**
- * What the processes of one gateway tell each other: how often callers called, and which operations are paused. Processes
- * of one machine tell it their primary, which keeps it in memory; processes of several machines tell it a Redis.
+ * The messages between the processes of one gateway: how often callers called, and which operations are paused.
+ * Processes of one machine tell it their primary, which keeps it in memory; processes of several machines tell it a
+ * Redis.
  */
 
-/** Calls of one caller that this process has admitted and not yet told. Negative to take some back. */
+/** Calls of one caller that this process has admitted and not yet reported. Negative to take some back. */
 export interface AddedCalls {
   /** Names the caller. It is a hash: neither addresses nor tokens leave the process. */
   readonly caller: string

@@ -1,4 +1,4 @@
-/** What to do about a PostgreSQL server that cannot be used when the gateway starts. */
+/** Explains what to do about a PostgreSQL server that cannot be used when the gateway starts. */
 import { DataError } from './data-error.ts'
 
 /** Says what is wrong with the database of DATABASE_URL; a mistake in code is returned as it is. */

@@ -61,7 +61,7 @@ interface DataFolder {
   readonly dataDir: string
 }
 
-/** What others could read or change. */
+/** Files and folders that other users could read or change. */
 interface Found {
   /** How many files and folders are closed now. */
   closed: number
@@ -81,16 +81,16 @@ function closeToOthers(path: string, found: Found): void {
     if (stats.isSymbolicLink()) {
       if ((statSync(path).mode & OTHERS) !== 0) found.open.push(path)
     } else if (stats.isFile() || stats.isDirectory()) close(path, stats, found)
-    // After the folder itself, in which nobody can put a link now.
+    // After the folder itself, in which other users can put no link now.
     if (stats.isDirectory()) for (const name of readdirSync(path)) closeToOthers(join(path, name), found)
   } catch {
-    // It has been removed meanwhile, or is closed to this user too.
+    // The file has been removed meanwhile, or is closed to this user too.
   }
 }
 
 /** The bits of a mode that let group and others in. */
 const OTHERS = 0o077
-/** Those that let them change what a folder holds. To see the names in it tells them nothing. */
+/** Permissions that let other users change what a folder holds. Names alone tell them nothing. */
 const WRITABLE = 0o022
 
 function close(path: string, stats: Stats, found: Found): void {
@@ -101,14 +101,14 @@ function close(path: string, stats: Stats, found: Found): void {
     chmodSync(path, mode & 0o700)
     mode = lstatSync(path).mode
   } catch {
-    // It belongs to another user, or the disk is read-only.
+    // The file belongs to another user, or the disk is read-only.
   }
   const matters = stats.isDirectory() ? WRITABLE : OTHERS
   if ((mode & matters) !== 0) found.open.push(path)
   else if ((stats.mode & matters) !== 0) found.closed += 1
 }
 
-/** What is ours in a DATA_DIR, which may hold other things too; null if it cannot be listed. */
+/** Returns our files in a DATA_DIR, which may hold other things too; null if it cannot be listed. */
 function ownFolders(dataRoot: string): readonly string[] | null {
   try {
     const root = realpathSync(dataRoot)

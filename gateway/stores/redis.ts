@@ -19,7 +19,7 @@ export interface Redis {
 /** The first calls wait this long for Redis. After that an unreachable Redis acts like an empty cache. */
 const CONNECT_MS = 2_000
 const ANSWER_MS = 1_000
-/** A connection on which nothing was sent and nothing came for this long is made anew. A ping keeps it busy. */
+/** A connection on which nothing was sent and nothing came for this long is replaced. A ping keeps it busy. */
 const SILENT_MS = 2_000
 const PING_MS = 500
 
@@ -40,7 +40,7 @@ function createClient(url: string) {
 /** Opens the connection to a redis:// or rediss:// address. */
 export function openRedis(url: string, log?: Logger): Redis {
   const client = createClient(url)
-  /** It is never connected. */
+  /** Never connected. */
   const refusing = createClient(url)
   client.setMaxListeners(0)
   let isLost = false

@@ -30,6 +30,11 @@ export interface SharedLimit {
   count(caller: string, points?: number): Promise<Counted>
 }
 
+/** How the peers know what is counted for a caller. Neither payers nor addresses leave the process. */
+export function sharedName(limit: string, caller: string): string {
+  return `${limit}-${createHash('sha256').update(caller).digest('base64url').slice(0, 22)}`
+}
+
 /** Creates a limit. */
 export function createSharedLimit({ name, points: limit, seconds, message, peers }: SharedLimitOptions): SharedLimit {
   const counts = new RateLimiterMemory({ points: limit, duration: seconds })
@@ -38,9 +43,7 @@ export function createSharedLimit({ name, points: limit, seconds, message, peers
   /** Adds to what all processes counted. Null: there are no others, or they cannot be reached. */
   async function tell(caller: string, calls: number, msLeft: number): Promise<CallTotal | null> {
     if (!peers) return null
-    // Neither payers nor addresses leave the process.
-    const hash = createHash('sha256').update(caller).digest('base64url').slice(0, 22)
-    const totals = await peers.addCalls([{ caller: `${name}-${hash}`, calls, msLeft }]).catch(() => null)
+    const totals = await peers.addCalls([{ caller: sharedName(name, caller), calls, msLeft }]).catch(() => null)
     return totals?.[0] ?? null
   }
 
@@ -66,7 +69,7 @@ export function createSharedLimit({ name, points: limit, seconds, message, peers
       const total = await tell(caller, points, seconds * 1000)
       const sharedEnd = total ? Date.now() + total.msLeft : 0
       if (!total || total.calls <= limit) return { takeBack: () => takeBack(caller, points, ownEnd, sharedEnd) }
-      // What is refused does not count.
+      // Refused calls do not count.
       await takeBack(caller, points, ownEnd, sharedEnd)
       throw tooMany(total.msLeft)
     },

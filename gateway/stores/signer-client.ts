@@ -19,7 +19,7 @@ export interface TransactionFields {
   readonly maxPriorityFeePerGas: string
 }
 
-/** What the signer signs. */
+/** The kinds of things that the signer signs. */
 export type SigningRequest =
   | { readonly statement: Readonly<Record<string, unknown>>; readonly type: string }
   | { readonly transaction: TransactionFields; readonly network: string; readonly nth: number }

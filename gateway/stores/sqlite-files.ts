@@ -1,13 +1,13 @@
 /**
- * Checks the SQLite files of a data folder before anything is opened, so that a damaged one is named with what to do about
- * it, instead of failing somewhere later.
+ * Checks the SQLite files of a data folder before anything is opened, so that a damaged one is named with what to do
+ * about it, instead of failing somewhere later.
  */
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import sqlite3 from 'sqlite3'
 import { DataError } from './data-error.ts'
 
-/** What a restore leaves in DATA_DIR while it moves files. */
+/** The file that a restore leaves in DATA_DIR while it moves files. */
 export const RESTORE_MARK = 'restore-under-way'
 
 /** How long the start waits for the check of a file. One of a gigabyte takes a few seconds. */
@@ -19,8 +19,8 @@ export interface FileCheck {
 }
 
 /**
- * Checks a database file that exists. A file too large to be checked within the wait is checked to its end while the gateway
- * already serves.
+ * Checks a database file that exists. A file too large to be checked within the wait is checked to its end while the
+ * gateway already serves.
  *
  * @throws DataError if a restore was interrupted, or if the file is damaged or cannot be written
  */
@@ -46,7 +46,7 @@ const HEADER_BYTES = 100
 const MAGIC = 'SQLite format 3\0'
 
 /**
- * What the header says about a file that was cut off; null if it is whole. A file may be longer or shorter than its header
+ * Reads in the header whether a file was cut off; null if it is whole. A file may be longer or shorter than its header
  * says while its log holds the newest pages, but never ends within a page.
  * Source: https://www.sqlite.org/fileformat2.html, section 1.3.
  */

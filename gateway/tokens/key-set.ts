@@ -60,7 +60,7 @@ export async function offerKeyOf({ jwk }: SigningKey): Promise<JWK> {
   return { ...derived, kid: await calculateJwkThumbprint(derived), alg: ALGORITHM, use: 'sig' }
 }
 
-/** What precedes the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
+/** The prefix of the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** Adds a new signing key to the set in `dataDir`. The old keys keep verifying what they signed. */

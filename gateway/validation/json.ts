@@ -10,11 +10,11 @@ import { pointerOf } from './issue.ts'
 export interface JsonSyntaxError {
   /** Index of the first character that cannot belong to the text; its length if the text ends too early. */
   readonly offset: number
-  /** What is wrong, e.g. 'Expected ":", found 1'. */
+  /** The fault, e.g. 'Expected ":", found 1'. */
   readonly message: string
 }
 
-/** What is wrong with a JSON file, without the name of the file. */
+/** A fault of a JSON file, without the name of the file. */
 export interface JsonIssue {
   /** JSON pointer (RFC 6901); empty for the whole file. */
   readonly pointer: string

@@ -1,5 +1,5 @@
 /**
- * What a 402 tells indexers and agents about calling the operation: the `bazaar` extension of x402 v2 (spec:
+ * Tells indexers and agents in a 402 how to call the operation: the `bazaar` extension of x402 v2 (spec:
  * extensions/bazaar) and `outputSchema` of v1.
  */
 import type { Catalog, Operation } from '../plugin/catalog.ts'
@@ -7,16 +7,18 @@ import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { isObject } from '../validation/json.ts'
 
+/** How much of a schema is shown: all, without descriptions, names and types, those of its own fields, or its type. */
+type SchemaDetail = 'full' | 'rules' | 'types' | 'fields' | 'none'
+
+/** How much of an example is shown: all, the first item of each list, its own fields, the first of these, or nothing. */
+type ExampleDetail = 'whole' | 'short' | 'outline' | 'first' | 'none'
+
 /** How much the extension includes: a header has little room. */
 export interface Detail {
-  /** The example answer. */
-  readonly answer: boolean
-  /** The schema of the answer; otherwise its type only. */
-  readonly output: boolean
-  /** The example request. */
-  readonly request: boolean
-  /** Input schemas: in full, without descriptions, with names and types only, or not at all. */
-  readonly input: 'full' | 'rules' | 'types' | 'none'
+  readonly answer: ExampleDetail
+  readonly output: SchemaDetail
+  readonly request: ExampleDetail
+  readonly input: SchemaDetail
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -34,7 +36,7 @@ export interface Bazaar {
 /** The extension. `info` is an example call; `schema` (JSON Schema 2020-12) describes `info`, which is valid by it. */
 export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): Bazaar {
   const { method, params, query, body, response, example } = operation
-  const request = (detail.request ? example?.request : undefined) ?? {}
+  const request = detail.request === 'none' ? {} : shortened(example?.request ?? {}, detail.request, REQUEST_DEPTH)
   const schemaOf = (schema: JsonSchema, value: unknown): JsonSchema =>
     reduce(allowAnything(dereference(schema, catalog.schemas), value), detail.input)
   const takesBody = method !== 'GET' && method !== 'DELETE'
@@ -50,11 +52,11 @@ export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): 
     ...(takesQuery ? { queryParams: schemaOf(query ?? {}, request.query) } : {}),
     ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: schemaOf(body ?? {}, request.body) } : {}),
   }
-  const output =
-    response === null
+  const output = response === null ? {} : { example: outputOf(dereference(response, catalog.schemas), detail.output) }
+  const answer =
+    detail.answer === 'none' || example?.response === undefined
       ? {}
-      : { example: reduce(dereference(response, catalog.schemas), detail.output ? 'rules' : 'none') }
-  const answer = detail.answer && example?.response !== undefined ? { example: example.response } : {}
+      : { example: shortened(example.response, detail.answer, 1) }
   const template = operation.path.replace(/\{([^}]+)\}/g, ':$1')
   return {
     info: { input: { type: 'http', method, ...exampleInput }, output: { type: 'json', ...answer } },
@@ -124,18 +126,44 @@ function bodyTypeOf({ bodyMedia: [media = 'application/json'] }: Operation): 'js
   return media.startsWith('multipart/') || media.endsWith('form-urlencoded') ? 'form-data' : 'text'
 }
 
+/** How deep the outline of a request goes: its query or body, and their fields. */
+const REQUEST_DEPTH = 2
+const MAX_TEXT = { short: 80, outline: 40, first: 40 } as const
+const MAX_FIRST = 10
+
+/** An example in less room. Deeper than `depth`, lists and objects of an outline are empty. */
+function shortened<Value>(value: Value, to: Exclude<ExampleDetail, 'none'>, depth: number): Value
+function shortened(value: unknown, to: Exclude<ExampleDetail, 'none'>, depth: number): unknown {
+  if (to === 'whole') return value
+  if (typeof value === 'string') return value.length > MAX_TEXT[to] ? `${value.slice(0, MAX_TEXT[to] - 1)}…` : value
+  const isCut = to !== 'short' && depth === 0
+  if (Array.isArray(value)) return isCut ? [] : value.slice(0, 1).map((item) => shortened(item, to, depth - 1))
+  if (!isObject(value)) return value
+  const fields = isCut ? [] : Object.entries(value).slice(0, to === 'first' ? MAX_FIRST : undefined)
+  return Object.fromEntries(fields.map(([name, field]) => [name, shortened(field, to, depth - 1)]))
+}
+
 /** Without an example, `info` has no value here, so the schema must require nothing. */
 function allowAnything(schema: JsonSchema, value: unknown): JsonSchema {
   if (value !== undefined) return schema
   return { type: 'object', ...(schema['properties'] === undefined ? {} : { properties: schema['properties'] }) }
 }
 
+/** The names of an answer's own fields are enough: a list of those that are always there would say them twice. */
+function outputOf(schema: JsonSchema, to: SchemaDetail): JsonSchema {
+  const { required, ...rest } = reduce(schema, to)
+  return to === 'fields' || required === undefined ? rest : { ...rest, required }
+}
+
+/** A schema without titles, descriptions and examples. */
+export const withoutWords = (schema: JsonSchema): JsonSchema => reduce(schema, 'rules')
+
 /** Drops keywords from a schema. Names of properties are data and stay. */
-function reduce(schema: JsonSchema, to: Detail['input']): JsonSchema {
+function reduce(schema: JsonSchema, to: SchemaDetail): JsonSchema {
   if (to === 'full') return schema
   if (to === 'none') return { type: schema['type'] ?? 'object' }
   const entries = Object.entries(schema)
-    .filter(([keyword]) => (to === 'types' ? STRUCTURAL.has(keyword) : !DESCRIPTIVE.has(keyword)))
+    .filter(([keyword]) => (to === 'rules' ? !DESCRIPTIVE.has(keyword) : STRUCTURAL.has(keyword)))
     .map(([keyword, value]) => {
       if (keyword === 'properties' || keyword === 'patternProperties')
         return [keyword, reduceEach(value as Readonly<Record<string, JsonSchema>>, to)] as const
@@ -148,8 +176,14 @@ function reduce(schema: JsonSchema, to: Detail['input']): JsonSchema {
   return Object.fromEntries(entries)
 }
 
-function reduceEach(schemas: Readonly<Record<string, JsonSchema>>, to: Detail['input']): Fields {
+function reduceEach(schemas: Readonly<Record<string, JsonSchema>>, to: SchemaDetail): Fields {
+  const each = (schema: JsonSchema): JsonSchema => (to === 'fields' ? ownType(schema) : reduce(schema, to))
   return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, isObject(schema) ? reduce(schema, to) : schema]),
+    Object.entries(schemas).map(([name, schema]) => [name, isObject(schema) ? each(schema) : schema]),
   )
+}
+
+/** The type and the values of a field, without what is in it. */
+function ownType(schema: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => ['type', 'enum', 'const'].includes(keyword)))
 }

@@ -26,13 +26,13 @@ export interface Quote {
   /** The v2 object. */
   readonly v2: Readonly<Record<string, unknown>>
   /** The JSON body: a v1 object with code, message and retry beside its fields. */
-  readonly v1: Readonly<Record<string, unknown>>
+  readonly v1: Readonly<Record<string, unknown>> & { readonly accepts: readonly Readonly<Record<string, unknown>>[] }
 }
 
-/** What the data behind an operation lack of what is promised. "report" if the product could not say. */
+/** Which freshness requirement is not met. "report": the product could not say. */
 export type Missing = 'newest' | 'sources' | 'coverage' | 'report'
 
-/** What a 402 says about the data. The same object until that changes. */
+/** The part of a 402 about the data. The same object until that changes. */
 export interface FreshnessNotice {
   readonly status: 'fresh' | 'stale' | 'unknown'
   readonly missing: readonly Missing[]
@@ -63,50 +63,29 @@ export interface Challenges {
   at(operation: Operation, url: string): (notice?: FreshnessNotice) => Quote
 }
 
-/**
- * Creates the revision of the 402s for calls without a payment: a number, 1 at first, that grows when other networks can
- * settle and when a new period of signed offers begins. While it is the same, so is the 402 of an address that says nothing
- * of data.
- */
-export function createRevision(
-  { isReady, offers }: Pick<ChallengeParts, 'isReady' | 'offers'>,
-  networks: readonly Network[],
-): () => number {
-  const watched = networks.length > 1 ? networks.map((network) => ({ network, isReady: false })) : []
-  let revision = 0
-  let periodStart = Number.NaN
-  return (): number => {
-    const periodNow = offers?.periodStart() ?? 0
-    let isChanged = periodNow !== periodStart
-    periodStart = periodNow
-    for (const each of watched) {
-      const isReadyNow = isReady?.(each.network) ?? true
-      isChanged ||= isReadyNow !== each.isReady
-      each.isReady = isReadyNow
-    }
-    if (isChanged) revision += 1
-    return revision
-  }
-}
-
-/** Intermediaries drop longer headers: 2,048 characters of base64. */
-const MAX_BYTES = 1_536
-/** With signed offers, 3,200 characters: many proxies hold 4,096 bytes for all headers together. */
-const MAX_SIGNED_BYTES = 2_400
-/** Bytes for the name of the offer extension. */
-const EXTENSION_NAME_BYTES = 20
+/** 3,200 characters of base64: many proxies hold 4,096 bytes for all headers together. */
+const MAX_BYTES = 2_400
 const MAX_DESCRIPTION_CHARACTERS = 500
 
-/** Tried in this order until the header is short enough. */
+/**
+ * Tried in this order until the header is short enough. A shortened example is shown with a schema that it keeps to:
+ * without the least number of items, and as an outline without what is in a field.
+ */
 const DETAILS: readonly (Detail & { readonly description: boolean })[] = [
-  { description: true, answer: true, output: true, request: true, input: 'full' },
-  { description: true, answer: false, output: true, request: true, input: 'full' },
-  { description: true, answer: false, output: false, request: true, input: 'full' },
-  { description: false, answer: false, output: false, request: true, input: 'full' },
-  { description: false, answer: false, output: false, request: true, input: 'rules' },
-  { description: false, answer: false, output: false, request: true, input: 'types' },
-  { description: false, answer: false, output: false, request: false, input: 'types' },
-  { description: false, answer: false, output: false, request: false, input: 'none' },
+  { description: true, answer: 'whole', output: 'rules', request: 'whole', input: 'full' },
+  { description: true, answer: 'short', output: 'types', request: 'whole', input: 'full' },
+  { description: true, answer: 'short', output: 'fields', request: 'whole', input: 'full' },
+  { description: false, answer: 'short', output: 'fields', request: 'whole', input: 'rules' },
+  { description: false, answer: 'short', output: 'fields', request: 'whole', input: 'types' },
+  { description: false, answer: 'outline', output: 'fields', request: 'whole', input: 'types' },
+  { description: false, answer: 'outline', output: 'fields', request: 'whole', input: 'fields' },
+  { description: false, answer: 'outline', output: 'fields', request: 'short', input: 'types' },
+  { description: false, answer: 'outline', output: 'fields', request: 'outline', input: 'fields' },
+  { description: false, answer: 'outline', output: 'none', request: 'whole', input: 'fields' },
+  { description: false, answer: 'outline', output: 'none', request: 'outline', input: 'fields' },
+  { description: false, answer: 'first', output: 'none', request: 'whole', input: 'fields' },
+  { description: false, answer: 'first', output: 'none', request: 'first', input: 'fields' },
+  { description: false, answer: 'none', output: 'none', request: 'none', input: 'none' },
 ]
 
 const OFFERS_SCHEMA = { type: 'object', required: ['offers'] } as const
@@ -308,24 +287,20 @@ function createWriter(parts: WriterParts) {
     url: string,
     error: string,
     from: number,
+    signed: readonly SignedOffer[],
     notice?: FreshnessNotice,
   ): { v2: Fields; header: string; level: number } {
-    const signed = offers?.of(url, requirements) ?? []
-    const reserved =
-      signed.length === 0 ? 0 : EXTENSION_NAME_BYTES + JSON.stringify(offerExtension(signed.slice(0, 1))).length
     for (let level = from; ; level++) {
       const v2 = objectV2(url, error, level)
       const bytes = Buffer.byteLength(JSON.stringify(v2))
-      const fits = bytes <= MAX_BYTES && bytes + reserved <= MAX_SIGNED_BYTES
-      if (!fits && level < DETAILS.length - 1) continue
-      const withSigned = withOffers(v2, signed, MAX_SIGNED_BYTES - bytes)
-      const limit = signed.length === 0 ? MAX_BYTES : MAX_SIGNED_BYTES
-      const whole = notice ? withFreshness(withSigned, operation, notice, limit) : withSigned
+      if (bytes > MAX_BYTES && level < DETAILS.length - 1) continue
+      const withSigned = withOffers(v2, signed, MAX_BYTES - bytes)
+      const whole = notice ? withFreshness(withSigned, operation, notice, MAX_BYTES) : withSigned
       return { v2: whole, header: Buffer.from(JSON.stringify(whole)).toString('base64'), level }
     }
   }
 
-  /** The v2 object with a challenge, and with the least detail: whoever gets it knows the route. */
+  /** The v2 object with a challenge, and with the least detail: its reader knows the route. */
   function askToSignIn(url: string, error: string): { v2: Fields; header: string } {
     const { extensions, ...fields } = objectV2(url, error, DETAILS.length - 1)
     const challenge = signInChallenge ? { [SIGN_IN_WITH_X]: signInChallenge(url) } : {}
@@ -334,14 +309,15 @@ function createWriter(parts: WriterParts) {
   }
 
   // Any other address is longer than the bare one, so detail that does not fit here fits nowhere.
-  const { level: firstLevel } = fitHeader(bareUrl, '', 0)
+  const { level: firstLevel } = fitHeader(bareUrl, '', 0, [])
 
   return (url: string, error: ServiceError, notice?: FreshnessNotice): Quote => {
     const isPaymentRequired = error.code === 'payment_required'
     const advice = [hint, notice?.status === 'stale' ? STALE_HINT : ''].filter(Boolean).join(' ')
     const reason = error.reason ?? (isPaymentRequired ? 'Payment required.' : error.message)
+    const signed = offers?.of(url, requirements) ?? []
     const { v2, header } =
-      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel, notice)
+      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel, signed, notice)
     const v1 = {
       ...error.fields,
       x402Version: 1,
@@ -353,6 +329,7 @@ function createWriter(parts: WriterParts) {
       message: isPaymentRequired ? [error.message, advice].filter(Boolean).join(' ') : error.message,
       retry: error.retry,
       ...(notice ? { freshness: freshnessOf(operation, notice) } : {}),
+      ...(signed.length > 0 ? { extensions: { 'offer-receipt': offerExtension(signed) } } : {}),
       docs,
     }
     return { header, v1, v2 }
@@ -364,7 +341,7 @@ type Fields = Readonly<Record<string, unknown>>
 const STALE_HINT =
   'At present the data are not fresh enough to be sold: do not pay now, it would be refused with 503 and not charged. Ask again later; /health has the state.'
 
-/** What a 402 says about the data: what is promised, and what of it is missing at present. */
+/** The part of a 402 about the data: which freshness is promised, and which requirement is not met at present. */
 function freshnessOf(operation: Operation, { status, missing }: FreshnessNotice): Fields {
   const required = promisesFreshData(operation) ? { required: writtenFreshData(operation.fresh) } : {}
   return { status, missing, ...required }
@@ -373,7 +350,7 @@ function freshnessOf(operation: Operation, { status, missing }: FreshnessNotice)
 /** The extension offer-receipt of a 402 (extension offer-receipt, section 5.1). */
 const offerExtension = (offers: readonly SignedOffer[]): Fields => ({ info: { offers }, schema: OFFERS_SCHEMA })
 
-/** Adds as many signed offers as fit into so many bytes, the first network's first. */
+/** Adds as many signed offers as fit into so many bytes, the first network's first. The body has all of them. */
 function withOffers(v2: Fields, signed: readonly SignedOffer[], bytes: number): Fields {
   for (let count = signed.length; count > 0; count--) {
     const extension = { 'offer-receipt': offerExtension(signed.slice(0, count)) }

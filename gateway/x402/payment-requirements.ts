@@ -1,4 +1,4 @@
-/** What an operation asks for, and why a payment is refused: the x402 vocabulary that all payment methods share. */
+/** Payment requirements and reasons to refuse a payment: the x402 vocabulary that all payment methods share. */
 import type { Recipient } from '../config/pay-to.ts'
 import type { Hex, Network } from '../config/networks.ts'
 import type { Operation } from '../plugin/catalog.ts'
@@ -16,7 +16,7 @@ export interface PaymentRequirements {
   readonly maxTimeoutSeconds: number
 }
 
-/** What a v1 entry of `accepts` says about the resource it is for. */
+/** The fields of a v1 entry of `accepts` about its resource. */
 export interface DescribedResource {
   readonly url: string
   readonly description: string

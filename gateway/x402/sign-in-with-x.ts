@@ -110,7 +110,7 @@ export function isRefusal(read: SignIn | SignInRefusal): read is SignInRefusal {
   return 'reason' in read
 }
 
-/** What to say about a sign-in that is not accepted. `fault` goes on after "The sign-in". */
+/** The error for a sign-in that is not accepted. `fault` goes on after "The sign-in". */
 export function refusal(reason: string, fault: string): SignInRefusal {
   return { reason, message: `The sign-in ${fault}.` }
 }

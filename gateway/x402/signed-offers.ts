@@ -35,7 +35,7 @@ export interface Offers {
    * anything, or the address too long for a header.
    */
   of(url: string, requirements: readonly PaymentRequirements[]): readonly SignedOffer[]
-  /** Start of the current period in seconds since the epoch. Offers are signed anew in each period. */
+  /** Start of the current period in seconds since the epoch. Offers are signed once in each period. */
   periodStart(): number
 }
 
@@ -48,7 +48,7 @@ export interface OffersParts {
 
 /** A shorter promise is of no use to a buyer. */
 const MIN_GRACE_SECONDS = 60
-/** About ten megabytes. With more products than this, each in turn, every 402 would be signed anew. */
+/** About ten megabytes. With more products than this, each in turn, every 402 would be signed again. */
 const CACHED_ADDRESSES = 10_000
 /**
  * A longer address leaves no room for an offer in the header of a 402. Path parameters are the caller's, who needs no payment

@@ -1,7 +1,7 @@
 /** Decides the bucket of a transfer or a payment from the journal's record and the chain's log. Pure functions. */
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
-import { isSettledByOthers } from '../../payments/foreign-settlement.ts'
+import { isSettledByOthers } from '../../payments/debts.ts'
 
 /**
  * matched: the journal and the chain agree. pending: not final yet. missing: settled in the journal, not on the chain.
@@ -52,13 +52,13 @@ export function bucketOfTransfer(
 
 /**
  * Whether a transfer used an authorization and was sent by others than the processes that share this journal: by another
- * gateway with a journal of its own, or by a stranger. Facilitators send with accounts that nobody knows, so a payment
+ * gateway with a journal of its own, or by a stranger. Facilitators send with unknown accounts, so a payment
  * that the journal gave to one counts as ours.
  * @param ours accounts that are known to send our transactions, in lower case
  */
 export function isSentByOthers(
   { nonce, transaction, sender }: Transfer,
-  payment: Pick<PaymentRecord, 'intent' | 'reason'> | null,
+  payment: Pick<PaymentRecord, 'intent' | 'cause'> | null,
   ours: ReadonlySet<string>,
 ): boolean {
   if (!nonce || sender === null) return false

@@ -18,7 +18,7 @@ export interface Row {
   readonly transaction: Hex | null
   readonly block: number | null
   readonly payer: Hex
-  /** What was transferred or should have been, in atomic units. Null if it cannot be read. */
+  /** The amount that was transferred or should have been, in atomic units. Null if it cannot be read. */
   readonly amount: bigint | null
   /** Key of the payment in the journal. */
   readonly payment: string | null
@@ -146,7 +146,7 @@ const STEPS: readonly Step[] = [
 ]
 
 const ROWS_PER_INSERT = 50
-/** What a row takes over when it is written again. */
+/** The columns that a row takes over when it is written again. */
 const MERGED = ['bucket', 'note', 'block', 'amount', 'payment', 'own', 'sender', 'is_foreign'] as const
 /** A row that was only unreadable has not been alerted for what it turns out to be. */
 const STILL_ALERTED = `case when ${TABLE}.bucket = 'unreadable' and excluded.bucket <> 'unreadable' then 0 else ${TABLE}.alerted end`

@@ -53,7 +53,7 @@ async function purchasedAt(
   // reserved twice for one call, which made the token the first time. Each reservation names its call.
   if (attempt > 1) {
     const events = await journal.events(key)
-    at = events.find(({ state, detail }) => state === 'reserved' && detail === callId)?.at ?? createdAt
+    at = events.find(({ state, note }) => state === 'reserved' && note === callId)?.at ?? createdAt
   }
   return new Date(Math.floor(at / 1000) * 1000)
 }

@@ -1,8 +1,8 @@
 /** The built-in plugin that sells plans: the free list of plans, purchases that return access tokens, and reissue. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../../plugin/catalog.ts'
 import { termsOf } from '../../catalog/plans.ts'
-import { claimedBy, readsClaim } from '../../editions/claimed-request.ts'
-import { freshnessOfPlan } from '../../editions/freshness.ts'
+import { claimedBy, readsClaim } from '../../products/claimed-request.ts'
+import { freshnessOfPlan } from '../../products/freshness.ts'
 import { ServiceError } from '../../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'

@@ -1,10 +1,9 @@
 /** The built-in plugin that verifies receipts, shows them to people, and tells a payer the state of a payment. */
 import { findNetwork, type Network, type Hex } from '../../config/networks.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
-import { claimedBy, readsClaim } from '../../editions/claimed-request.ts'
+import { claimedBy, readsClaim } from '../../products/claimed-request.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
-import { claimOf } from '../../payments/presented-payment.ts'
-import { ReplayAccess } from '../../payments/replay-access.ts'
+import { assertAccess, claimOf } from '../../payments/replay-access.ts'
 import type { WalletSignIn } from '../../payments/wallet-sign-in.ts'
 import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
 import { OFFER_TYPE, type Tokens } from '../../tokens/access-tokens.ts'
@@ -72,8 +71,8 @@ export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }:
     const { network, payer, nonce } = call.input.params
     const record = await find(network, payer, nonce)
     const isPlan = record !== null && (call.catalog.operations.get(record.operation)?.plan ?? null) !== null
-    const access = new ReplayAccess({ signIn, now }, claimOf(claimedBy(call) ?? { client: null }), isPlan)
-    await access.assert(record ?? { payer, ...NOTHING_BOUGHT })
+    const claim = claimOf(claimedBy(call) ?? { client: null })
+    await assertAccess({ claim, isPlan, signIn, now }, record ?? { payer, ...NOTHING_BOUGHT })
     if (!record) throw new NotFound('This wallet has made no such payment here.')
     const body = paymentOf(record)
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })

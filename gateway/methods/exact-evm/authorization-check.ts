@@ -6,7 +6,7 @@
 import secp256k1 from 'secp256k1'
 import { findNetwork, type Network } from '../../config/networks.ts'
 import { keccak256 } from '../../keccak-256.ts'
-import { dollars } from '../../x402/dollars.ts'
+import { dollars } from '../../dollars.ts'
 import type { PaymentRequirements, Refusal } from '../../x402/payment-requirements.ts'
 import type { DecodedPayment, OfflineRefusal, PaymentMethod } from '../payment-method.ts'
 import { type Authorization, type Transfer, transferOf } from './eip3009.ts'

@@ -1,5 +1,5 @@
 /**
- * What became of an authorization, read from the token's logs. The token's `authorizationState` alone proves nothing:
+ * The outcome of an authorization, read from the token's logs. The token's `authorizationState` alone proves nothing:
  * it is also true after a cancellation and after a transfer to somebody else. The logs show which it was:
  * AuthorizationUsed of this payer and nonce, followed by the Transfer it allowed.
  */
@@ -36,11 +36,11 @@ export interface TransactionReceipt {
   readonly gasUsed?: Hex
   /** Wei per unit of gas. */
   readonly effectiveGasPrice?: Hex | null
-  /** What a chain of the OP Stack charged for the data, in wei. */
+  /** The fee of an OP Stack chain for the data, in wei. */
   readonly l1Fee?: Hex | null
 }
 
-/** What a transaction cost, in wei. Some nodes write null for what does not apply. */
+/** The cost of a transaction, in wei. Some nodes write null for fields that do not apply. */
 export function costOf({
   gasUsed,
   effectiveGasPrice,
@@ -90,7 +90,7 @@ export function createOutcomeReader(
   }
 }
 
-/** What one node says about an authorization. */
+/** The state of an authorization according to one node. */
 interface Reading {
   readonly outcome: Outcome
   /** The hash of the block with its transaction, if there is one. */
@@ -127,7 +127,7 @@ async function readFrom(rpc: Rpc, network: Network, sent: SentAuthorization, dep
         return earlier !== undefined && depthOf(earlier, height) >= depth
       }
     }
-    // Of a payment that was sent at an unknown height, an earlier use may be our own settlement.
+    // If the payment was sent at an unknown height, an earlier use may be our own settlement.
     const mayHaveBeen = sent.fromBlock !== null && fromBlock > 0
     const outcome =
       mayHaveBeen && (await wasUsedBefore())
@@ -213,8 +213,8 @@ export interface ReadReceipt {
 }
 
 /**
- * Reads the receipt of a payment's transaction; of a large payment, what two nodes say alike about the block, the status
- * and the transfer. Null: no two nodes agree. Throws RpcError if the chain cannot be read.
+ * Reads the receipt of a payment's transaction; of a large payment, what two nodes say alike about the block, the
+ * status and the transfer. Null: no two nodes agree. Throws RpcError if the chain cannot be read.
  */
 export async function readReceipt(
   rpc: Rpc,
@@ -263,8 +263,8 @@ export function depthOf({ blockNumber }: Pick<Log, 'blockNumber'>, height: numbe
 }
 
 /**
- * How deep a payment is final: at the depth of all payments, CONFIRM_BLOCKS. One that has to outlast a rollback of that many
- * blocks names `minBlocks`. It is final one block deeper, and at `minBlocks` at the earliest.
+ * How deep a payment is final: at the depth of all payments, CONFIRM_BLOCKS. One that has to outlast a rollback of that
+ * many blocks names `minBlocks`. It is final one block deeper, and at `minBlocks` at the earliest.
  * @example finalDepth(5) → 5, finalDepth(5, 5) → 6, finalDepth(1, 5) → 5, finalDepth(9, 5) → 10
  */
 export function finalDepth(depth: number, minBlocks = 1): number {

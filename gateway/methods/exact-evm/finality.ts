@@ -35,7 +35,7 @@ export function createFinalityReader(network: Network, agreement: Agreement): Re
 /** Where a node sees the transfer of one payment. Null: in no block. Undefined: it gave no answer. */
 type Sighting = { readonly block: Hex; readonly isFinal: boolean } | null | undefined
 
-/** What one node says about these payments. Throws RpcError if it gives no answer. */
+/** Asks one node about these payments. Throws RpcError if it gives no answer. */
 async function sightingsOf(
   node: Rpc,
   network: Network,
@@ -60,7 +60,7 @@ async function sightingsOf(
   })
 }
 
-/** Of a large payment, two nodes must say the same. Of a small one, no node may contradict that it is missing. */
+/** For a large payment two nodes must agree. A small one is missing only if no node sees it. */
 function finalityOf(
   agreement: Agreement,
   amount: bigint,

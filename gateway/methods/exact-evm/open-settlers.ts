@@ -57,7 +57,7 @@ export async function openSettlers(
   }
 }
 
-/** What settling on a network costs now, or why it is not known. */
+/** The cost of settling on a network now, or why it is not known. */
 export interface ReadCost {
   readonly network: Network
   readonly cost: SettlementCost | Error

@@ -1,7 +1,7 @@
 /**
- * What the chain has refused within the last seconds, so that the same payment, or another one of the same empty wallet, asks
- * no node again. Only refusals are remembered: a payment is accepted by what the chain says now. They are remembered for
- * so short a time because buyers add money, and wallets are deployed.
+ * Payments that the chain has refused within the last seconds, so that the same payment, or another one of the same
+ * empty wallet, asks no node again. Only refusals are remembered: a payment is accepted by what the chain says now.
+ * They are remembered for so short a time because buyers add money, and wallets are deployed.
  */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -15,7 +15,7 @@ const MAX_REFUSALS = 10_000
 
 interface Remembered {
   readonly refusal: Refusal
-  /** Of a balance: the smallest amount that it did not cover. */
+  /** For a balance: the smallest amount that it did not cover. */
   readonly amount: bigint
   readonly until: number
 }

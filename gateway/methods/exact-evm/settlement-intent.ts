@@ -1,4 +1,4 @@
-/** What a settler of this method stores before it sends a payment: the JSON in the journal's column `intent`. */
+/** The record that a settler of this method stores before it sends a payment: JSON in the journal's column `intent`. */
 import type { Hex } from '../../config/networks.ts'
 import type { SubmittedPayment } from '../payment-method.ts'
 

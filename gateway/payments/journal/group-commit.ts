@@ -21,7 +21,7 @@ export interface GroupCommit<Item extends Command, Result> {
   close(): Promise<void>
 }
 
-export interface GroupCommitOptions<Item, Result> {
+interface GroupCommitOptions<Item, Result> {
   /** Writes the whole group or nothing. Returns the results in the order of the commands. */
   commit(group: readonly Item[]): Promise<readonly Result[]>
   /** True if the failed commit certainly wrote nothing, so that its commands can be tried one by one. */

@@ -5,7 +5,7 @@
 import type { Hex } from '../../config/networks.ts'
 import type { Commitment, Intent, Payment, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
 import type { AnswerBody } from '../../plugin/answer-body.ts'
-import type { PaymentState } from './payment-states.ts'
+import type { Cause, CauseOf, Ending, PaymentState } from './payment-states.ts'
 
 /** An answer, stored beside its payment so that a retry gets the same bytes. */
 export interface StoredAnswer {
@@ -35,12 +35,16 @@ export interface PaymentRecord extends Payment {
   readonly place: string | null
   /** Null before the product answered, after a release, and at the end of the answer's retention. */
   readonly answer: StoredAnswer | null
-  /** What was written before the settlement was sent. */
+  /** The intent that was written before the settlement was sent. */
   readonly intent: Intent | null
   /** Hash of the settlement. */
   readonly transaction: Hex | null
-  /** Why it was released, reversed or is owed, or who else settled it. */
+  /** Why it was released, reversed or is owed, or who else settled it: for people. */
   readonly reason: string | null
+  /** Why it is settled or owed, if that is unusual. */
+  readonly cause: Cause | null
+  /** How its last debt ended; null if none has. */
+  readonly ending: Ending | null
   /** The keccak-256 of the code of the payer's account; null if it had none. */
   readonly payerCode: Hex | null
   /** When a transaction of ours that was to settle it failed, in milliseconds since the epoch. It is never sent again. */
@@ -49,6 +53,8 @@ export interface PaymentRecord extends Payment {
   readonly createdAt: number
   readonly updatedAt: number
   readonly settledAt: number | null
+  /** When its debt ended; null while the debt is open. */
+  readonly repaidAt: number | null
   /** When the whole answer was first sent. */
   readonly deliveredAt: number | null
 }
@@ -61,17 +67,23 @@ export type Reservation = Omit<
   | 'intent'
   | 'transaction'
   | 'reason'
+  | 'cause'
+  | 'ending'
   | 'payerCode'
   | 'revertedAt'
   | 'createdAt'
   | 'updatedAt'
   | 'settledAt'
+  | 'repaidAt'
   | 'deliveredAt'
 > & {
   readonly payerCode?: Hex | null
   /** We pay the gas of its settlement, so the limits of its payer count. */
   readonly paysGas?: boolean
 }
+
+/** The state of the payment of a call. */
+export type CallPayment = Pick<PaymentRecord, 'callId' | 'state' | 'expiresAt'>
 
 /** The amount that an unsettled payment holds on its payer's balance, until `expiresAt` at most. */
 export type HeldAmount = Commitment & Pick<Payment, 'expiresAt'>
@@ -94,6 +106,8 @@ export interface Journal {
   /** Identifies this opening of the journal: the owner of the rows it moves. */
   readonly owner: string
   find(key: PaymentKey): Promise<PaymentRecord | null>
+  /** The payments that these calls were the last to reserve: one for each, or none if another call has reserved it since. */
+  ofCalls(callIds: readonly string[]): Promise<readonly CallPayment[]>
   /** The unreleased payment that this payer made under this identifier. */
   findByIdentifier(payer: Hex, identifier: string): Promise<PaymentRecord | null>
   /**
@@ -118,7 +132,7 @@ export interface Journal {
   /**
    * Records that the money has arrived.
    * @param at milliseconds since the epoch; now if absent
-   * @param more.reason what is unusual about it
+   * @param more.cause what is unusual about it, and `more.reason` the same for people
    * @param more.gasUsed what it cost us, if the payer's account has code
    */
   settled(
@@ -126,7 +140,7 @@ export interface Journal {
     attempt: number,
     transaction: Hex,
     at?: number,
-    more?: { readonly reason?: string; readonly gasUsed?: bigint },
+    more?: { readonly cause?: CauseOf<'settled'>; readonly reason?: string; readonly gasUsed?: bigint },
   ): Promise<boolean>
   /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
@@ -140,15 +154,15 @@ export interface Journal {
   /** Releases an unsettled payment, because the settler proved that nothing was transferred or can be. */
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
   /** Settles a released payment, without an answer: somebody else's transaction transferred the money after all. */
-  settledLate(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  settledLate(key: PaymentKey, attempt: number, transaction: Hex, reason: string): Promise<boolean>
   /**
    * Records that a reorganisation has taken a settled payment back. From then on, the buyer owes it to us; if it was owed to
-   * the buyer, `NOTHING_OWED` begins the reason.
+   * the buyer, that depends on how the debt ended.
    */
   reversed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /**
    * Settles a submitted or reversed payment without its answer, because a transaction of others has moved the money and buys
-   * nothing here. `reason` says so. If the process stops before it is `owed`, recovery makes it so.
+   * nothing here. Its cause is `foreign_owed`. If the process stops before it is `owed`, recovery makes it so.
    */
   settledByOthers(key: PaymentKey, attempt: number, transaction: Hex, reason: string): Promise<boolean>
   /** Settles a reversed payment: its transfer is in a block again. */
@@ -160,12 +174,23 @@ export interface Journal {
   dueForLook(at: number, limit: number): Promise<readonly PaymentRecord[]>
   /** Records looks at payments. Nothing else about a payment changes. */
   lookAgain(looks: readonly Look[]): Promise<void>
-  /** Payments that were reversed at or after this moment (ms) and still are, newest first, without their answers. */
+  /**
+   * Payments that were reversed at or after this moment (ms) and still are, newest first, without their answers: those whose
+   * buyers owe us money.
+   */
   reversals(since: number, limit: number): Promise<readonly PaymentRecord[]>
   /** Turns a submitted or settled payment into a debt, because its answer can no longer be delivered. */
-  owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
-  /** Marks a debt as repaid; `note` says how. The state stays `owed`. False if it is no debt, or was repaid before. */
-  repaid(key: PaymentKey, note: string): Promise<boolean>
+  owed(key: PaymentKey, attempt: number, reason: string, cause?: CauseOf<'owed'> | null): Promise<boolean>
+  /**
+   * Ends a debt: it was repaid, or withdrawn because the chain took the payment back. `note` is for people. The state stays
+   * `owed`. False if it is no debt, or has ended before. A debt that may have been repaid before stays unclear when it is
+   * withdrawn.
+   */
+  repaid(key: PaymentKey, note: string, ending?: Exclude<Ending, 'unknown'>): Promise<boolean>
+  /** Payments of which nothing says whether their debt was repaid or withdrawn, oldest first, without their answers. */
+  unclear(): Promise<readonly PaymentRecord[]>
+  /** Says how the debt of an unclear payment ended. It is looked at next. False if the payment is not unclear. */
+  decided(key: PaymentKey, ending: Exclude<Ending, 'unknown'>): Promise<boolean>
   /**
    * Unfinished rows, oldest first: reserved, answered, submitted, and settled without ever having had an answer. Rows
    * of answered payments come without their answers.
@@ -186,8 +211,6 @@ export interface Journal {
    * network and state. `own` payers are summed separately.
    */
   dailySums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
-  /** What failed settlements have cost since this moment (ms): their number, and their gas in wei. */
-  reverts(since: number): Promise<{ readonly count: number; readonly burnt: bigint }>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
   /** Whether it can be written, as the last write has shown. While it cannot, it is tried every second. */
   health(): JournalHealth
@@ -197,7 +220,7 @@ export interface Journal {
   ledgerTotals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
   /** Drops the stored answers of payments settled before this moment (ms) and returns their number. The rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
-  /** What is stored for payments that were not sent because their callers left: of this payer, and of all. */
+  /** Counts the answers of payments that were not sent because their callers left: of this payer, and of all. */
   keptAnswers(payer: Hex): Promise<{ readonly ofPayer: KeptAnswers; readonly all: KeptAnswers }>
   /** Counts that the answer of a payment is produced again. False if that has happened `limit` times. */
   refetched(key: PaymentKey, limit: number): Promise<boolean>
@@ -223,13 +246,33 @@ export class JournalError extends Error {
   }
 }
 
+/**
+ * Why a payment was not reserved.
+ * - `reverted`: its transaction has failed before.
+ * - `waiting`: the payer has as many unsettled payments as it may have.
+ * - `cooling`: settlements of the payer, or of payers with the same code, have failed. It ends at `until`, in
+ *   milliseconds since the epoch.
+ */
+export type PayerLimit =
+  { readonly reason: 'reverted' | 'waiting' } | { readonly reason: 'cooling'; readonly until: number }
+
+/** A payment was not reserved because of its payer. */
+export class PayerLimited extends Error {
+  readonly limit: PayerLimit
+  constructor(limit: PayerLimit) {
+    super(`the payment is not reserved: ${limit.reason}`)
+    this.name = 'PayerLimited'
+    this.limit = limit
+  }
+}
+
 /** Stored answers, and how many bytes they have together. */
 export interface KeptAnswers {
   readonly answers: number
   readonly bytes: number
 }
 
-/** What a look at a settled or reversed payment leaves behind. */
+/** The record of a look at a settled or reversed payment. */
 export interface Look {
   readonly key: PaymentKey
   /** When it is looked at next, in milliseconds since the epoch; null: never again. */
@@ -258,12 +301,12 @@ export interface PaymentFilter {
 
 /** Which settlements are wanted. */
 export interface SettlementPage {
-  /** Those from this moment (ms) on, or those that come after this one. */
+  /** The first of them: from this moment (ms) on, or after this one. */
   readonly from: number | Settlement
   readonly limit: number
 }
 
-/** What is needed to find the transfer of a payment. */
+/** The facts that find the transfer of a payment. */
 export interface Settlement extends Pick<
   PaymentRecord,
   'key' | 'network' | 'payer' | 'payTo' | 'amount' | 'transaction'
@@ -294,7 +337,10 @@ export interface JournalEvent {
   readonly at: number
   readonly attempt: number
   readonly state: PaymentState
-  readonly detail: string | null
+  /** The cause of the state, or how the debt has ended. */
+  readonly cause: Cause | Ending | null
+  /** For people. */
+  readonly note: string | null
 }
 
 /**
@@ -312,7 +358,7 @@ export interface LedgerEntry {
   readonly kind: EntryKind
   /** Why it is owed or was reversed, or how it was repaid; null for a sale. */
   readonly note: string | null
-  /** What the payment was for. None of these fields changes once a payment is settled. */
+  /** The payment, in fields that do not change once it is settled. */
   readonly payment: Pick<
     PaymentRecord,
     | 'key'

@@ -3,13 +3,13 @@
  * delivered, a repayment when the debt was repaid, a reversal when the chain took a sale back. Accounting exports it.
  */
 import type { EntryKind, EntryTotal, EntryWindow, LedgerEntry } from './journal.ts'
+import { ENDINGS } from './payment-states.ts'
 import { type Placeholder, type Query, type Row, toRecord } from './shared-sql.ts'
 
-const REPAID = 'repaid: '
+/** Begins the note of every event that ends a debt. The cause of the event says that it does. */
+export const REPAID = 'repaid: '
 
-/** The detail of an event that records a repayment. */
-export const repaidDetail = (note: string): string => `${REPAID}${note}`
-
+const ENDED = ENDINGS.map((ending) => `'${ending}'`).join(', ')
 const IS_ENTRY = "state IN ('settled', 'owed', 'reversed')"
 
 /** Finds the entries of one month among the events of years. It replaces an index that left reversals out. */
@@ -26,7 +26,7 @@ export function ledgerEntriesQuery(
   place: Placeholder,
 ): Query {
   const sql = `
-SELECT e.id AS event, e.at, e.detail, e.state, ${FIELDS}, NULL AS intent, NULL AS answer_status, NULL AS answer_body
+SELECT e.id AS event, e.at, e.note, e.cause AS event_cause, e.state, ${FIELDS}, NULL AS intent, NULL AS answer_status, NULL AS answer_body
 FROM payment_events e JOIN payments p ON p.id = e.payment
 WHERE e.${IS_ENTRY} AND (e.at, e.id) > (${place(1)}, ${place(2)}) AND e.at < ${place(3)}
 ORDER BY e.at, e.id LIMIT ${place(4)}`
@@ -40,7 +40,7 @@ export function ledgerTotalsQuery(
   place: Placeholder,
 ): Query {
   const among = own.map((_, at) => place(at + 3)).join(', ') || "''"
-  const kind = `CASE WHEN e.state = 'settled' THEN 'sale' WHEN e.state = 'reversed' THEN 'reversal' WHEN e.detail LIKE '${REPAID}%' THEN 'repayment' ELSE 'debt' END`
+  const kind = `CASE WHEN e.state = 'settled' THEN 'sale' WHEN e.state = 'reversed' THEN 'reversal' WHEN e.cause IN (${ENDED}) THEN 'repayment' ELSE 'debt' END`
   const sql = `
 SELECT p.network, ${kind} AS kind, CASE WHEN lower(p.payer) IN (${among}) THEN 1 ELSE 0 END AS own,
   count(*) AS count, CAST(sum(CAST(p.amount AS bigint)) AS text) AS amount
@@ -64,13 +64,13 @@ export function toTotal({ network, kind, own, count, amount }: Row): EntryTotal 
 export function toLedgerEntry(row: Row): LedgerEntry {
   const { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId, state } =
     toRecord(row)
-  const detail = typeof row['detail'] === 'string' ? row['detail'] : ''
-  const isRepayment = state === 'owed' && detail.startsWith(REPAID)
+  const note = typeof row['note'] === 'string' ? row['note'] : ''
+  const isRepayment = state === 'owed' && ENDINGS.some((ending) => ending === row['event_cause'])
   return {
     id: Number(row['event']),
     at: Number(row['at']),
     kind: state === 'settled' ? 'sale' : state === 'reversed' ? 'reversal' : isRepayment ? 'repayment' : 'debt',
-    note: state === 'settled' ? null : isRepayment ? detail.slice(REPAID.length) : detail,
+    note: state === 'settled' ? null : isRepayment ? note.slice(REPAID.length) : note,
     payment: { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId },
   }
 }

@@ -11,21 +11,20 @@ import {
   JournalError,
   type JournalHealth,
   type OpenPayment,
+  PayerLimited,
   type Reservation,
   type StoredAnswer,
 } from './journal.ts'
 import { AnswerBody } from '../../plugin/answer-body.ts'
-import { repaidDetail } from './ledger-sql.ts'
-import { FREE_GAS, PayerLimited } from './payer-limits.ts'
-import { type Move, MOVES, type PaymentState } from './payment-states.ts'
-import { OWED_LATE } from './shared-sql.ts'
+import { REPAID } from './ledger-sql.ts'
+import { FREE_GAS } from './payer-limits.ts'
+import { type Cause, type Move, MOVES, type PaymentState } from './payment-states.ts'
 import type { Change, Store, Written } from './store.ts'
 
-export type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
+type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
   /** Identifies this opening of the journal; must be new after a restart. Default: random. */
   readonly instance?: string
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number
+  readonly now?: () => Date
   /** Resolves with what is wrong with the file, if a check that takes longer than the start finds something. */
   readonly damage?: { readonly found: Promise<string | null> }
   /** Called when the journal can be written again. */
@@ -49,7 +48,8 @@ const MAX_TRIES = 20
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const store = await openStore(options)
-  const now = options.now ?? Date.now
+  const { now: clock = () => new Date() } = options
+  const now = (): number => clock().getTime()
   const owner = identify(options.instance ?? randomUUID())
   const state = new WriteState(store, options.onRecovered)
   void options.damage?.found.then((reason) => {
@@ -64,14 +64,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     commit: (group) => findGroup(store, group),
     wroteNothing: () => true,
   })
-  const stamp = (): Stamp => ({ at: now(), owner })
-  const move = async (
-    key: string,
-    attempt: number,
-    to: Move,
-    fields: Fields,
-    { body, at = now() }: { readonly body?: AnswerBody; readonly at?: number | undefined } = {},
-  ): Promise<boolean> => (await commits.write(moveChange(key, attempt, to, fields, { at, owner }, body))).done
+  const move: MakeMove = async (key, attempt, to, fields, { body, at = now() } = {}) =>
+    (await commits.write(moveChange(key, attempt, to, fields, { at, owner }, body))).done
   const touch = (): Promise<void> => state.watch(() => store.touch(owner, now(), now() - FORGET_OWNER_MS))
   await touch().catch(async (error: unknown) => {
     await store.close()
@@ -95,18 +89,90 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 
   return {
+    ...store.queries,
+    ...movesOf(move, owner, now),
     owner,
     find: (key) => finds.write({ kind: 'key', key, size: 0, payer: '' }),
     findByIdentifier: (payer, identifier) => finds.write({ kind: 'identifier', key: identifier, size: 0, payer }),
     async reserve(reservation) {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const { done, record, ahead, limit = null } = await commits.write(reserveChange(reservation, stamp()))
+        const stamp = { at: now(), owner }
+        const { done, record, ahead, limit = null } = await commits.write(reserveChange(reservation, stamp))
         // Otherwise another process released it at this very moment, and it can be taken over now.
         if (record !== null && (done || record.state !== 'released')) return { reserved: done, record, ahead }
         if (limit) throw new PayerLimited(limit)
       }
       throw new Error(`the payment in the way of ${reservation.key} could not be read`)
     },
+    delivered: async (key) =>
+      void (await commits.write({
+        kind: 'deliver',
+        key,
+        size: 100,
+        canWait: true,
+        fields: { key, at: now() },
+        body: AnswerBody.empty,
+      })),
+    claim: (key, attempt) => store.claim(key, attempt, owner, now()),
+    repaid: (key, note, ending = 'repaid') => store.repaid(key, ending, storable(REPAID + note), now()),
+    decided: (key, ending) => store.decided(key, ending, now()),
+    async liveOwners() {
+      const seen = await store.seenSince(now() - SILENCE_MS)
+      return new Set([owner, ...seen.filter((instance) => !isGone(instance))])
+    },
+    async counts() {
+      const found = await store.counts()
+      return { ...NO_PAYMENTS, ...Object.fromEntries(found.map(({ state, count }) => [state, count])) }
+    },
+    health: () => state.health,
+    async forgetAnswers(settledBefore) {
+      let total = 0
+      for (;;) {
+        const forgotten = await store.forget(settledBefore, FORGET_AT_ONCE)
+        total += forgotten
+        if (forgotten < FORGET_AT_ONCE) return total
+      }
+    },
+    close: () => (closing ??= close()),
+  }
+}
+
+const NO_PAYMENTS: Readonly<Record<PaymentState, number>> = {
+  reserved: 0,
+  answered: 0,
+  submitted: 0,
+  settled: 0,
+  released: 0,
+  owed: 0,
+  reversed: 0,
+}
+
+/** Makes a move of one payment; now and without an answer if nothing else is said. */
+type MakeMove = (
+  key: string,
+  attempt: number,
+  to: Move,
+  fields: Fields,
+  options?: { readonly body?: AnswerBody; readonly at?: number | undefined },
+) => Promise<boolean>
+
+type Moves = Pick<
+  Journal,
+  | 'answered'
+  | 'submitted'
+  | 'settled'
+  | 'settledByOthers'
+  | 'settledLate'
+  | 'released'
+  | 'refused'
+  | 'owed'
+  | 'reversed'
+  | 'settledAgain'
+>
+
+/** The methods of the journal that move a payment. */
+function movesOf(move: MakeMove, owner: string, now: () => number): Moves {
+  return {
     answered: (key, attempt, answer) => move(key, attempt, 'answered', answeredFields(answer), { body: answer.body }),
     submitted(key, attempt, intent, { at, answer } = {}) {
       const fields = submittedFields(intent)
@@ -119,69 +185,21 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         { body: answer.body, at },
       )
     },
-    settled: (key, attempt, transaction, at, { reason, gasUsed } = {}) =>
-      move(key, attempt, 'settled', { ...settledFields(transaction, reason), ...excessFields(gasUsed) }, { at }),
+    settled: (key, attempt, transaction, at, { cause, reason, gasUsed } = {}) =>
+      move(key, attempt, 'settled', { ...settledFields(transaction, cause, reason), ...excessFields(gasUsed) }, { at }),
     settledByOthers: (key, attempt, transaction, reason) =>
-      move(key, attempt, 'settledByOthers', { ...settledFields(transaction, reason), drops_answer: 1 }),
-    settledLate: (key, attempt, transaction) =>
-      move(key, attempt, 'settledLate', settledFields(transaction, OWED_LATE)),
+      move(key, attempt, 'settledByOthers', {
+        ...settledFields(transaction, 'foreign_owed', reason),
+        drops_answer: 1,
+      }),
+    settledLate: (key, attempt, transaction, reason) =>
+      move(key, attempt, 'settledLate', settledFields(transaction, 'late', reason)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner, now())),
-    owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
+    owed: (key, attempt, reason, cause = null) =>
+      move(key, attempt, 'owed', { ...reasonFields(reason), ...causeFields(cause) }),
     reversed: (key, attempt, reason) => move(key, attempt, 'reversed', reasonFields(reason)),
     settledAgain: (key, attempt, transaction) => move(key, attempt, 'settledAgain', settledFields(transaction)),
-    dueForLook: (at, limit) => store.dueForLook(at, limit),
-    lookAgain: (looks) => store.lookAgain(looks),
-    reversals: (since, limit) => store.reversals(since, limit),
-    delivered: async (key) =>
-      void (await commits.write({
-        kind: 'deliver',
-        key,
-        size: 100,
-        canWait: true,
-        fields: { key, at: now() },
-        body: AnswerBody.empty,
-      })),
-    claim: (key, attempt) => store.claim(key, attempt, owner, now()),
-    repaid: (key, note) => store.repaid(key, storable(repaidDetail(note)), now()),
-    openPayments: () => store.openPayments(),
-    list: (filter) => store.list(filter),
-    settlements: (page) => store.settlements(page),
-    debts: () => store.debts(),
-    dailySums: (settledSince, own) => store.dailySums(settledSince, own),
-    async liveOwners() {
-      const seen = await store.seenSince(now() - SILENCE_MS)
-      return new Set([owner, ...seen.filter((instance) => !isGone(instance))])
-    },
-    async counts() {
-      const counts: Record<PaymentState, number> = {
-        reserved: 0,
-        answered: 0,
-        submitted: 0,
-        settled: 0,
-        released: 0,
-        owed: 0,
-        reversed: 0,
-      }
-      for (const { state, count } of await store.counts()) counts[state] = count
-      return counts
-    },
-    reverts: (since) => store.reverts(since),
-    keptAnswers: (payer) => store.keptAnswers(payer),
-    refetched: (key, limit) => store.refetched(key, limit),
-    events: (key) => store.events(key),
-    health: () => state.health,
-    ledgerEntries: (window) => store.ledgerEntries(window),
-    ledgerTotals: (window, own) => store.ledgerTotals(window, own),
-    async forgetAnswers(settledBefore) {
-      let total = 0
-      for (;;) {
-        const forgotten = await store.forget(settledBefore, FORGET_AT_ONCE)
-        total += forgotten
-        if (forgotten < FORGET_AT_ONCE) return total
-      }
-    },
-    close: () => (closing ??= close()),
   }
 }
 
@@ -279,7 +297,7 @@ function reserveChange(reservation: Reservation, stamp: Stamp): Change {
     ...(reservation.payerCode ? { payer_code: reservation.payerCode } : {}),
     ...(reservation.paysGas ? { pays_gas: 1 } : {}),
     ...stamp,
-    detail: storable(callId),
+    note: storable(callId),
   }
   return { kind: 'reserve', key, size: 1_000, fields, body: AnswerBody.empty }
 }
@@ -299,7 +317,7 @@ function moveChange(
 
 function answeredFields(answer: StoredAnswer): Fields {
   return {
-    detail: `${answer.status}, ${answer.body.length} bytes`,
+    note: `${answer.status}, ${answer.body.length} bytes`,
     answer_status: answer.status,
     answer_headers: JSON.stringify(answer.headers),
   }
@@ -308,15 +326,19 @@ function answeredFields(answer: StoredAnswer): Fields {
 function submittedFields(intent: Intent): Fields {
   const { kind, transaction, url } = intent
   return {
-    detail: storable(transaction ?? url ?? kind),
+    note: storable(transaction ?? url ?? kind),
     intent: JSON.stringify(intent),
     ...(transaction === undefined ? {} : { transaction_hash: transaction }),
   }
 }
 
-function settledFields(transaction: string, reason?: string): Fields {
+function settledFields(transaction: string, cause: Cause | null = null, reason?: string): Fields {
   const named = reason === undefined ? {} : { reason: storable(reason) }
-  return { transaction_hash: transaction, detail: transaction, ...named }
+  return { transaction_hash: transaction, note: transaction, ...named, ...causeFields(cause) }
+}
+
+function causeFields(cause: Cause | null): Fields {
+  return cause === null ? {} : { cause }
 }
 
 /** Gas beyond what a payer without code may use; nothing if there is none. */
@@ -332,7 +354,7 @@ function refusedFields(
 ): Fields {
   return {
     ...reasonFields(reason),
-    detail: storable(`${reason}: ${message}`),
+    note: storable(`${reason}: ${message}`),
     ...(transaction === undefined ? {} : { transaction_hash: transaction }),
     ...(unsent ? { owned: owner } : {}),
     ...(burnt === undefined ? {} : { reverted_at: at, burnt: String(burnt) }),
@@ -340,7 +362,7 @@ function refusedFields(
 }
 
 function reasonFields(reason: string): Fields {
-  return { reason: storable(reason), detail: storable(reason) }
+  return { reason: storable(reason), note: storable(reason) }
 }
 
 /** Makes text from outside fit for both databases: at most 500 characters, no NUL, no lone surrogates. */

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { constants, deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import { AnswerBody } from '../../plugin/answer-body.ts'
 
-export interface PackedAnswer {
+interface PackedAnswer {
   readonly body: Buffer
   /** Bytes of the answer if `body` is deflated, null if it is the answer itself. */
   readonly length: number | null

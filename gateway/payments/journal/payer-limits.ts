@@ -6,27 +6,8 @@
  * payment checks the limits, so they hold for all processes that share a journal. The SQL is the same for both
  * databases.
  */
+import type { PayerLimit } from './journal.ts'
 import { comesAfter } from './shared-sql.ts'
-
-/**
- * Why a payment was not reserved.
- * - `reverted`: its transaction has failed before.
- * - `waiting`: the payer has as many unsettled payments as it may have.
- * - `cooling`: settlements of the payer, or of payers with the same code, have failed. It ends at `until`, in
- *   milliseconds since the epoch.
- */
-export type PayerLimit =
-  { readonly reason: 'reverted' | 'waiting' } | { readonly reason: 'cooling'; readonly until: number }
-
-/** A payment was not reserved because of its payer. */
-export class PayerLimited extends Error {
-  readonly limit: PayerLimit
-  constructor(limit: PayerLimit) {
-    super(`the payment is not reserved: ${limit.reason}`)
-    this.name = 'PayerLimited'
-    this.limit = limit
-  }
-}
 
 /** Unsettled payments of a payer that has settled none. Each settled payment allows one more. */
 const FIRST_PAYMENTS = 2
@@ -41,11 +22,11 @@ const PAYER_WAITS_MS = [30_000, 120_000, 600_000, 3_600_000, 86_400_000] as cons
 /** The same for payers of one code together: one of them may have failed through no fault of the code. */
 const CODE_WAITS_MS = [0, 0, 600_000, 600_000, 3_600_000, 3_600_000, 3_600_000, 3_600_000, 86_400_000] as const
 
-/** What the settlement of a payer with code may use without counting: the gas limit of a payer without. */
+/** The gas that a settlement of a payer with code may use without counting: the gas limit of a payer without. */
 export const FREE_GAS = 200_000n
 /** So much gas beyond that within a day counts as one failed settlement, which may burn 600,000. */
 const GAS_PER_FAILURE = 1_000_000
-/** It counts as this many at most: a payer whose settlements cost much has paid for them after all. */
+/** Much gas counts as so many failures at most: a payer whose settlements cost much has paid for them after all. */
 const MAX_COSTLY = 3
 
 /** SQL of how many failed settlements the gas of a group counts as. */

@@ -3,25 +3,38 @@
  * protect themselves: ON CONFLICT, and state and attempt are compared under the row lock.
  */
 import { DatabaseError, Pool, type PoolClient } from 'pg'
+import { DataError } from '../../stores/data-error.ts'
+import {
+  addColumns,
+  addEventCause,
+  type Column,
+  createTables,
+  MOVED_COLUMNS,
+  RESERVED_COLUMNS,
+  typed,
+} from './columns.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
-import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
-import { createQueries, findQueries } from './queries.ts'
+import { READ_OLD_WORDS } from './read-old-words.ts'
+import { COSTLY_INDEX, LIMITED_COLUMNS, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
+import { createQueries, createStatements, findQueries } from './queries.ts'
 import {
   bodyIfSent,
+  CALL_INDEX,
   columns,
   comesAfter,
   deliveriesTable,
   deliverStatement,
+  EVENT_CAUSE,
   IDENTIFIER_INDEX,
   KEPT_INDEX,
   LOOKUP_INDEXES,
   MAY_MOVE,
   moveStatement,
   OPEN,
-  RESERVED_COLUMNS,
   type Row,
   type Run,
   TAKEOVER,
+  UNCLEAR_INDEX,
   UNSETTLED_INDEX,
   WATCHED_INDEXES,
 } from './shared-sql.ts'
@@ -36,29 +49,11 @@ import {
 } from './store.ts'
 
 const SCHEMA = `
-CREATE TABLE payments (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  key text NOT NULL UNIQUE,
-  state text NOT NULL CHECK (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed')),
-  attempt integer NOT NULL CHECK (attempt > 0),
-  fingerprint text NOT NULL, operation text NOT NULL, route text NOT NULL,
-  network text NOT NULL, asset text NOT NULL, payer text NOT NULL, pay_to text NOT NULL, amount numeric(78, 0) NOT NULL,
-  nonce text NOT NULL, valid_after numeric(78, 0) NOT NULL, valid_before numeric(78, 0) NOT NULL,
-  signature text NOT NULL, version integer NOT NULL, price_version text NOT NULL, call_id text NOT NULL,
-  owner text NOT NULL, intent text, transaction_hash text, reason text, detail text,
-  created_at bigint NOT NULL, updated_at bigint NOT NULL, settled_at bigint, repaid_at bigint,
-  answer_status integer, answer_headers text, answer_body bytea
-);
+${createTables('postgres')}
 CREATE INDEX payments_by_state ON payments (state);
 CREATE INDEX payments_by_payer ON payments (lower(payer), id);
 CREATE INDEX payments_open ON payments (id) WHERE ${OPEN};
 CREATE INDEX payments_kept ON payments (settled_at) WHERE answer_body IS NOT NULL AND state = 'settled';
-
-CREATE TABLE payment_events (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  payment bigint NOT NULL REFERENCES payments (id),
-  attempt integer NOT NULL, state text NOT NULL, at bigint NOT NULL, detail text
-);
 CREATE INDEX payment_events_by_payment ON payment_events (payment);
 CREATE TABLE payment_instances (instance text PRIMARY KEY, seen_at bigint NOT NULL);
 
@@ -82,7 +77,6 @@ CREATE TRIGGER payment_events_stand BEFORE UPDATE OR DELETE OR TRUNCATE ON payme
  * that no two transactions wait for each other.
  */
 const COUNTS = `
-LOCK TABLE payments IN SHARE ROW EXCLUSIVE MODE;
 CREATE TABLE payment_counts (
   connection integer NOT NULL, state text NOT NULL, count bigint NOT NULL, PRIMARY KEY (connection, state)
 );
@@ -105,7 +99,7 @@ CREATE TRIGGER payments_count_new AFTER INSERT ON payments REFERENCING NEW TABLE
 CREATE TRIGGER payments_count_move AFTER UPDATE ON payments REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION payments_count_move();`
 
-/** What a reservation comes after. `payments_ahead` runs it. */
+/** Finds the payments that a reservation comes after. `payments_ahead` runs it. */
 export const AHEAD = `
 SELECT coalesce(json_agg(json_build_array(other.nonce, other.amount::text, other.valid_before::text)), '[]')::text
 FROM payments AS other WHERE ${comesAfter('$1', '$2', '$3')}`
@@ -163,14 +157,13 @@ const UNIQUE_VIOLATION = '23505'
 /** Advisory lock of schema changes: any number that nothing else uses. */
 const SCHEMA_LOCK = 402_402_402
 
+const changeTable = (names: readonly Column[]): string => `json_to_recordset($1::json) AS change(${typed(names)})`
+
 // Ordered by key, so that two processes never deadlock.
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
-FROM json_to_recordset($1::json) AS change(
-  key text, at bigint, fingerprint text, operation text, route text, network text, asset text, payer text, pay_to text,
-  amount numeric, nonce text, valid_after numeric, valid_before numeric, signature text, version integer,
-  price_version text, call_id text, identifier text, place text, payer_code text, pays_gas integer, owner text, detail text)
+FROM ${changeTable(['key', 'at', ...RESERVED_COLUMNS])}
 WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = change.payer AND other.identifier = change.identifier
     AND other.state <> 'released' AND other.key <> change.key)
@@ -179,12 +172,10 @@ ${TAKEOVER}, payments_ahead(payments.payer, payments.network, payments.key) AS a
 
 const MOVE = `
 ${moveStatement('substring($2::bytea FROM change.body_start FOR change.body_length)')}
-FROM json_to_recordset($1::json) AS change(
-  key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
-  transaction_hash text, reason text, reverted_at bigint, burnt text, drops_answer integer, excess_gas bigint, answer_status integer, answer_headers text, body_start integer, body_length integer)
+FROM ${changeTable(MOVED_COLUMNS)}
 WHERE ${MAY_MOVE}`
 
-const DELIVER_GROUP = deliverStatement('json_to_recordset($1::json) AS change(key text, at bigint)')
+const DELIVER_GROUP = deliverStatement(changeTable(['key', 'at']))
 
 const STORED_BODY = 'payments.answer_body'
 const COLUMNS = columns(STORED_BODY)
@@ -203,38 +194,74 @@ const DIALECT = {
 } as const
 
 const BLOCKING = `
-SELECT ${COLUMNS}, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
+SELECT ${COLUMNS}, change.key AS wanted FROM ${changeTable(['key', 'payer', 'identifier'])}
 JOIN payments ON payments.key = change.key
   OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
 
 const READ_LIMITS = `
 SELECT key, payments_limit(key, payer, network, amount, payer_code, at) AS refusal
-FROM json_to_recordset($1::json) AS change(
-  key text, payer text, network text, amount numeric, payer_code text, at bigint)`
+FROM ${changeTable(LIMITED_COLUMNS)}`
+
+/** Counts the releases that an earlier one must not work beside. A schema without a number is of the first. */
+const FORMAT = 2
+
+/**
+ * Why a payment is in its state, and how its debt ended, in words that the code reads. Notes are for people.
+ *
+ * A process of an earlier release neither starts nor writes from then on: it finds a table of processes that takes no rows,
+ * and no column `detail`.
+ */
+const TYPED = `
+LOCK TABLE payments IN ACCESS EXCLUSIVE MODE;
+CREATE TABLE payment_format (format integer NOT NULL);
+INSERT INTO payment_format VALUES (${FORMAT});
+ALTER TABLE payment_instances RENAME TO payment_owners;
+CREATE TABLE payment_instances (instance text PRIMARY KEY, seen_at bigint NOT NULL);
+CREATE FUNCTION payment_later_release() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  RAISE EXCEPTION 'the journal was written by a later release (format ${FORMAT}). Update first. Nothing was changed.';
+END $$;
+CREATE TRIGGER payment_instances_ended BEFORE INSERT OR UPDATE OR DELETE ON payment_instances
+  FOR EACH STATEMENT EXECUTE FUNCTION payment_later_release();
+ALTER TABLE payments RENAME COLUMN detail TO note;
+${addColumns('postgres', 'cause', 'ending')}
+ALTER TABLE payment_events RENAME COLUMN detail TO note;
+${addEventCause('postgres')}
+ALTER TABLE payment_events DISABLE TRIGGER payment_events_stand;
+${READ_OLD_WORDS}
+ALTER TABLE payment_events ENABLE TRIGGER payment_events_stand;
+CREATE OR REPLACE FUNCTION payment_event() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO payment_events (payment, attempt, state, at, cause, note)
+  VALUES (new.id, new.attempt, new.state, new.updated_at, ${EVENT_CAUSE}, new.note);
+  RETURN NULL;
+END $$;
+${UNCLEAR_INDEX}`
 
 /** Columns that later releases added. */
 const ADDED = {
-  identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIER_INDEX}`,
-  place: 'ALTER TABLE payments ADD COLUMN place text',
-  delivered_at: 'ALTER TABLE payments ADD COLUMN delivered_at bigint',
-  look_at: `ALTER TABLE payments ADD COLUMN look_at bigint;
+  identifier: `${addColumns('postgres', 'identifier')} ${IDENTIFIER_INDEX}`,
+  place: addColumns('postgres', 'place'),
+  delivered_at: addColumns('postgres', 'delivered_at'),
+  look_at: `${addColumns('postgres', 'look_at')}
     ALTER TABLE payments DROP CONSTRAINT payments_state_check;
     ALTER TABLE payments ADD CONSTRAINT payments_state_check CHECK
       (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed', 'reversed')) NOT VALID;
     ${WATCHED_INDEXES}`,
-  payer_code: 'ALTER TABLE payments ADD COLUMN payer_code text, ADD COLUMN pays_gas integer',
-  refetches: `ALTER TABLE payments ADD COLUMN refetches integer; ${KEPT_INDEX}`,
-  excess_gas: `ALTER TABLE payments ADD COLUMN excess_gas bigint; ${COSTLY_INDEX}
+  payer_code: addColumns('postgres', 'payer_code', 'pays_gas'),
+  refetches: `${addColumns('postgres', 'refetches')} ${KEPT_INDEX}`,
+  excess_gas: `${addColumns('postgres', 'excess_gas')} ${COSTLY_INDEX}
     DO $do$ BEGIN
       IF to_regprocedure('payments_limit(text, text, text, numeric, text, bigint)') IS NOT NULL THEN
         EXECUTE $sql$ ${LIMIT_FUNCTION} $sql$;
       END IF;
     END $do$;`,
-  reverted_at: `ALTER TABLE payments ADD COLUMN reverted_at bigint, ADD COLUMN burnt text; ${REVERTED_INDEXES}`,
+  reverted_at: `${addColumns('postgres', 'reverted_at', 'burnt')} ${REVERTED_INDEXES}`,
+  cause: TYPED,
 } as const
 
-/** Tables that later releases added, with what came along. */
-const ADDED_TABLES = {
+/** Indexes and tables that later releases added, with what came along. */
+const ADDED_RELATIONS = {
+  payment_events_in_ledger: LEDGER_INDEX,
+  payments_by_call: CALL_INDEX,
   payment_counts: `${LOOKUP_INDEXES}${COUNTS}`,
   payment_deliveries: `${KEPT_INDEX}${deliveriesTable('bigint')}`,
 } as const
@@ -245,7 +272,11 @@ const ADDED_FUNCTIONS = {
   'payments_limit(text, text, text, numeric, text, bigint)': LIMITS,
 } as const
 
-/** Opens or creates the journal in the database's current schema. */
+/**
+ * Opens or creates the journal in the database's current schema.
+ *
+ * @throws DataError if it was written by a later release
+ */
 export async function openPostgres(url: string): Promise<Store> {
   const pool = new Pool({ connectionString: withSynchronousCommit(url), max: 4, application_name: 'ledger' })
   // The pool replaces a connection that was lost while idle. Without a listener the error would end the process.
@@ -255,9 +286,11 @@ export async function openPostgres(url: string): Promise<Store> {
   const rows = async (text: string, values: readonly unknown[], name = prepared.get(text)): Promise<readonly Row[]> =>
     (await pool.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) })).rows
   const run: Run = (sql, ...values) => rows(sql, values)
+  const dialect = { ...DIALECT, read: run, write: run }
 
   return {
-    ...createQueries({ ...DIALECT, read: run, write: run }),
+    queries: createQueries(dialect),
+    ...createStatements(dialect),
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
       if (group[0]?.kind === 'move') return movedResults(group, await rows(MOVE, [fields, bodies], 'move'))
@@ -315,21 +348,14 @@ async function createSchema(pool: Pool): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('BEGIN')
-    // Of two processes that start together, one creates the tables and the other finds them.
+    // If two processes start together, one creates the tables and the other finds them.
     await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
-    if (await lacksTable(client, 'payments')) await client.query(SCHEMA)
-    for (const [column, step] of Object.entries(ADDED)) {
-      const { rowCount } = await client.query(
-        "SELECT FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'payments' AND column_name = $1",
-        [column],
-      )
-      if (rowCount === 0) await client.query(step)
-    }
-    await client.query(LEDGER_INDEX)
-    for (const [table, step] of Object.entries(ADDED_TABLES))
-      if (await lacksTable(client, table)) await client.query(step)
-    for (const [signature, step] of Object.entries(ADDED_FUNCTIONS))
-      if (await lacksFunction(client, signature)) await client.query(step)
+    if (await lacksRelation(client, 'payments')) await client.query(SCHEMA)
+    await assertKnownFormat(client)
+    const steps = await lackingSteps(client)
+    // Payments lock this table before any other. A change that does so too cannot deadlock with them.
+    if (steps.length > 0) await client.query('LOCK TABLE payments IN ACCESS EXCLUSIVE MODE')
+    for (const step of steps) await client.query(step)
     await client.query(FOLD_COUNTS)
     await client.query('COMMIT')
   } catch (error) {
@@ -340,10 +366,38 @@ async function createSchema(pool: Pool): Promise<void> {
   }
 }
 
-async function lacksTable(client: PoolClient, table: string): Promise<boolean> {
+/** The changes of later releases that the schema lacks, in their order. */
+async function lackingSteps(client: PoolClient): Promise<readonly string[]> {
+  const steps: string[] = []
+  for (const [column, step] of Object.entries(ADDED)) {
+    const { rowCount } = await client.query(
+      "SELECT FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'payments' AND column_name = $1",
+      [column],
+    )
+    if (rowCount === 0) steps.push(step)
+  }
+  // Asked for first: CREATE INDEX IF NOT EXISTS locks its table against writers even if the index exists.
+  for (const [relation, step] of Object.entries(ADDED_RELATIONS))
+    if (await lacksRelation(client, relation)) steps.push(step)
+  for (const [signature, step] of Object.entries(ADDED_FUNCTIONS))
+    if (await lacksFunction(client, signature)) steps.push(step)
+  return steps
+}
+
+async function assertKnownFormat(client: PoolClient): Promise<void> {
+  if (await lacksRelation(client, 'payment_format')) return
+  const [{ format } = { format: 0 }] = (await client.query<{ format: number }>('SELECT format FROM payment_format'))
+    .rows
+  if (format > FORMAT)
+    throw new DataError(
+      `The journal in PostgreSQL was written by a later release (format ${format}). Update first. Nothing was changed.`,
+    )
+}
+
+async function lacksRelation(client: PoolClient, relation: string): Promise<boolean> {
   const { rows } = await client.query<{ missing: boolean }>(
     "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NULL AS missing",
-    [table],
+    [relation],
   )
   return rows[0]?.missing === true
 }

@@ -2,13 +2,12 @@
  * The queries with the same SQL in both databases: everything but the three statements that write groups.
  */
 import type { Hex } from '../../config/networks.ts'
-import type { JournalEvent, PaymentFilter, PaymentSum, Settlement, SettlementPage } from './journal.ts'
+import type { CallPayment, JournalEvent, PaymentFilter, PaymentSum, Settlement, SettlementPage } from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
 import {
   IN_DEBT,
   KEPT,
-  NOTHING_OWED,
   OPEN,
   type Placeholder,
   type Query,
@@ -17,12 +16,13 @@ import {
   type Run,
   text,
   toRecord,
+  UNCLEAR,
   WATCHED,
 } from './shared-sql.ts'
-import type { StoreQueries } from './store.ts'
+import type { JournalQueries, StoreStatements } from './store.ts'
 
-/** What the shared SQL leaves to the database. */
-export interface Dialect {
+/** The parts of the shared SQL that differ between databases. */
+interface Dialect {
   /** Runs a statement that changes nothing. */
   readonly read: Run
   /** Runs a statement that commits by itself. */
@@ -56,36 +56,35 @@ export function findQueries({
   }
 }
 
-/** The queries with the same SQL in both databases. */
-export function createQueries(dialect: Dialect): StoreQueries {
-  const { read, write, place, columns, bareColumns, openColumns, bodyBytes, wanted, wantedPart } = dialect
-  const queries = findQueries(dialect)
-  const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
-  const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
-  const findEach = async (sql: string, wanted: readonly unknown[]) => {
-    const rows = await read(sql, JSON.stringify(wanted))
-    const found = new Map(rows.map((row) => [Number(row['nth']), toRecord(row)]))
-    return wanted.map((_, at) => found.get(at) ?? null)
-  }
+/** The methods of the journal that are one query each. */
+export function createQueries(dialect: Dialect): JournalQueries {
+  const { read, write, place, columns, bareColumns, openColumns, bodyBytes, wanted, wantedText, wantedPart } = dialect
+  const [one, two] = [place(1), place(2)]
+  const run = ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
+  const records = async (sql: string, ...values: Query['values']) =>
+    (await read(sql, ...values)).map((row) => toRecord(row))
   return {
-    find: (keys) => findEach(queries.find, keys),
-    findByIdentifier: (purchases) => findEach(queries.findByIdentifier, purchases),
-    openPayments: async () =>
-      (await read(`SELECT ${openColumns} FROM payments WHERE ${OPEN} ORDER BY id`)).map((row) => toRecord(row)),
-    list: async (filter) => (await run(listQuery(filter, dialect))).map((row) => toRecord(row)),
+    async ofCalls(callIds) {
+      const rows = await read(
+        `SELECT payments.call_id, payments.state, payments.valid_before FROM ${wanted} AS wanted CROSS JOIN payments
+         WHERE payments.call_id = ${wantedText}`,
+        JSON.stringify(callIds),
+      )
+      return rows.map(toCallPayment)
+    },
+    openPayments: () => records(`SELECT ${openColumns} FROM payments WHERE ${OPEN} ORDER BY id`),
+    list(filter) {
+      const { sql, values } = listQuery(filter, dialect)
+      return records(sql, ...values)
+    },
     settlements: async (page) => (await run(settlementsQuery(page, place))).map(toSettlement),
-    debts: async () =>
-      (await read(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`)).map((row) =>
-        toRecord(row),
+    debts: () => records(`SELECT ${columns} FROM payments WHERE ${IN_DEBT} ORDER BY updated_at, id`),
+    dueForLook: (at, limit) =>
+      records(
+        `SELECT ${bareColumns} FROM payments WHERE ${WATCHED} AND look_at <= ${one} ORDER BY look_at LIMIT ${two}`,
+        at,
+        limit,
       ),
-    dueForLook: async (at, limit) =>
-      (
-        await read(
-          `SELECT ${bareColumns} FROM payments WHERE ${WATCHED} AND look_at <= ${one} ORDER BY look_at LIMIT ${two}`,
-          at,
-          limit,
-        )
-      ).map((row) => toRecord(row)),
     async lookAgain(looks) {
       const sql = `UPDATE payments SET look_at = CAST(${wantedPart(1)} AS bigint),
           transaction_hash = coalesce(${wantedPart(2)}, payments.transaction_hash) FROM ${wanted} AS wanted
@@ -93,65 +92,24 @@ export function createQueries(dialect: Dialect): StoreQueries {
       if (looks.length > 0)
         await write(sql, JSON.stringify(looks.map(({ key, at, transaction = null }) => [key, at, transaction])))
     },
-    reversals: async (since, limit) =>
-      (
-        await read(
-          `SELECT ${bareColumns} FROM payments WHERE ${REVERSED} AND updated_at >= ${one} AND reason NOT LIKE '${NOTHING_OWED}%' ORDER BY updated_at DESC LIMIT ${two}`,
-          since,
-          limit,
-        )
-      ).map((row) => toRecord(row)),
+    reversals: (since, limit) =>
+      records(
+        `SELECT ${bareColumns} FROM payments WHERE ${REVERSED} AND updated_at >= ${one} AND coalesce(ending, 'repaid') = 'repaid' ORDER BY updated_at DESC LIMIT ${two}`,
+        since,
+        limit,
+      ),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
-    async counts() {
-      const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
-      return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
-    },
-    async reverts(since) {
-      const rows = await read(`SELECT burnt FROM payments WHERE reverted_at >= ${one}`, since)
-      // Wei are too many for the integers of SQLite.
-      return { count: rows.length, burnt: rows.reduce((sum, row) => sum + BigInt(text(row, 'burnt')), 0n) }
-    },
     events: async (key) =>
       (
         await read(
-          `SELECT e.at, e.attempt, e.state, e.detail FROM payment_events e JOIN payments p ON p.id = e.payment
+          `SELECT e.at, e.attempt, e.state, e.cause, e.note FROM payment_events e JOIN payments p ON p.id = e.payment
            WHERE p.key = ${one} ORDER BY e.id`,
           key,
         )
       ).map(toEvent),
     ledgerEntries: async (window) => (await run(ledgerEntriesQuery(window, place))).map(toLedgerEntry),
     ledgerTotals: async (window, own) => (await run(ledgerTotalsQuery(window, own, place))).map(toTotal),
-    async claim(key, attempt, owner, at) {
-      const claimed = await write(
-        `UPDATE payments SET owner = ${one}, updated_at = ${two}
-         WHERE key = ${three} AND attempt = ${four} AND state = 'submitted' RETURNING key`,
-        owner,
-        at,
-        key,
-        attempt,
-      )
-      return claimed.length === 1
-    },
-    async repaid(key, detail, at) {
-      const repaid = await write(
-        `UPDATE payments SET state = 'owed', repaid_at = ${one}, updated_at = ${one}, detail = ${two}
-         WHERE key = ${three} AND state = 'owed' AND repaid_at IS NULL RETURNING key`,
-        at,
-        detail,
-        key,
-      )
-      return repaid.length === 1
-    },
-    async forget(settledBefore, limit) {
-      const forgotten = await write(
-        `UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL, place = NULL WHERE id IN (
-           SELECT id FROM payments WHERE ${KEPT} AND settled_at < ${one} LIMIT ${two}
-         ) RETURNING id`,
-        settledBefore,
-        limit,
-      )
-      return forgotten.length
-    },
+    unclear: () => records(`SELECT ${bareColumns} FROM payments WHERE ${UNCLEAR} ORDER BY updated_at, id`),
     async keptAnswers(payer) {
       const isOf = `payments.payer = ${one}`
       const [row] = await read(
@@ -173,20 +131,82 @@ export function createQueries(dialect: Dialect): StoreQueries {
       )
       return counted.length === 1
     },
+  }
+}
+
+/** The statements behind the other methods, with the same SQL in both databases too. */
+export function createStatements(dialect: Dialect): StoreStatements {
+  const { read, write, place } = dialect
+  const queries = findQueries(dialect)
+  const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
+  const findEach = async (sql: string, wanted: readonly unknown[]) => {
+    const rows = await read(sql, JSON.stringify(wanted))
+    const found = new Map(rows.map((row) => [Number(row['nth']), toRecord(row)]))
+    return wanted.map((_, at) => found.get(at) ?? null)
+  }
+  return {
+    find: (keys) => findEach(queries.find, keys),
+    findByIdentifier: (purchases) => findEach(queries.findByIdentifier, purchases),
+    async counts() {
+      const rows = await read('SELECT state, sum(count) AS count FROM payment_counts GROUP BY state')
+      return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
+    },
+    async claim(key, attempt, owner, at) {
+      const claimed = await write(
+        `UPDATE payments SET owner = ${one}, updated_at = ${two}
+         WHERE key = ${three} AND attempt = ${four} AND state = 'submitted' RETURNING key`,
+        owner,
+        at,
+        key,
+        attempt,
+      )
+      return claimed.length === 1
+    },
+    async repaid(key, ending, note, at) {
+      const repaid = await write(
+        `UPDATE payments SET state = 'owed', repaid_at = ${one}, updated_at = ${one}, note = ${three},
+           ending = CASE WHEN ${UNCLEAR} AND ${two} = 'withdrawn' THEN ending ELSE ${two} END
+         WHERE key = ${four} AND state = 'owed' AND repaid_at IS NULL RETURNING key`,
+        at,
+        ending,
+        note,
+        key,
+      )
+      return repaid.length === 1
+    },
+    async decided(key, ending, at) {
+      const decided = await write(
+        `UPDATE payments SET ending = ${one}, look_at = ${two} WHERE key = ${three} AND ${UNCLEAR} RETURNING key`,
+        ending,
+        at,
+        key,
+      )
+      return decided.length === 1
+    },
+    async forget(settledBefore, limit) {
+      const forgotten = await write(
+        `UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL, place = NULL WHERE id IN (
+           SELECT id FROM payments WHERE ${KEPT} AND settled_at < ${one} LIMIT ${two}
+         ) RETURNING id`,
+        settledBefore,
+        limit,
+      )
+      return forgotten.length
+    },
     async touch(owner, at, forgetBefore) {
-      await write(`DELETE FROM payment_instances WHERE seen_at < ${one}`, forgetBefore)
+      await write(`DELETE FROM payment_owners WHERE seen_at < ${one}`, forgetBefore)
       await write(
-        `INSERT INTO payment_instances VALUES (${one}, ${two})
+        `INSERT INTO payment_owners VALUES (${one}, ${two})
          ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at`,
         owner,
         at,
       )
     },
     async leave(owner) {
-      await write(`DELETE FROM payment_instances WHERE instance = ${one}`, owner)
+      await write(`DELETE FROM payment_owners WHERE instance = ${one}`, owner)
     },
     seenSince: async (at) =>
-      (await read(`SELECT instance FROM payment_instances WHERE seen_at >= ${one}`, at)).map(({ instance }) =>
+      (await read(`SELECT instance FROM payment_owners WHERE seen_at >= ${one}`, at)).map(({ instance }) =>
         String(instance),
       ),
   }
@@ -209,6 +229,14 @@ function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: 
   // `+id` keeps a database from reading all payments in this order where an index finds the few that are wanted.
   const order = transaction === undefined ? 'id' : '+id'
   return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY ${order} DESC LIMIT ${next(limit)}`, values }
+}
+
+function toCallPayment(row: Row): CallPayment {
+  return {
+    callId: text(row, 'call_id'),
+    state: text(row, 'state') as PaymentState,
+    expiresAt: BigInt(text(row, 'valid_before')),
+  }
 }
 
 function settlementsQuery({ from, limit }: SettlementPage, place: Placeholder): Query {
@@ -264,6 +292,7 @@ function toEvent(row: Row): JournalEvent {
     at: Number(row['at']),
     attempt: Number(row['attempt']),
     state: text(row, 'state') as PaymentState,
-    detail: row['detail'] as string | null,
+    cause: row['cause'] as JournalEvent['cause'],
+    note: row['note'] as string | null,
   }
 }

@@ -7,7 +7,8 @@ import type { Intent } from '../../methods/payment-method.ts'
 import type { HeldAmount, OpenPayment } from './journal.ts'
 import { AnswerBody } from '../../plugin/answer-body.ts'
 import { unpackAnswer } from './packed-answers.ts'
-import type { PaymentState } from './payment-states.ts'
+import { RESERVED_COLUMNS } from './columns.ts'
+import type { Cause, Ending, PaymentState } from './payment-states.ts'
 
 /**
  * The columns of `payments` that make a record. Four are named after the first payment method and hold the same parts of
@@ -21,7 +22,8 @@ export const columns = (
   body: string,
 ): string => `${inPayments(`key state attempt fingerprint operation route network asset payer
   pay_to amount nonce valid_after valid_before signature version price_version call_id identifier place owner intent
-  transaction_hash reason payer_code reverted_at created_at updated_at settled_at answer_status answer_headers`)},
+  transaction_hash reason cause ending payer_code reverted_at created_at updated_at settled_at repaid_at answer_status
+  answer_headers`)},
   coalesce(payments.delivered_at, (SELECT d.at FROM payment_deliveries d
     WHERE d.payment = payments.id AND d.attempt = payments.attempt)) AS delivered_at,
   ${body} AS answer_body`
@@ -38,31 +40,6 @@ const inPayments = (names: string): string =>
     .split(/\s+/)
     .map((name) => `payments.${name}`)
     .join(', ')
-
-/** What a reservation writes beside state, attempt and times. A takeover replaces all of it. */
-export const RESERVED_COLUMNS = [
-  'fingerprint',
-  'operation',
-  'route',
-  'network',
-  'asset',
-  'payer',
-  'pay_to',
-  'amount',
-  'nonce',
-  'valid_after',
-  'valid_before',
-  'signature',
-  'version',
-  'price_version',
-  'call_id',
-  'identifier',
-  'place',
-  'payer_code',
-  'pays_gas',
-  'owner',
-  'detail',
-] as const
 
 /** A row as the drivers return it: SQLite integers are numbers, PostgreSQL bigints and numerics are decimal strings. */
 export type Row = Readonly<Record<string, string | number | Buffer | null>>
@@ -112,11 +89,14 @@ export function toRecord(row: Row, given: Row = {}): OpenPayment {
     intent: intent === null ? null : (JSON.parse(textOf(intent, 'intent')) as Intent),
     transaction: at('transaction_hash') as Hex | null,
     reason: at('reason') as string | null,
+    cause: at('cause') as Cause | null,
+    ending: at('ending') as Ending | null,
     payerCode: at('payer_code') as Hex | null,
     revertedAt: numberAt('reverted_at'),
     createdAt: Number(at('created_at')),
     updatedAt: Number(at('updated_at')),
     settledAt: numberAt('settled_at'),
+    repaidAt: numberAt('repaid_at'),
     deliveredAt: numberAt('delivered_at'),
   }
 }
@@ -144,6 +124,9 @@ const UNSETTLED = `state IN ('reserved', 'answered', 'submitted')`
 /** Finds the unsettled payments of one payer. */
 export const UNSETTLED_INDEX = `CREATE INDEX IF NOT EXISTS payments_unsettled ON payments (payer, network) WHERE ${UNSETTLED}`
 
+/** Finds the payment of a call. */
+export const CALL_INDEX = 'CREATE INDEX IF NOT EXISTS payments_by_call ON payments (call_id);'
+
 /** Which payments a reservation comes after: the unsettled ones of the same payer on the same network. */
 export const comesAfter = (payer: string, network: string, key: string): string =>
   `other.payer = ${payer} AND other.network = ${network} AND other.key <> ${key} AND other.${UNSETTLED}`
@@ -158,12 +141,6 @@ CREATE INDEX payments_kept ON payments (settled_at) WHERE ${KEPT};`
 /** Payments that are to be looked at again. The index that finds them has the same condition. */
 export const WATCHED = 'look_at IS NOT NULL'
 
-/** What the journal says of a reversed payment that had bought nothing, so that nobody owes anything. */
-export const NOTHING_OWED = 'nothing is owed: '
-
-/** What the journal says of a payment that settled after it was released. */
-export const OWED_LATE = 'owed: settled after it was released'
-
 /** Payments that a reorganisation has taken back. The index that finds them has the same condition. */
 export const REVERSED = `state = 'reversed'`
 
@@ -175,7 +152,7 @@ CREATE INDEX IF NOT EXISTS payments_reversed ON payments (updated_at) WHERE ${RE
 export const IN_DEBT = `state = 'owed' AND repaid_at IS NULL`
 
 /**
- * What later releases added: an index for each way to look payments up, and the counts by state. The first release had an
+ * Additions of later releases: an index for each way to look payments up, and the counts by state. The first release had an
  * index on the state alone. SQLite preferred it to the key, so that every delivery read all settled payments.
  */
 export const LOOKUP_INDEXES = `DROP INDEX IF EXISTS payments_by_state;
@@ -184,6 +161,16 @@ CREATE INDEX payments_by_settlement ON payments (settled_at) WHERE settled_at IS
 CREATE INDEX payments_by_transaction ON payments (lower(transaction_hash)) WHERE lower(transaction_hash) IS NOT NULL;
 CREATE INDEX payments_in_debt ON payments (updated_at, id) WHERE ${IN_DEBT};`
 
+/** The cause of an event, in the trigger that writes it: how a debt has ended, or why the payment is in its state. */
+export const EVENT_CAUSE = `CASE WHEN new.state = 'reversed' OR (new.state = 'owed' AND new.repaid_at IS NOT NULL)
+    THEN new.ending ELSE new.cause END`
+
+/** Payments that the operator has to decide on. The index that finds them has the same condition. */
+export const UNCLEAR = `ending = 'unknown'`
+
+/** Finds the payments that the operator has to decide on. */
+export const UNCLEAR_INDEX = `CREATE INDEX payments_unclear ON payments (updated_at, id) WHERE ${UNCLEAR};`
+
 /**
  * Takes over a released payment as a new attempt. The intent stays: what was sent may still be executed by others. Returns
  * what a reservation does not say itself.
@@ -191,7 +178,7 @@ CREATE INDEX payments_in_debt ON payments (updated_at, id) WHERE ${IN_DEBT};`
 export const TAKEOVER = `ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
   ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
-  transaction_hash = NULL, reason = NULL, delivered_at = NULL
+  transaction_hash = NULL, reason = NULL, cause = NULL, delivered_at = NULL
 WHERE payments.state = 'released'
 RETURNING key, state, attempt, intent, created_at, updated_at, settled_at`
 
@@ -210,7 +197,8 @@ const DROPS_ANSWER = `(change.state = 'released' OR change.drops_answer = 1)`
 
 /** @param body SQL that cuts this row's answer out of the bodies of the group */
 export const moveStatement = (body: string): string => `UPDATE payments SET
-  state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
+  state = change.state, updated_at = change.at, owner = change.owner, note = change.note,
+  cause = change.cause,
   intent = coalesce(change.intent, payments.intent),
   transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
   reason = coalesce(change.reason, payments.reason),

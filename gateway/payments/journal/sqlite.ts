@@ -3,31 +3,36 @@
  * A group is one statement over jsonb_each, so it is atomic without round trips for BEGIN and COMMIT. (json_each would
  * write each row as text, which ->> would parse again for every column.)
  */
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import sqlite3 from 'sqlite3'
 import { DataError } from '../../stores/data-error.ts'
 import { makePrivateFile } from '../../stores/private-files.ts'
+import { addColumns, addEventCause, createTables, MOVED_COLUMNS, RESERVED_COLUMNS } from './columns.ts'
 import { LEDGER_INDEX } from './ledger-sql.ts'
+import { READ_OLD_WORDS } from './read-old-words.ts'
 import { AnswerBody } from '../../plugin/answer-body.ts'
 import { packAnswer } from './packed-answers.ts'
 import { COSTLY_INDEX, payerLimitSql, REVERTED_INDEXES } from './payer-limits.ts'
-import { createQueries, findQueries } from './queries.ts'
+import { createQueries, createStatements, findQueries } from './queries.ts'
 import {
   bodyIfSent,
+  CALL_INDEX,
   columns,
   comesAfter,
   deliveriesTable,
   deliverStatement,
+  EVENT_CAUSE,
   IDENTIFIER_INDEX,
   KEPT_INDEX,
   LOOKUP_INDEXES,
   MAY_MOVE,
   moveStatement,
   OPEN,
-  RESERVED_COLUMNS,
   type Row,
   TAKEOVER,
+  UNCLEAR_INDEX,
   UNSETTLED_INDEX,
   WATCHED_INDEXES,
 } from './shared-sql.ts'
@@ -42,29 +47,11 @@ import {
 } from './store.ts'
 
 const SCHEMA = `
-CREATE TABLE payments (
-  id INTEGER PRIMARY KEY,
-  key TEXT NOT NULL UNIQUE,
-  state TEXT NOT NULL CHECK (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed')),
-  attempt INTEGER NOT NULL CHECK (attempt > 0),
-  fingerprint TEXT NOT NULL, operation TEXT NOT NULL, route TEXT NOT NULL,
-  network TEXT NOT NULL, asset TEXT NOT NULL, payer TEXT NOT NULL, pay_to TEXT NOT NULL, amount TEXT NOT NULL,
-  nonce TEXT NOT NULL, valid_after TEXT NOT NULL, valid_before TEXT NOT NULL, signature TEXT NOT NULL,
-  version INTEGER NOT NULL, price_version TEXT NOT NULL, call_id TEXT NOT NULL, owner TEXT NOT NULL,
-  intent TEXT, transaction_hash TEXT, reason TEXT, detail TEXT,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, settled_at INTEGER, repaid_at INTEGER,
-  answer_status INTEGER, answer_headers TEXT, answer_body BLOB
-) STRICT;
+${createTables('sqlite')}
 CREATE INDEX payments_by_state ON payments (state);
 CREATE INDEX payments_by_payer ON payments (lower(payer), id);
 CREATE INDEX payments_open ON payments (id) WHERE ${OPEN};
 CREATE INDEX payments_kept ON payments (settled_at) WHERE answer_body IS NOT NULL AND state = 'settled';
-
-CREATE TABLE payment_events (
-  id INTEGER PRIMARY KEY,
-  payment INTEGER NOT NULL REFERENCES payments (id),
-  attempt INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL, detail TEXT
-) STRICT;
 CREATE INDEX payment_events_by_payment ON payment_events (payment);
 CREATE TABLE payment_instances (instance TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT;
 
@@ -132,12 +119,9 @@ WHEN new.pays_gas = 1 AND ${payerLimitSql({
   SELECT raise(IGNORE);
 END;`
 
-/** What a reservation is checked against: the limits of its payer. A row that they forbid is left out. */
+/** Checks a reservation against the limits of its payer. A row that they forbid is left out. */
 const LIMITS = `
-ALTER TABLE payments ADD COLUMN payer_code TEXT;
-ALTER TABLE payments ADD COLUMN pays_gas INTEGER;
-ALTER TABLE payments ADD COLUMN reverted_at INTEGER;
-ALTER TABLE payments ADD COLUMN burnt TEXT;
+${addColumns('sqlite', 'payer_code', 'pays_gas', 'reverted_at', 'burnt')}
 ${REVERTED_INDEXES}
 ${LIMIT_TRIGGER}`
 
@@ -154,7 +138,7 @@ const MAX_BODY_IN_ROW = 2_000
  * The state `reversed`, and when a payment is looked at next. SQLite cannot change the CHECK of a table except by writing
  * the schema (lang_altertable, section 7), which is right here because no row breaks the wider CHECK.
  */
-const REVERSALS = `ALTER TABLE payments ADD COLUMN look_at INTEGER;
+const REVERSALS = `${addColumns('sqlite', 'look_at')}
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, '''released'', ''owed'')', '''released'', ''owed'', ''reversed'')')
 WHERE type = 'table' AND name = 'payments';
@@ -163,7 +147,7 @@ ${WATCHED_INDEXES}`
 
 /** Answers of payments that are owed or reversed are deleted like those of settled ones. */
 const FORGET_ALL = `${KEPT_INDEX}
-ALTER TABLE payments ADD COLUMN refetches INTEGER;
+${addColumns('sqlite', 'refetches')}
 DROP TRIGGER payments_forget;
 CREATE TRIGGER payments_forget AFTER UPDATE OF answer_headers ON payments
 WHEN new.answer_headers IS NULL AND new.state IN ('released', 'settled', 'owed', 'reversed') BEGIN
@@ -173,19 +157,42 @@ END;`
 /** The gas of settlements that succeeded is one of the limits. */
 const COSTLY = `
 DROP TRIGGER payments_limit;
-ALTER TABLE payments ADD COLUMN excess_gas INTEGER;
+${addColumns('sqlite', 'excess_gas')}
 ${COSTLY_INDEX}
 ${LIMIT_TRIGGER}`
 
 /** Long answers are deflated. This is how many bytes one has then; null if it is stored as it is. */
 const DEFLATED = 'ALTER TABLE answer_bodies ADD COLUMN length INTEGER;'
 
-/** What each release added to the file, in order. The first created it. */
+const EVENT = `
+  INSERT INTO payment_events (payment, attempt, state, at, cause, note)
+  VALUES (new.id, new.attempt, new.state, new.updated_at, ${EVENT_CAUSE}, new.note);
+END;`
+
+/** Why a payment is in its state, and how its debt ended, in words that the code reads. Notes are for people. */
+const TYPED = `
+ALTER TABLE payment_instances RENAME TO payment_owners;
+ALTER TABLE payments RENAME COLUMN detail TO note;
+${addColumns('sqlite', 'cause', 'ending')}
+DROP TRIGGER payments_begin;
+DROP TRIGGER payments_move;
+DROP TRIGGER payment_events_stand;
+ALTER TABLE payment_events RENAME COLUMN detail TO note;
+${addEventCause('sqlite')}
+${READ_OLD_WORDS}
+CREATE TRIGGER payments_begin AFTER INSERT ON payments BEGIN ${EVENT}
+CREATE TRIGGER payments_move AFTER UPDATE OF state ON payments BEGIN ${EVENT}
+CREATE TRIGGER payment_events_stand BEFORE UPDATE ON payment_events BEGIN
+  SELECT raise(ABORT, 'payment_events is append-only');
+END;
+${UNCLEAR_INDEX}`
+
+/** The changes of each release to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
-  `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIER_INDEX};`,
+  `${addColumns('sqlite', 'identifier')} ${IDENTIFIER_INDEX};`,
   '', // An index of the ledger, which the last step replaces.
-  'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
+  addColumns('sqlite', 'place', 'delivered_at'),
   LOOKUP_INDEXES + COUNTS,
   UNSETTLED_INDEX,
   APART,
@@ -194,6 +201,8 @@ const STEPS = [
   FORGET_ALL,
   COSTLY,
   DEFLATED,
+  CALL_INDEX,
+  TYPED,
 ] as const
 const VERSION = STEPS.length
 
@@ -209,22 +218,19 @@ ${TAKEOVER}, (
   SELECT json_group_array(json_array(other.nonce, other.amount, other.valid_before)) FROM payments AS other
   WHERE ${comesAfter('payments.payer', 'payments.network', 'payments.key')}) AS ahead`
 
-const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason reverted_at
-  burnt drops_answer excess_gas answer_status answer_headers body_start body_length apart`.split(/\s+/)
-
 const changeTable = (names: readonly string[]): string =>
   `(SELECT ${names.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM jsonb_each(?1)) AS change`
 
 const BODY = 'coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))'
 
-/** What is stored of the long answer of a payment's attempt. */
+/** The stored part of the long answer of a payment's attempt. */
 const longAnswer = (column: string, payment: string, attempt: string): string => `
   SELECT ${column} FROM payment_answers a JOIN answer_bodies b ON b.digest = a.digest
   WHERE a.payment = ${payment} AND a.attempt = ${attempt}`
 
 const MOVE = `
 ${moveStatement(`CASE WHEN change.apart IS NULL THEN ${BODY} END`)}
-FROM ${changeTable(MOVED_COLUMNS)}
+FROM ${changeTable([...MOVED_COLUMNS, 'apart'])}
 WHERE (change.apart IS NULL OR EXISTS (${longAnswer('1', 'payments.id', 'change.attempt')})) AND ${MAY_MOVE}`
 
 /**
@@ -363,9 +369,11 @@ export async function openSqlite(file: string): Promise<Store> {
     const statement = prepared.get(sql) ?? (prepared.size < MAX_PREPARED ? prepare(sql) : null)
     return statement === null ? reader.run(sql, ...values) : (await statement)(...values)
   }
+  const dialect = { ...DIALECT, read, write: writer.run }
 
   return {
-    ...createQueries({ ...DIALECT, read, write: writer.run }),
+    queries: createQueries(dialect),
+    ...createStatements(dialect),
     async write(group: readonly Change[]) {
       if (group[0]?.kind === 'move') {
         await storeLong(group.filter(isLong))
@@ -448,6 +456,7 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
       throw new DataError(
         `${file} was written by a later release (format ${found}). Update first. Nothing was changed.`,
       )
+    if (found > 0 && found < VERSION && file !== ':memory:') await keepCopy(file, found)
     const steps = found === 0 && wholeSchema !== null ? [wholeSchema] : STEPS.slice(found)
     for (const step of steps) await writer.exec(step)
     if (found < VERSION) await writer.exec(`PRAGMA user_version = ${VERSION}`)
@@ -456,6 +465,31 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
   } catch (error) {
     await writer.exec('ROLLBACK')
     throw error
+  }
+}
+
+/**
+ * Keeps the file as an earlier release wrote it, beside it. The caller holds the lock of the file, so nothing is written
+ * meanwhile. A copy becomes a file of this name once it is whole.
+ */
+async function keepCopy(file: string, format: number): Promise<void> {
+  const copy = `${file}.format-${format}`
+  if (existsSync(copy)) return
+  const unfinished = `${copy}.unfinished`
+  // A process may have stopped before its copy was whole.
+  rmSync(unfinished, { force: true })
+  makePrivateFile(unfinished)
+  const reader = await connect(file, 'read')
+  try {
+    await reader.run('VACUUM INTO ?', unfinished)
+    // SQLite does not (lang_vacuum).
+    const fd = openSync(unfinished, 'r')
+    fsyncSync(fd)
+    closeSync(fd)
+    renameSync(unfinished, copy)
+  } finally {
+    await reader.close()
+    rmSync(unfinished, { force: true })
   }
 }
 

@@ -1,13 +1,13 @@
 /**
- * What a database does for the journal. SQLite and PostgreSQL each implement `Store`, and one test suite covers both.
+ * The port of the journal to its database. SQLite and PostgreSQL each implement `Store`, and one test suite covers both.
  * A change travels to the database as one JSON object per row; the statement that writes it also checks state and
  * attempt, so its result is authoritative.
  */
 import { AnswerBody } from '../../plugin/answer-body.ts'
-import type { HeldAmount, Journal, OpenPayment } from './journal.ts'
-import type { PaymentState } from './payment-states.ts'
+import type { HeldAmount, Journal, OpenPayment, PayerLimit } from './journal.ts'
+import type { Ending, PaymentState } from './payment-states.ts'
 import type { Command } from './group-commit.ts'
-import { LIMITED_COLUMNS, type PayerLimit, payerLimitOf } from './payer-limits.ts'
+import { LIMITED_COLUMNS, payerLimitOf } from './payer-limits.ts'
 import { type Row, toAhead, toRecord } from './shared-sql.ts'
 
 /** One row to write. `fields` are columns, as JSON; the body of an answer travels beside them as bytes. */
@@ -21,14 +21,16 @@ export interface Change extends Command {
 export interface Written {
   readonly done: boolean
   readonly record: OpenPayment | null
-  /** Of a reservation: the unsettled payments of the same payer that it comes after. */
+  /** The unsettled payments of the same payer that a reservation comes after. */
   readonly ahead: readonly HeldAmount[]
-  /** Of a reservation that no row is in the way of: why its payer may not make it. */
+  /** Why its payer may not make a reservation that no row is in the way of. */
   readonly limit?: PayerLimit | null
 }
 
-type SharedQueries = Pick<
+/** The methods of the journal that are one query each. */
+export type JournalQueries = Pick<
   Journal,
+  | 'ofCalls'
   | 'openPayments'
   | 'list'
   | 'settlements'
@@ -40,13 +42,13 @@ type SharedQueries = Pick<
   | 'dueForLook'
   | 'lookAgain'
   | 'reversals'
-  | 'reverts'
+  | 'unclear'
   | 'keptAnswers'
   | 'refetched'
 >
 
-/** The queries that have the same SQL in both databases. */
-export interface StoreQueries extends SharedQueries {
+/** The statements behind the other methods. */
+export interface StoreStatements {
   /** The payments with these keys, each at the place of its key; null where there is none. */
   find(keys: readonly string[]): Promise<readonly (OpenPayment | null)[]>
   /** The same for the unreleased payments with these payers and identifiers. */
@@ -56,7 +58,8 @@ export interface StoreQueries extends SharedQueries {
   counts(): Promise<readonly { readonly state: PaymentState; readonly count: number }[]>
   /** Makes `owner` the owner of a submitted row. */
   claim(key: string, attempt: number, owner: string, at: number): Promise<boolean>
-  repaid(key: string, detail: string, at: number): Promise<boolean>
+  repaid(key: string, ending: Ending, note: string, at: number): Promise<boolean>
+  decided(key: string, ending: Ending, at: number): Promise<boolean>
   /** Drops the answers of at most `limit` rows settled before this moment (ms) and returns their number. */
   forget(settledBefore: number, limit: number): Promise<number>
   /** Records that this owner is running, and deletes owners not seen since `forgetBefore` (ms). */
@@ -66,12 +69,13 @@ export interface StoreQueries extends SharedQueries {
   seenSince(at: number): Promise<readonly string[]>
 }
 
-export interface Store extends StoreQueries {
+export interface Store extends StoreStatements {
+  readonly queries: JournalQueries
   /** Writes one group, durably and all or nothing. All its changes are of one kind, and no key appears twice. */
   write(group: readonly Change[]): Promise<readonly Written[]>
   /** True if the failed write certainly changed nothing. */
   wroteNothing(error: unknown): boolean
-  /** What is wrong with the database, if that is why a statement failed. Null: the statement failed for itself. */
+  /** The fault of the database, if that is why a statement failed. Null: the statement failed for itself. */
   failureOf(error: unknown): StorageFailure | null
   close(): Promise<void>
 }
@@ -80,7 +84,7 @@ export interface Store extends StoreQueries {
 export interface StorageFailure {
   /** For people. */
   readonly reason: string
-  /** It will not heal by itself: the file is damaged. */
+  /** The file is damaged, and will not heal by itself. */
   readonly isDamaged?: true
 }
 

@@ -16,10 +16,10 @@ export interface OutgoingPayment {
   readonly record: (intent: ChainIntent) => Promise<boolean>
 }
 
-/** What became of an outgoing payment. Null: its intent was not recorded, so it was not sent. */
+/** The outcome of an outgoing payment. Null: its intent was not recorded, so it was not sent. */
 export type SentResult =
   | { readonly tx: PendingTransaction; readonly accepted: boolean; readonly payments: number }
-  /** It was recorded and could not be sent. */
+  /** The payment was recorded and could not be sent. */
   | { readonly unsent: RpcError }
   | null
 
@@ -120,7 +120,7 @@ interface WaitingItem<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
-/** It is quiet while fewer items than this are being sent or wait for their block. */
+/** Payments are sent alone while fewer than this are being sent or wait for their block. */
 const QUIET_ITEMS = 8
 /** How long an item waits for others. Short beside the time between two blocks, so that few items miss theirs. */
 const MAX_WAIT_MS = 20

@@ -70,7 +70,7 @@ const MIN_SETTLEMENTS = 5n
 const HEALTH_SECONDS = 15
 const DEFAULT_BATCH = 50
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly sender: Sender
   /** The account that pays the gas. */
@@ -213,7 +213,7 @@ async function inspectAccount(context: Context): Promise<string | null> {
   }
 }
 
-/** What one settlement costs now. Null: the chain does not say what data cost, so nothing is concluded from it. */
+/** The cost of one settlement now. Null: the chain does not say what data cost, so nothing is concluded from it. */
 async function costOfSettlement({ rpc, network, log }: Context, price: bigint): Promise<SettlementCost | null> {
   try {
     return await readSettlementCost(rpc, network, price)
@@ -369,7 +369,7 @@ async function sendAlone(context: Context, { transfer }: SentPayment): Promise<P
     if (error instanceof GasPriceTooHigh) return null
     throw error
   } finally {
-    // What was not sent is never confirmed, and may be tried again at once.
+    // An unsent payment is never confirmed, and may be tried again at once.
     if (tx === null) sentAlone.delete(payment)
     else void tx.confirmed.then(() => sentAlone.delete(payment))
   }

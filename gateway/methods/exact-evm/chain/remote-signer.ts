@@ -3,7 +3,7 @@ import type { SignerClient } from '../../../stores/signer-client.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import type { Signer } from './transaction-signer.ts'
 
-/** What the signer process says once it has signed for as much gas as it may in an hour. */
+/** The message of the signer once it has signed for as much gas as it may in an hour. */
 const GAS_BOUND = /SIGNER_GAS_PER_HOUR \(\d+\) is reached/
 /** For so long, no work is done for payments that it would refuse. Then one tries again. */
 const REFUSED_MS = 10_000

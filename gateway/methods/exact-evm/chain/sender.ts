@@ -72,7 +72,7 @@ export interface SenderOptions {
   readonly fillMs?: number
 }
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context {
   readonly rpc: SenderOptions['rpc']
   readonly signer: Signer
@@ -260,7 +260,7 @@ async function resendStuck(context: Context, count: number): Promise<void> {
   if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fillGap(context, lowest, count)
   for (const tx of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
     tx.sentAt = now
-    // A node's pool may hold the account's next transaction back for ever, until a replacement makes it look again.
+    // A node's pool may hold the account's next transaction back without end, until a replacement makes it look again.
     const isHeldBack = tx.isKnown && tx.nonce === count && tx.hashes.length === 1
     if (tx === lowest) await raiseFees(context, tx, isHeldBack)
     context.sent.set(tx.hash, true)
@@ -296,7 +296,7 @@ async function fillGap(context: Context, blocked: OwnTransaction, count: number)
 }
 
 /**
- * Whether an earlier process sent a transaction with this nonce that the node has lost since. Nobody sends it again:
+ * Whether an earlier process sent a transaction with this nonce that the node has lost since. It is not sent again:
  * batches are not, and those that replaced another one are in no intent. Its payments are sent with other nonces.
  */
 async function isLost(context: Context, nonce: number): Promise<boolean> {
@@ -340,7 +340,7 @@ async function broadcast({ rpc }: Context, raw: Hex): Promise<SendFault | null> 
 }
 
 /**
- * What a failed send means.
+ * Interprets a failed send.
  * - `known`: the node already has the transaction.
  * - `nonce`, `fee`: it has to be signed again with another nonce or fee.
  * - `unsent`, `refused`: the node certainly does not have it.

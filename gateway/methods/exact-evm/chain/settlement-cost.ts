@@ -1,6 +1,6 @@
 /**
- * What one settlement costs the account that pays the gas: the gas, and on chains of the OP Stack also the data that the
- * chain publishes on Ethereum. The contract that prices these data has one address on all of them.
+ * The cost of one settlement to the account that pays the gas: the gas, and on chains of the OP Stack also the data
+ * that the chain publishes on Ethereum. The contract that prices these data has one address on all of them.
  *
  * Source: OP Stack specification, predeploys (GasPriceOracle).
  */

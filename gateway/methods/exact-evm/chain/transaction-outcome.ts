@@ -1,4 +1,4 @@
-/** What became of one payment that was sent, read from the receipt of its transaction or from the token's logs. */
+/** The outcome of one payment that was sent, read from the receipt of its transaction or from the token's logs. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Outcome } from '../../payment-method.ts'
@@ -94,7 +94,7 @@ export async function awaitOutcome(
   const deadline = performance.now() + secondsToDepth(confirmSeconds, blocks - depth + 1) * 1000
   try {
     const mined = await before(deadline, wait === 'mined' ? tx.mined : tx.confirmed)
-    // What the tracker has seen is the word of one node, at the usual depth.
+    // The tracker saw one node's view, at the default depth.
     if (needsAgreement(parts.agreement, sent.transfer.value) || (wait === 'confirmed' && blocks > depth))
       return await readUntilCertain(parts, sent, mined?.transactionHash ?? tx.hash, wait, deadline)
     if (mined && wait === 'mined' && hasTransfer(mined, network, sent.transfer))

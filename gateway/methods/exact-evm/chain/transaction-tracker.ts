@@ -11,7 +11,7 @@ export interface TrackedTransaction {
   readonly nonce: number
   /** Every transaction that was sent with this nonce. At most one of them is mined. */
   readonly hashes: readonly Hex[]
-  /** It is in a block, this many blocks deep (1: the newest). Called again once it is deep enough. */
+  /** The transaction is this many blocks deep (1: the newest). Called again once it is deep enough. */
   onMined(receipt: TransactionReceipt, depth: number): void
   /** A reorganisation removed its block, and it is in no other block. */
   onReorganised(): void
@@ -51,7 +51,7 @@ interface Tracked<Transaction> {
   height: number
 }
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context<Transaction> {
   readonly options: TrackerOptions
   readonly tracked: Map<number, Tracked<Transaction>>

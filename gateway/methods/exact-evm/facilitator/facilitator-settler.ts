@@ -78,7 +78,7 @@ const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|
  */
 const IS_USED = /(nonce|authorization)_(already_)?(re)?used/
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context {
   readonly rpc: Nodes
   readonly network: Network
@@ -174,7 +174,7 @@ async function inspectFacilitators(
   return rpc.refresh()
 }
 
-/** Any error while the chain is asked counts: without the chain, nobody can tell what a facilitator did. */
+/** Any error while the chain is asked counts: without the chain, it is unknown what a facilitator did. */
 const isOutage = (error: unknown): boolean => !(error instanceof RateLimited)
 
 /** The outcome according to the chain; pending if the chain cannot be read. */
@@ -187,7 +187,7 @@ async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorizat
   }
 }
 
-/** What a facilitator is asked to settle. */
+/** The request to a facilitator to settle. */
 interface Settlement {
   readonly payment: DecodedPayment
   readonly requirements: PaymentRequirements

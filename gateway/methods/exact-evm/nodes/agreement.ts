@@ -57,7 +57,7 @@ export function createCanAgree(agreement: Agreement): (amount: bigint) => Promis
 }
 
 /**
- * What was logged of late, per set of nodes. A payment that waits for two nodes is looked at at every block, and by the
+ * Recent log lines, per set of nodes. A payment that waits for two nodes is looked at at every block, and by the
  * thousand while one node is down: each is logged once a minute.
  */
 const logged = new WeakMap<Nodes, LRUCache<string, true>>()

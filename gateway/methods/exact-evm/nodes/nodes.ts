@@ -26,7 +26,7 @@ export interface Nodes extends Rpc {
   wrongChain(): string | null
 }
 
-/** What one node said. */
+/** The answer of one node. */
 export interface NodeAnswer<Answer> {
   readonly node: string
   readonly answer: Answer
@@ -61,7 +61,7 @@ interface Node {
   checked: boolean
 }
 
-/** What the functions of this file share. */
+/** Shared by the functions of this file. */
 interface Context {
   readonly nodes: readonly Node[]
   readonly network: NodesOptions['network']

@@ -1,0 +1,121 @@
+/** The documentation, made from the OpenAPI document: an index of all operations and a page for each. */
+import { type Call, type Catalog, NotFound, Reply } from '../../plugin/plugin.ts'
+import { type Article, articleOf, type Entry } from './docs-operation.ts'
+import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
+import type { OpenApi } from './openapi-types.ts'
+
+/** The values of `retry`, as in the error schema. */
+const RETRIES = [
+  { name: 'never', meaning: 'Do not retry. The same request cannot succeed.' },
+  { name: 'after_fix', meaning: 'Correct the request, then send it again.' },
+  { name: 'after_delay', meaning: 'Wait for the time in Retry-After, then send the same request.' },
+  { name: 'new_quote', meaning: 'Sign a new payment for the requirements in this response.' },
+  {
+    name: 'same_payment',
+    meaning: 'The payment is pending. Repeat the same request with the same payment.',
+  },
+] as const
+
+/** Search engines show about this many characters of a description. */
+const MAX_SEARCH_TEXT = 160
+
+/** The index, built once per OpenAPI document. */
+const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
+
+/** The pages by catalog: the index under "", and one of each operation under its id. */
+const pages = new WeakMap<Catalog, Map<string, Reply>>()
+
+async function oncePerCatalog(catalog: Catalog, name: string, make: () => Promise<object>): Promise<Reply> {
+  const ofCatalog = pages.get(catalog) ?? new Map<string, Reply>()
+  pages.set(catalog, ofCatalog)
+  const page = ofCatalog.get(name) ?? Reply.constant(await make())
+  ofCatalog.set(name, page)
+  return page
+}
+
+/** Returns the index, with one free operation to try. */
+export function docs(call: Call): Promise<Reply> {
+  return oncePerCatalog(call.catalog, '', () => indexPage(call))
+}
+
+/** Returns one operation with all fields of its response, and the operations of its product. Throws NotFound. */
+export function docsOf(call: Call): Promise<Reply> {
+  const id = call.input.params['operation'] as string
+  return oncePerCatalog(call.catalog, id, () => operationPage(call, id))
+}
+
+async function indexPage(call: Call) {
+  const { groups, articles, version, basics } = await read(call)
+  const lines = groups.flatMap(({ operations }) => operations)
+  const first = lines.map(({ id }) => articles.get(id)).find((article) => article && isReady(article))
+  return { groups, version, basics, tools: tools(call.catalog), retries: RETRIES, first: first ?? null }
+}
+
+async function operationPage(call: Call, id: string) {
+  const { groups, articles } = await read(call)
+  const operation = articles.get(id)
+  const group = groups.find(({ operations }) => operations.some(({ id }) => id === operation?.id))
+  if (!operation || !group) throw new NotFound('This operation does not exist. /docs lists all operations.')
+  return { group, operation, searchText: searchTextOf(operation) }
+}
+
+/** True if the operation can be tried without any input. */
+function isReady({ trial }: Article): boolean {
+  return trial !== null && !trial.inputs.some(({ required, value }) => required && value === '')
+}
+
+/** Returns the text for search engines: as many whole sentences as fit. */
+function searchTextOf({ summary, description }: Article): string {
+  const sentences = `${summary} ${description}`.replaceAll('`', '').split(/(?<=\.) /)
+  let text = sentences[0] ?? summary
+  for (const sentence of sentences.slice(1)) {
+    if (text.length + 1 + sentence.length > MAX_SEARCH_TEXT) break
+    text += ` ${sentence}`
+  }
+  return text.length <= MAX_SEARCH_TEXT ? text : `${text.slice(0, MAX_SEARCH_TEXT - 1)}…`
+}
+
+async function read(call: Call) {
+  const openapi = await ask<OpenApi>(call, 'getOpenapi')
+  const page = built.get(openapi) ?? reference(openapi, call.catalog)
+  built.set(openapi, page)
+  return page
+}
+
+function reference(openapi: OpenApi, catalog: Catalog) {
+  const context = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '' }
+  const entries = Object.entries(openapi.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+    )
+    .filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
+  return {
+    version: openapi.info.version,
+    basics: openapi.info.description.split('\n\n').slice(1).map(basic),
+    articles: new Map(entries.map((entry) => [entry.operation.operationId, articleOf(entry, context)])),
+    groups: openapi.tags
+      .map(({ name, description }) => {
+        const product = catalog.products.find(({ title }) => title === name)
+        return {
+          id: anchorOf(product?.id ?? name),
+          title: name,
+          summary: description,
+          whenToUse: product?.whenToUse ?? '',
+          operations: entries.filter(({ operation }) => operation.tags.includes(name)).map((one) => line(one, catalog)),
+        }
+      })
+      .filter(({ operations }) => operations.length > 0)
+      .sort((one, other) => byPrice(one.operations, other.operations)),
+  }
+}
+
+/** Returns an operation for the index, short enough that hundreds fit on the page. */
+function line({ path, method, operation: { operationId: id, summary } }: Entry, { operations }: Catalog) {
+  return { id, path, method, summary, price: operations.get(id)?.price ?? null }
+}
+
+/** Replaces the list of routes above a client's limit by their number. The price page lists them. */
+function basic(paragraph: string): string {
+  const { rule, routes } = clientLimitOf(paragraph)
+  return routes.length === 0 ? rule : `${rule} ${routes.length} routes are above that limit; the price page lists them.`
+}

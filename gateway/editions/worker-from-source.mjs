@@ -1,5 +1,0 @@
-/** The first module of a worker thread that runs from TypeScript sources. A thread does not inherit the loader of tsx. */
-import { register } from 'tsx/esm/api'
-
-register()
-await import('./worker-thread.ts')

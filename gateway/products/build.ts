@@ -1,0 +1,585 @@
+/**
+ * Builds an edition from the files. Each step takes the value of the last one: read → parse → validate → resolve →
+ * instantiate → assemble. If a product cannot be set up, the catalog is resolved again without its new version.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { andThen, type Awaitable } from '../awaitable.ts'
+import { frozenMap } from '../plugin/immutable.ts'
+import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
+import type { Catalog, OperationId, Plan, Product } from '../plugin/catalog.ts'
+import { resolveCatalog } from '../catalog/resolve.ts'
+import { conflictsOf, documentKeyOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
+import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
+import { withBuiltIn, withBuiltInSchemas } from '../catalog/built-in.ts'
+import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
+import { promisesFreshData } from '../catalog/fresh-data.ts'
+import { NETWORKS_FILE } from '../config/networks.ts'
+import { sellsPlans } from '../catalog/plans.ts'
+import { readSchemas } from '../catalog/schemas.ts'
+import type { Schemas } from '../validation/json-schema.ts'
+import { createValidators, type Validators } from '../catalog/operation-validators.ts'
+import { ServiceError } from '../errors.ts'
+import type { Facts, Plugin } from '../plugin/plugin.ts'
+import { assertUsable } from './calls-between-products.ts'
+import { bind } from './call.ts'
+import type { Breaker } from './breaker.ts'
+import type { Copy } from '../plugin-code/copies.ts'
+import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
+import { type FreshnessGate, type FreshnessState, statesOf } from './freshness.ts'
+import { nameOwners } from '../catalog/names-and-references.ts'
+import { loadPluginOnce, PluginError, type PluginLoads, type PluginSources } from '../plugin-code/load.ts'
+import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
+
+export interface Built {
+  readonly edition: Edition
+  readonly issues: readonly Issue[]
+}
+
+export interface EditionOptions extends SetupOptions {
+  readonly catalogDir: string
+  readonly schemaDir: string
+  /** Folders that hold plugins, in the order they are searched. */
+  readonly pluginDirs: readonly string[]
+  /** Plugins of the gateway itself. They are found before any folder is searched. */
+  readonly builtins: readonly Plugin[]
+  /** Whether the products of the gateway itself are part of the catalog. */
+  readonly hasBuiltIns?: boolean
+  /** The edition to replace. What has not changed is kept, and a product that is now invalid stays as it was. */
+  readonly previous?: Edition
+  /** True checks every answer against its schema; false checks the first of an operation and then one in a hundred. */
+  readonly checkAnswers: boolean
+  /** Copies plugin code before it is imported. Without it, an edit of the code shows only after a restart. */
+  readonly copy?: Copy
+  /** Plugins that `loadAhead` has begun to load for this build. */
+  readonly ahead?: PluginLoads
+  /** Timeout for loading a plugin, and for setting up a product. */
+  readonly setupSeconds?: number
+  /** Remembers the files of catalog and schemas between builds. Without it, every build reads all of them. */
+  readonly files?: JsonFiles
+  /** Folder of the gateway's own views. Without it, the views of pages are not checked. */
+  readonly viewDir?: string
+  /** Names of the networks that payments are taken on. Without it, documents may name any network. */
+  readonly networks?: ReadonlySet<string>
+}
+
+/** How long what is known of the freshness of all operations is shown. Each of them is read once a second at most. */
+const LOOK_MS = 500
+
+/** Enough for the migrations of large tables. Longer work belongs in a job. */
+const SETUP_SECONDS = 30
+
+/**
+ * Builds an edition and lists every issue found on the way. An invalid product stays as it was in the previous edition,
+ * or is disabled. If service.json, plans.json or networks.json is invalid, the previous edition is returned.
+ *
+ * @throws CatalogError if one of them is invalid and there is no previous edition
+ */
+export async function buildEdition(options: EditionOptions): Promise<Built> {
+  try {
+    return await build(options)
+  } catch (error) {
+    if (!(error instanceof CatalogError) || !options.previous) throw error
+    return { edition: options.previous, issues: error.issues }
+  }
+}
+
+async function build(options: EditionOptions): Promise<Built> {
+  const { previous, networks, setupSeconds = SETUP_SECONDS } = options
+  const validation = {
+    ...(previous ? { ownerOf: nameOwners(previous.catalog) } : {}),
+    ...(networks ? { networks } : {}),
+    ...(options.checkedSchemas ? { checked: options.checkedSchemas } : {}),
+  }
+  const before = previous instanceof AssembledEdition ? previous.products : new Map<string, ReadyProduct>()
+
+  const own = await readDocuments(options.catalogDir, options.files)
+  const read = options.hasBuiltIns ? { ...own, documents: withBuiltIn(own.documents) } : own
+  const schemaFiles = await readSchemas(options.schemaDir, options.files)
+  const loads: PluginLoads = options.ahead ?? new Map()
+  const loaded = await loadPlugins(read.documents, { ...options, loads, read: new Map(), loadSeconds: setupSeconds })
+  const schemas = sameOr(
+    previous?.catalog.schemas,
+    withPluginSchemas(withBuiltInSchemas(schemaFiles.schemas), loaded.plugins.values()),
+  )
+  const parsed = parseCatalog(read.documents)
+  const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
+  issues.push(...validate(parsed, schemas, validation, issues))
+
+  const selection = new Selection(parsed, before, validation.ownerOf)
+  for (const file of new Set(issues.map(({ file }) => file))) if (selection.knows(file)) selection.rollBack(file)
+
+  const { catalog, products, unused } = await setUpAll({
+    options: { ...options, setupSeconds },
+    plugins: loaded.plugins,
+    schemas,
+    before,
+    selection,
+    issues,
+  })
+  const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
+  const edition = new AssembledEdition(catalog, products, { documents: read.documents, disabled, issues }, options)
+  await Promise.all(unused.map((instance) => instance.release(edition)))
+  return { edition, issues }
+}
+
+interface SetUpParts {
+  readonly options: EditionOptions & { readonly setupSeconds: number }
+  /** Plugins by the file of the document that names them. */
+  readonly plugins: ReadonlyMap<string, Plugin>
+  readonly schemas: Schemas
+  /** Products of the previous edition, by file. */
+  readonly before: ReadonlyMap<string, ReadyProduct>
+  readonly selection: Selection
+  /** Issues that are found are added to this list. */
+  readonly issues: Issue[]
+}
+
+interface SetUpProducts {
+  readonly catalog: Catalog
+  readonly products: ReadonlyMap<string, ReadyProduct>
+  /** Instances that were created and are not part of the edition. */
+  readonly unused: readonly Instance[]
+}
+
+/**
+ * Resolves the selection and sets up its products. If some fail, they are rolled back and the new selection is resolved;
+ * products that are ready by then are reused.
+ */
+async function setUpAll({ options, plugins, schemas, before, selection, issues }: SetUpParts): Promise<SetUpProducts> {
+  const created = new Set<Instance>()
+  let last = before
+  for (;;) {
+    issues.push(...selection.resolveConflicts())
+    const unchanged = [...before.values()].filter(({ document }) => selection.contains(document))
+    const all = withFormerSchemas(schemas, options.previous?.catalog.schemas ?? schemas, unchanged)
+    const setUp = createSetup(options, all, createValidators(all))
+    const catalog = resolveCatalog(selection.parsed, all, { without: selection.disabled })
+    const known = last
+    const results = await Promise.all(
+      catalog.products.map(async (product): Promise<ReadyProduct | Failed> => {
+        const { file } = product
+        const document = selection.document(file) as CatalogDocument
+        const former = known.get(file)
+        if (former?.document === document && before.get(file) === former) return former
+        return setUp(product, document, plugins.get(file) ?? null, former ?? before.get(file))
+      }),
+    )
+    const products = new Map<string, ReadyProduct>()
+    const failed: string[] = []
+    for (const [index, result] of results.entries()) {
+      const { file } = catalog.products[index] as Product
+      if ('issues' in result) {
+        issues.push(...result.issues)
+        failed.push(file)
+      } else {
+        products.set(file, result)
+        created.add(result.instance)
+      }
+    }
+    if (failed.length === 0) {
+      const found = [
+        ...unreportedDemands(catalog, products),
+        ...missingViews(catalog, products, before, options.viewDir),
+      ]
+      issues.push(...found)
+      failed.push(...new Set(found.map(({ file }) => file)))
+    }
+    if (failed.length === 0) {
+      const used = new Set([...products.values()].map(({ instance }) => instance))
+      return { catalog, products, unused: [...created].filter((instance) => !used.has(instance)) }
+    }
+    failed.forEach((file) => selection.rollBack(file))
+    last = new Map([...before, ...products])
+  }
+}
+
+/** Lists the plans that demand fresh data of operations whose products do not report how fresh they are. */
+function unreportedDemands(catalog: Catalog, products: ReadonlyMap<string, ReadyProduct>): Issue[] {
+  const reporting = new Set(
+    catalog.products.filter(({ file }) => products.get(file)?.instance.freshness).map(({ id }) => id),
+  )
+  const isUnreported = (id: OperationId): boolean => {
+    const operation = catalog.operations.get(id)
+    return operation !== undefined && operation.fresh !== 'request' && !reporting.has(operation.product)
+  }
+  const sale = catalog.products.find(({ operations }) => operations.some(({ plan }) => plan))
+  if (!sale) return []
+  return catalog.plans.plans.flatMap(({ plan, fresh, authorizes }, at) => {
+    const unreported = fresh ? authorizes.find(isUnreported) : undefined
+    if (unreported === undefined) return []
+    const message = `The plan ${plan} demands fresh data of ${unreported}, but its product does not report how fresh they are. Write a function freshness(input, asOf) in its plugin, or remove "fresh".`
+    return [{ file: sale.file, pointer: pointerOf('plans', at, 'fresh'), rule: 'fresh', message }]
+  })
+}
+
+/**
+ * Lists the pages without a view: a browser would get JSON. Products that stay as they were are left alone, because a view
+ * that has gone takes one page with it, and not all that the product sells.
+ */
+function missingViews(
+  catalog: Catalog,
+  products: ReadonlyMap<string, ReadyProduct>,
+  before: ReadonlyMap<string, ReadyProduct>,
+  viewDir: string | undefined,
+): Issue[] {
+  if (viewDir === undefined) return []
+  const folders = [viewDir, ...viewDirsOf([...products.values()].map(({ instance }) => instance))]
+  return catalog.products.flatMap((product) => {
+    const { file, operations } = product
+    const former = before.get(file)
+    if (former?.product === product && former.instance === products.get(file)?.instance) return []
+    return operations.flatMap(({ id, view, retired }) => {
+      if (view === null || retired || folders.some((folder) => existsSync(join(folder, `${view}.pug`)))) return []
+      const message = `There is no view ${view}. Write views/${view}.pug, or bring it along in the folder "views" of the plugin.`
+      return [{ file, pointer: pointerOf('operations', id, 'view'), rule: 'view', message }]
+    })
+  })
+}
+
+/** The folders of views that come with plugins. */
+function viewDirsOf(instances: readonly Instance[]): readonly string[] {
+  const views = instances.flatMap(({ plugin }) => plugin?.views ?? [])
+  return [...new Set(views.map((url) => fileURLToPath(url)))]
+}
+
+/** The documents to build from: each as it was read or as it was in the previous edition, or left out. */
+class Selection {
+  /** Files of documents that are left out. */
+  readonly disabled = new Set<string>()
+  readonly #documents: Map<string, CatalogDocument>
+  readonly #before: ReadonlyMap<string, ReadyProduct>
+  readonly #ownerOf: ValidateOptions['ownerOf']
+  #parsed: ParsedCatalog
+  #hasChanged = false
+
+  constructor(parsed: ParsedCatalog, before: ReadonlyMap<string, ReadyProduct>, ownerOf: ValidateOptions['ownerOf']) {
+    this.#documents = new Map(parsed.documents.map((document) => [document.file, document]))
+    this.#before = before
+    this.#ownerOf = ownerOf
+    this.#parsed = parsed
+  }
+
+  knows(file: string): boolean {
+    return this.#documents.has(file) || this.#before.has(file)
+  }
+
+  document(file: string): CatalogDocument | undefined {
+    return this.#documents.get(file)
+  }
+
+  contains(document: CatalogDocument): boolean {
+    return this.#documents.get(document.file) === document
+  }
+
+  /** The documents, parsed. They are parsed again only after one of them was rolled back. */
+  get parsed(): ParsedCatalog {
+    return this.#parsed
+  }
+
+  /** Goes back to the document of the previous edition. Disables a document that has no other version. */
+  rollBack(file: string): void {
+    const former = this.#before.get(file)
+    if (former && !this.contains(former.document)) {
+      this.#documents.set(file, former.document)
+      this.#hasChanged = true
+    } else this.disabled.add(file)
+  }
+
+  /**
+   * A document that was rolled back may claim a name that a new document uses now. Rolls back the documents that lose
+   * their names, until none is left, and lists why.
+   */
+  resolveConflicts(): Issue[] {
+    const issues: Issue[] = []
+    while (this.#hasChanged) {
+      this.#hasChanged = false
+      this.#parsed = parseCatalog([...this.#documents.values()].sort((one, other) => (one.file < other.file ? -1 : 1)))
+      const conflicts = conflictsOf(this.#parsed, this.#ownerOf).filter(({ file }) => !this.disabled.has(file))
+      issues.push(...conflicts)
+      for (const file of new Set(conflicts.map((conflict) => conflict.file))) this.rollBack(file)
+    }
+    return issues
+  }
+}
+
+/** A product that stays as it was keeps the schemas it was set up with, even if they are invalid or gone now. */
+function withFormerSchemas(current: Schemas, former: Schemas, unchanged: readonly ReadyProduct[]): Schemas {
+  const all = new Map(current)
+  for (const name of unchanged.flatMap(({ schemaNames }) => schemaNames)) {
+    const schema = former.get(name)
+    if (schema) all.set(name, schema)
+  }
+  return sameOr(current, all)
+}
+
+/** The former map if the schemas are the same: what was computed with it is still true. Otherwise the new one, frozen. */
+function sameOr(former: Schemas | undefined, schemas: Schemas): Schemas {
+  const isSame = former?.size === schemas.size && [...schemas].every(([name, schema]) => former.get(name) === schema)
+  return former && isSame ? former : frozenMap(schemas)
+}
+
+/** Lists the issues of all documents. Throws CatalogError, with the issues found before, if no catalog can be built. */
+function validate(
+  parsed: ParsedCatalog,
+  schemas: Schemas,
+  options: ValidateOptions,
+  before: readonly Issue[],
+): readonly Issue[] {
+  const issues = validateCatalog(parsed, schemas, options)
+  const files = new Set([...before, ...issues].map(({ file }) => file))
+  const isBroken = INDISPENSABLE.some((file) => files.has(file))
+  if (isBroken || isUnusable(parsed, files)) throw new CatalogError([...before, ...issues])
+  return issues
+}
+
+/** Without these files no catalog can be built. */
+const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
+
+interface LoadOptions extends PluginSources {
+  readonly builtins: readonly Plugin[]
+  readonly loads: PluginLoads
+}
+
+async function loadPlugins(documents: readonly CatalogDocument[], { builtins, loads, ...sources }: LoadOptions) {
+  const plugins = new Map<string, Plugin>()
+  const issues: Issue[] = []
+  const load = async (document: CatalogDocument): Promise<void> => {
+    const named = pluginIn(document)
+    if (named === null) return
+    const { file } = document
+    try {
+      const builtin = builtins.find(({ name }) => name === named)
+      plugins.set(file, builtin ?? (await loadPluginOnce(named, loads, sources)))
+    } catch (error) {
+      if (!(error instanceof PluginError)) throw error
+      issues.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
+    }
+  }
+  await Promise.all(documents.map(load))
+  return { plugins, issues }
+}
+
+/** The plugin that a document names, such as "gold@2". A list of plans has its own without naming it. */
+function pluginIn({ kind, content }: CatalogDocument): string | null {
+  const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
+  return typeof named === 'string' ? named : null
+}
+
+export interface AheadOptions extends Pick<PluginSources, 'pluginDirs' | 'copy' | 'onLate'> {
+  readonly catalogDir: string
+  readonly files: JsonFiles
+  /** Names of the gateway's own plugins, which have no folder. */
+  readonly builtinNames: ReadonlySet<string>
+  readonly setupSeconds?: number
+}
+
+/**
+ * Begins to load the plugins that the documents name, for a first edition that is built when its stores are open. Returns
+ * the loads at once and adds to them. What fails is reported by the build.
+ */
+export function loadAhead(options: AheadOptions): PluginLoads {
+  const { catalogDir, files, builtinNames, setupSeconds = SETUP_SECONDS } = options
+  const loads: PluginLoads = new Map()
+  const sources = { ...options, read: new Map(), loadSeconds: setupSeconds }
+  const begin = ({ documents }: { readonly documents: readonly CatalogDocument[] }): void => {
+    for (const named of documents.flatMap((document) => pluginIn(document) ?? []))
+      if (!builtinNames.has(named)) loadPluginOnce(named, loads, sources).catch(() => {})
+  }
+  readDocuments(catalogDir, files).then(begin, () => {})
+  return loads
+}
+
+/** A file of the schemas folder replaces a plugin's schema of the same name. */
+function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas {
+  const all = new Map(schemas)
+  for (const schema of [...plugins].flatMap((plugin) => plugin.schemas ?? [])) {
+    const id = schema['$id']
+    if (typeof id === 'string' && !all.has(id)) all.set(id, schema)
+  }
+  return all
+}
+
+function disabledProducts(
+  documents: readonly CatalogDocument[],
+  issues: readonly Issue[],
+  served: ReadonlySet<string>,
+): DisabledProduct[] {
+  const contents = new Map(documents.map(({ file, content }) => [file, content]))
+  const files = [...new Set(issues.map(({ file }) => file))].filter((file) => !served.has(file))
+  return files.flatMap((file) => {
+    if (file.startsWith('schemas/')) return []
+    const product = contents.get(file)?.['product']
+    const name = typeof product === 'string' ? product : file.replace(/\.json$/, '')
+    return [{ product: name, file, reason: reasonOf(file, issues) }]
+  })
+}
+
+/** The issues of a file in one text. Empty if it has none. */
+function reasonOf(file: string, issues: readonly Issue[]): string {
+  return issues
+    .filter((issue) => issue.file === file)
+    .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
+    .join(' ')
+}
+
+/** True if a plan can be stale while no operation that it opens is: it may demand more, and is measured without their delay. */
+function demandsMore({ fresh, authorizes }: Plan, { operations }: Catalog): boolean {
+  const opened = authorizes.flatMap((id) => operations.get(id) ?? [])
+  return fresh !== null || opened.some((each) => promisesFreshData(each) && each.maxFreshnessSeconds > 0)
+}
+
+/** The documents that were read, and their issues. */
+interface Findings {
+  readonly documents: readonly CatalogDocument[]
+  readonly disabled: readonly DisabledProduct[]
+  readonly issues: readonly Issue[]
+}
+
+/** An edition, and the products it was assembled from, for the build of the next one. */
+class AssembledEdition implements Edition {
+  readonly catalog: Catalog
+  readonly disabled: readonly DisabledProduct[]
+  readonly bound: ReadonlyMap<OperationId, BoundOperation>
+  readonly schemaKeys: readonly string[]
+  readonly viewDirs: readonly string[]
+  /** The products by the file of their document. */
+  readonly products: ReadonlyMap<string, ReadyProduct>
+  readonly #instances = new Map<string, Instance>()
+  readonly #breakers: readonly Breaker[]
+  readonly #documents: readonly CatalogDocument[]
+  readonly #issues: readonly Issue[]
+  readonly #gates: readonly FreshnessGate[]
+  #lastFreshness: readonly FreshnessState[] = []
+  #freshness: Awaitable<readonly FreshnessState[]> = []
+  #lookedAt = -Infinity
+  #isStopped = false
+  /** The status while no breaker is open: nothing else that it depends on changes within an edition. */
+  #undisturbed: readonly ProductStatus[] | null = null
+
+  constructor(
+    catalog: Catalog,
+    products: ReadonlyMap<string, ReadyProduct>,
+    { documents, disabled, issues }: Findings,
+    { checkAnswers, now, log }: Pick<EditionOptions, 'checkAnswers' | 'now' | 'log'>,
+  ) {
+    this.catalog = catalog
+    this.disabled = disabled
+    this.#documents = documents
+    this.#issues = issues
+    this.products = products
+    this.schemaKeys = [...products.values()].map(({ schemaKey }) => schemaKey)
+    const bound = new Map<OperationId, BoundOperation>()
+    for (const product of catalog.products) {
+      const { instance, validators } = products.get(product.file) as ReadyProduct
+      this.#instances.set(product.id, instance)
+      for (const operation of product.operations) {
+        const own = validators.get(operation.id) as Validators
+        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, now, log }
+        bound.set(operation.id, bind({ ...parts, edition: () => this }))
+      }
+    }
+    this.bound = frozenMap(bound)
+    // Any other plan is stale when an operation that it opens is.
+    this.#gates = [...bound.values()].flatMap(({ operation: { plan }, fresh }) =>
+      fresh && (plan === null || demandsMore(plan, catalog)) ? [fresh] : [],
+    )
+    this.#breakers = catalog.products.flatMap(({ id, operations }) =>
+      operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
+    )
+    this.viewDirs = viewDirsOf([...this.#instances.values()])
+    for (const instance of this.#instances.values()) instance.retain(this)
+  }
+
+  get documentKeys(): readonly string[] {
+    const faulty = new Set(this.#issues.map(({ file }) => file))
+    return this.#documents.filter(({ file, kind }) => kind !== 'networks' && !faulty.has(file)).map(documentKeyOf)
+  }
+
+  status(): readonly ProductStatus[] {
+    if (this.#breakers.some((breaker) => breaker.isOpen())) return this.#currentStatus()
+    return (this.#undisturbed ??= this.#currentStatus())
+  }
+
+  #currentStatus(): readonly ProductStatus[] {
+    return [
+      ...this.catalog.products.map((product) => this.#statusOf(product)),
+      ...this.disabled.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),
+    ]
+  }
+
+  #statusOf({ id: product, file, operations, uses }: Product): ProductStatus {
+    const failing = operations
+      .filter(({ id }) => this.#instances.get(product)?.breaker(id).isOpen())
+      .map(({ id }) => id)
+    if (failing.length > 0)
+      return { product, status: 'suspended', reason: `${failing.join(', ')} failed five times in a row` }
+    try {
+      assertUsable(this, product, uses)
+      // A product whose new version has an issue is served as it was.
+      const issue = reasonOf(file, this.#issues)
+      if (issue !== '')
+        return {
+          product,
+          status: 'ok',
+          reason: `The last valid version is served, because ${file} has errors: ${issue}`,
+        }
+      return { product, status: 'ok' }
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      return { product, status: 'suspended', reason: error.message }
+    }
+  }
+
+  freshness(): Awaitable<readonly FreshnessState[]> {
+    // A probe of /health must not cost a look at every operation.
+    if (performance.now() - this.#lookedAt < LOOK_MS) return this.#freshness
+    this.#lookedAt = performance.now()
+    this.#freshness = andThen(statesOf(this.#gates), (states) => this.#keepFreshness(states))
+    return this.#freshness
+  }
+
+  #keepFreshness(states: readonly FreshnessState[]): readonly FreshnessState[] {
+    const last = this.#lastFreshness
+    const isSame = states.length === last.length && states.every((state, at) => state === last[at])
+    if (!isSame) this.#lastFreshness = states
+    this.#freshness = this.#lastFreshness
+    return this.#lastFreshness
+  }
+
+  async facts(): Promise<Readonly<Record<string, Facts>>> {
+    const all = [...this.#instances].map(async ([id, instance]) => [id, await instance.facts()] as const)
+    return Object.fromEntries(await Promise.all(all))
+  }
+
+  start(): void {
+    for (const instance of this.#instances.values()) instance.start(this)
+    void this.#lookAtAll()
+  }
+
+  /**
+   * Lets the first 402 tell how fresh the data are. Calls do not wait until all operations have been looked at. The state of a
+   * plan is that of the operations that it opens.
+   */
+  async #lookAtAll(): Promise<void> {
+    for (const { operation, fresh } of this.bound.values()) {
+      if (!fresh || operation.plan !== null) continue
+      await setImmediate()
+      if (this.#isStopped) return
+      void fresh.state()
+    }
+  }
+
+  async stopJobs(next: Edition): Promise<void> {
+    await Promise.all([...this.#instances.values()].map((instance) => instance.stopJobs(next)))
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    const ends = await Promise.allSettled([...this.#instances.values()].map((instance) => instance.release(this)))
+    const failed = ends.find(({ status }) => status === 'rejected')
+    if (failed) throw (failed as PromiseRejectedResult).reason
+  }
+}
