@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Config, readConfig } from '../gateway/config/config.ts'
-import { PROJECT_ROOT } from '../gateway/config/project-root.ts'
+import { type Config, readStorageConfig } from '../gateway/config/config.ts'
+import { PROJECT_ROOT, withCommands } from '../gateway/config/project-root.ts'
 import { makePrivateFolder } from '../gateway/stores/private-files.ts'
 import {
   BackupError,
@@ -22,16 +22,17 @@ import {
 } from './backup/manifest.ts'
 import { dumpPostgres } from './backup/postgres.ts'
 import { copySqlite } from './backup/sqlite.ts'
-import { existingDatabase, readFlags, reportError } from './command-line.ts'
+import { existingDatabase, reportError } from './command-line.ts'
+import { readFlags } from './flags.ts'
 
-const USAGE = `npm run backup [-- --to FOLDER] [--with-keys]
+const USAGE = withCommands(`npm run backup [-- --to FOLDER] [--with-keys]
 
 Copies the databases of the gateway into a new folder in FOLDER (backups by default); the gateway may run and take payments.
 The command uses the settings of the gateway: DATA_DIR, NETWORK and DATA_MODE, or DATABASE_URL.
 --with-keys includes token-keys.json: private keys, which can sign access tokens.
-Restore with: npm run restore -- FOLDER/NAME`
+Restore with: npm run restore -- FOLDER/NAME`)
 
-/** What a backup of the databases says about itself. */
+/** The manifest of a backup. */
 interface CopiedDatabases {
   readonly databases: readonly BackedUpDatabase[]
   readonly schema: string | null
@@ -39,7 +40,7 @@ interface CopiedDatabases {
 }
 
 async function run(to: string, withKeys: boolean): Promise<string> {
-  const config = readConfig()
+  const config = readStorageConfig()
   const madeAt = new Date()
   const stamp = madeAt.toISOString().replace(/[-:]|\.\d+/g, '')
   const folder = join(resolve(to), `tollgate-${basename(config.dataDir)}-${stamp}`)
@@ -151,11 +152,11 @@ function report(folder: string, { databases, secrets, not_included }: Manifest):
     ...secrets.map(({ name }) => `  ${name}: PRIVATE KEYS. Keep this backup as safe as the keys themselves.`),
     'Not included:',
     ...not_included.map(({ name, why }) => `  ${name}: ${why}`),
-    `Restore with: npm run restore -- ${folder}`,
+    withCommands(`Restore with: npm run restore -- ${folder}`),
   ].join('\n')}\n`
 }
 
-/** What a disk says that is full or cannot be written, or a path that leads nowhere. */
+/** System errors of a full or read-only disk, or of a path that does not exist. */
 const UNWRITABLE = /^(E(ACCES|PERM|ROFS|NOSPC|DQUOT|NOTDIR|NOENT|XIST)|SQLITE_FULL)$/
 
 /** Says what to do about a folder that a backup cannot be written to; other errors are returned as they are. */

@@ -4,10 +4,9 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
-import { createRequire } from 'node:module'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { hashOfSources, isBuilt, root } from './build-state.mjs'
+import { addonLoads, buildAddon, hasAddon } from './sqlite-addon.mjs'
 
 process.chdir(root)
 const began = performance.now()
@@ -23,7 +22,6 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 if (!((major === 20 && minor >= 19) || (major === 22 && minor >= 13) || major >= 24))
   stop(`Node ${process.version} cannot run this: install Node 20.19+, 22.13+ or 24+.`)
 
-const require = createRequire(join(root, 'package.json'))
 const stampFile = join('node_modules', '.tollgate.json')
 const wanted = createHash('sha256').update(fs.readFileSync('package-lock.json')).digest('hex')
 const readJson = (file) => {
@@ -34,20 +32,15 @@ const readJson = (file) => {
   }
 }
 const installed = () => readJson(stampFile)?.lock === wanted || installedByNpm()
-const addon = () => join(dirname(require.resolve('sqlite3/package.json')), 'build', 'Release', 'node_sqlite3.node')
-const addonLoads = () =>
-  fs.existsSync(addon()) &&
-  spawnSync(process.execPath, ['-e', `require(${JSON.stringify(addon())})`], { stdio: 'ignore' }).status === 0
-
 // The stamp is written last, after the addon has loaded, so that an interrupted install is repeated.
-const isInstalled = installed() && fs.existsSync(addon())
+const isInstalled = installed() && hasAddon()
 const builds = process.argv.includes('--build')
 if (isInstalled && (!builds || isBuilt())) process.exit(0)
 
 lockInstall()
 if (!isInstalled) {
   if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
-  if (!addonLoads()) buildAddon()
+  if (!addonLoads()) buildAddon(say, stop)
   fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
   say('ready')
 }
@@ -128,45 +121,4 @@ function installPackages() {
   const args = ['ci', '--include=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
   const result = spawnSync(command, [...first, ...args, '--loglevel=error'], { stdio: ['ignore', 2, 2] })
   if (result.status !== 0) stop('npm ci failed. Is the package registry reachable, and is the disk not full?')
-}
-
-/** Restores the addon from the cache. Otherwise downloads the published binary or compiles it, and caches the result. */
-function buildAddon() {
-  const folder = dirname(require.resolve('sqlite3/package.json'))
-  const { version } = require('sqlite3/package.json')
-  const libc = process.report?.getReport?.().header.glibcVersionRuntime ? 'glibc' : 'other'
-  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'tollgate')
-  const cached = join(cache, `sqlite3-${version}-${process.platform}-${process.arch}-${libc}.node`)
-  if (fs.existsSync(cached)) {
-    fs.mkdirSync(dirname(addon()), { recursive: true })
-    fs.copyFileSync(cached, addon())
-    if (addonLoads()) return say('sqlite3 restored from the cache')
-  }
-  const env = { ...process.env }
-  const prefix = dirname(dirname(process.execPath))
-  // If this Node has its headers beside it, node-gyp needs no download and works offline.
-  if (!env.npm_config_nodedir && fs.existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir = prefix
-  say('fetching the published sqlite3 binary')
-  spawnSync(process.execPath, [require.resolve('prebuild-install/bin.js'), '-r', 'napi'], {
-    cwd: folder,
-    env,
-    stdio: 'ignore',
-  })
-  if (!addonLoads()) {
-    say('no published binary: compiling sqlite3 once, which takes a minute or two, or longer on a busy machine')
-    const gyp = require.resolve('node-gyp/bin/node-gyp.js')
-    const result = spawnSync(process.execPath, [gyp, 'rebuild', '--loglevel=error'], {
-      cwd: folder,
-      env,
-      encoding: 'utf8',
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    if (!addonLoads())
-      stop(
-        `${(result.stderr ?? '').split('\n').slice(-25).join('\n')}\nsqlite3 could not be built: install python3, make and a C++ compiler, then try again.`,
-      )
-  }
-  fs.mkdirSync(cache, { recursive: true })
-  fs.copyFileSync(addon(), `${cached}.tmp`)
-  fs.renameSync(`${cached}.tmp`, cached)
 }

@@ -1,8 +1,12 @@
 /** How code is bundled with its packages: the gateway, the commands, and the programs that tests run as processes. */
 import type { BuildOptions } from 'esbuild'
 
-/** Packages with an addon, with files of their own, or that load modules by computed names. The others are bundled. */
+/**
+ * Packages with an addon, with files of their own, that load modules by computed names, or that one rare command needs. The
+ * others are bundled.
+ */
 const NOT_BUNDLED = [
+  '@apidevtools/json-schema-ref-parser',
   '@keyv/redis',
   'esbuild',
   'jsonc-parser',

@@ -12,18 +12,20 @@ import {
 } from '../gateway/accounting/settlement-against-prices.ts'
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
-import { freshWarnings } from '../gateway/editions/fresh-warnings.ts'
+import { freshWarnings } from '../gateway/products/fresh-warnings.ts'
 import { viewIssues } from '../gateway/http/view-issues.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
-import { readFlags, reportError } from './command-line.ts'
+import { reportError } from './command-line.ts'
+import { readFlags } from './flags.ts'
 import { textTable } from './text-table.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 
-const USAGE = `npm run check [-- --json]
+const USAGE = withCommands(`npm run check [-- --json]
 
 Builds the catalog and prints its price list, what a settlement costs now on each network with a SETTLE_KEY, and the
 operations that sell for less. If there are errors, prints each with its position and exits with 1. Warns of operations
-that are sold however old their data are.`
+that are sold however old their data are.`)
 
 /** Formats the catalog as a table: price, route, product, operation and kind. */
 function table(catalog: Catalog): string {
@@ -39,10 +41,10 @@ function table(catalog: Catalog): string {
   return textTable([['PRICE', 'ROUTE', 'PRODUCT', 'OPERATION', ''], ...rows], [0, 1, 2, 3, 4])
 }
 
-/** What was found in the documents. */
+/** Findings in the documents. */
 interface Found {
   readonly issues: readonly Issue[]
-  /** What is allowed, and may have been forgotten. */
+  /** Allowed, but perhaps not intended. */
   readonly warnings: readonly Issue[]
 }
 
@@ -63,13 +65,13 @@ function listed(issues: readonly Issue[], kind: string): readonly string[] {
   return [`${issues.length} ${kind}${issues.length === 1 ? '' : 's'}:`, ...lines]
 }
 
-/** What an operator should know although nothing is wrong. */
+/** Remarks for the operator: nothing is wrong. */
 function notesOn({ network, payTo }: Config, settlements: readonly Settlement[]): readonly string[] {
   if (network === SANDBOX) return []
   return [`Paid to ${payTo}. ${ONE_JOURNAL}`, ...settlements.map(settlementNote)]
 }
 
-/** What settling costs on one network, and what sells for less. */
+/** The cost of settling on one network, and the operations that sell for less. */
 interface Settlement extends ReadCost {
   /** Millionths of a USD; null: not known. */
   readonly coinPrice: bigint | null

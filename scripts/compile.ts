@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readFlags } from './command-line.ts'
+import { readFlags } from './flags.ts'
 
 export interface Artefact {
   readonly contract: string

@@ -1,12 +1,13 @@
 /**
- * `npm run docs`: writes docs/catalog.md, docs/errors.md, docs/configuration.md and docs/licences.md from the schemas, the
- * table of errors and the lock file. `--check` only compares, and exits with 1 if a page is out of date.
+ * `npm run docs`: writes docs/catalog.md, docs/errors.md, docs/configuration.md, docs/licences.md and docs/security-tests.md
+ * from the schemas, the table of errors, the lock file and test/security.ts. `--check` only compares, and exits with 1 if a page is out of date.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import prettier from 'prettier'
 import { ERRORS, type ErrorKind } from '../gateway/errors.ts'
-import { readFlags } from './command-line.ts'
+import { SECURITY_PROMISES, type SecurityPromise } from '../test/security.ts'
+import { readFlags } from './flags.ts'
 import { licencesPage, readLockFile } from './licences.ts'
 
 const USAGE = `npm run docs [-- --check]
@@ -53,7 +54,7 @@ const anchor = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]
 /** The name of the definition that a reference means, also of one in another file. */
 const nameOf = (reference: string): string => reference.replace(/^.*#\/\$defs\//, '')
 
-/** What a field may hold, as a reader of JSON would say it: "string", "list of networks", "true or false". */
+/** The type of a field in plain words: "string", "list of networks", "true or false". */
 function typeOf(schema: Schema, definitions: Readonly<Record<string, Schema>>): string {
   if (schema.$ref) {
     const name = nameOf(schema.$ref)
@@ -102,7 +103,11 @@ const fieldTable = (schema: Schema, definitions: Readonly<Record<string, Schema>
 const GENERATED = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. Do not edit. -->`
 
 const CATALOG_FILES = [
-  ['service.json', 'catalog/service.json', 'What the whole service says about itself.'],
+  [
+    'service.json',
+    'catalog/service.json',
+    'What the whole service says about itself. Optional: `package.json` beside the folder says the rest.',
+  ],
   ['product.json', 'catalog/**/*.json', 'Every other file of the catalog is one product.'],
   ['plans.json', 'catalog/plans.json', 'Subscriptions: one payment buys access to some routes for a time.'],
   ['networks.json', 'catalog/networks.json', 'EVM networks beyond Base and Base Sepolia. Optional.'],
@@ -167,9 +172,32 @@ function configurationReference(schema: Schema): string {
   return [
     GENERATED('schemas/config.json'),
     '# Configuration',
-    'The gateway reads its configuration from the environment once, at start. White space around a value does not count, and an empty value counts as none. If variables are wrong or missing, it reports all of them at once and does not start.',
+    'The gateway reads its configuration from the environment once, at start. `npm start`, `tollgate start` and every other command also read the file `.env` of the folder they run in; what the environment sets takes precedence. White space around a value does not count, and an empty value counts as none. If variables are wrong or missing, it reports all of them at once and does not start.',
     ['| Variable | Type | Meaning |', '|---|---|---|', ...rows].join('\n'),
   ].join('\n\n')
+}
+
+/** docs/security-tests.md: the tests behind each promise of SECURITY.md, and behind each attack that once succeeded. */
+function securityTests(promises: readonly SecurityPromise[]): string {
+  const links = (tests: SecurityPromise['tests']): string[] =>
+    Object.entries(tests).flatMap(([file, titles]) => titles.map((title) => `[${cell(title)}](../${file})`))
+  return [
+    GENERATED('test/security.ts'),
+    '# The tests of SECURITY.md',
+    'The tests that prove each promise of [SECURITY.md](../SECURITY.md). `npm test` fails if one of them did not run and pass. Attacks with a number got something from an earlier version, and their tests failed on it. Those without were suspected and tried. A title that ends in "…" stands for all tests that begin with it.',
+    ...promises.flatMap(({ promise, tests, attacks }) => [
+      `## ${promise}`,
+      links(tests)
+        .map((link) => `- ${link}`)
+        .join('\n'),
+      ...attacks.flatMap(({ number, attack, now, tests }) => [
+        `### ${number === undefined ? '' : `${number}. `}${attack}`,
+        [`Now: ${now}.`, '', ...links(tests).map((link) => `- ${link}`)].join('\n'),
+      ]),
+    ]),
+  ]
+    .filter(Boolean)
+    .join('\n\n')
 }
 
 /** The generated pages by path from the root, formatted as the repository formats Markdown. */
@@ -179,6 +207,7 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
     ['docs/errors.md', errorReference(ERRORS)],
     ['docs/configuration.md', configurationReference(readSchema('config.json'))],
     ['docs/licences.md', licencesPage(readLockFile())],
+    ['docs/security-tests.md', securityTests(SECURITY_PROMISES)],
   ]
   const options = (await prettier.resolveConfig(join(root, 'docs'))) ?? {}
   const formatted = pages.map(

@@ -5,9 +5,12 @@
  * the alarms that are raised.
  */
 import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags } from './flags.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 
-const USAGE = 'Usage: npm run doctor -- https://gate.example [--as <the address that buyers use>] [--json]'
+const USAGE = withCommands(
+  'Usage: npm run doctor -- https://gate.example [--as <the address that buyers use>] [--json]',
+)
 
 function report({ baseUrl, looked, findings }: Diagnosis): string {
   const { routes, documents, tools, links } = looked

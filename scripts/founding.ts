@@ -6,7 +6,8 @@ import Papa from 'papaparse'
 import { type Config, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { type Member, openMembers, rowOf } from '../plugins/founding/members.ts'
-import { existingDatabase, readFlags, reportError } from './command-line.ts'
+import { existingDatabase, reportError } from './command-line.ts'
+import { readFlags } from './flags.ts'
 
 const USAGE = `npm run founding -- export [--json]
 

@@ -2,8 +2,9 @@
 import { parseArgs } from 'node:util'
 import type { Format } from '../gateway/accounting/ledger-export.ts'
 import { type Month, monthOf } from '../gateway/accounting/ledger.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 
-export const USAGE = `npm run ledger -- COMMAND [options]
+export const USAGE = withCommands(`npm run ledger -- COMMAND [options]
 
   owed                    lists payments that were settled but cannot be delivered and are not repaid yet
     --format text|json      (default: text)
@@ -13,6 +14,10 @@ export const USAGE = `npm run ledger -- COMMAND [options]
     --note TEXT             a note to keep with the debt
     --payment KEY           the payment, if one transaction settled several that are owed
 
+  decide --tx 0x...       says how a debt ended that \`owed\` lists as unclear; it sends nothing
+    --as repaid|withdrawn   you sent the money back, or you did not and a reorganisation took the payment back
+    --payment KEY           the payment, if one transaction settled several of them
+
   export --month YYYY-MM  exports the sales, debts and repayments of a month (UTC); the same bytes once the month is over
     --format csv|json       (default: csv)
 
@@ -21,7 +26,7 @@ export const USAGE = `npm run ledger -- COMMAND [options]
 
 The command uses the settings of the gateway (DATA_DIR, NETWORK and DATA_MODE, or DATABASE_URL) and may run beside it.
 OWN_WALLETS marks payments that are not revenue. reconcile reads RPC_URL, or the sandbox chain while the gateway runs.
-`
+`)
 
 /** An error to show without a stack trace. */
 export class LedgerError extends Error {}
@@ -30,6 +35,12 @@ export type Command =
   | { readonly name: 'help' }
   | { readonly name: 'owed' | 'reconcile'; readonly json: boolean }
   | { readonly name: 'export'; readonly month: Month; readonly format: Format }
+  | {
+      readonly name: 'decide'
+      readonly transaction: string
+      readonly payment: string | null
+      readonly ending: 'repaid' | 'withdrawn'
+    }
   | {
       readonly name: 'mark-repaid'
       readonly transaction: string
@@ -46,7 +57,7 @@ export function readCommand(argv: readonly string[]): Command {
   if (values.help || name === 'help') return { name: 'help' }
   if (name === undefined) throw new LedgerError(`Name a command.\n\n${USAGE}`)
   if (rest.length > 0) throw new LedgerError(`${rest.join(' ')}: unknown argument.\n\n${USAGE}`)
-  const { format, month, tx, by, note, payment } = values
+  const { format, month, tx, by, note, payment, as } = values
   const allow = (...allowed: string[]): void => {
     const unknown = Object.keys(values).filter((option) => !allowed.includes(option))
     if (unknown.length > 0)
@@ -56,11 +67,21 @@ export function readCommand(argv: readonly string[]): Command {
     case 'owed':
     case 'reconcile':
       allow('format')
-      return { name, json: oneOf(format ?? 'text', ['text', 'json']) === 'json' }
+      return { name, json: oneOf('--format', format ?? 'text', ['text', 'json']) === 'json' }
     case 'export':
       allow('format', 'month')
       if (month === undefined) throw new LedgerError('Name the month: --month 2026-11')
-      return { name, month: readMonth(month), format: oneOf(format ?? 'csv', ['csv', 'json']) }
+      return { name, month: readMonth(month), format: oneOf('--format', format ?? 'csv', ['csv', 'json']) }
+    case 'decide':
+      allow('tx', 'as', 'payment')
+      if (tx === undefined || as === undefined)
+        throw new LedgerError('Name the payment and what happened: --tx 0x... --as repaid or --as withdrawn')
+      return {
+        name,
+        transaction: hash('--tx', tx),
+        payment: payment ?? null,
+        ending: oneOf('--as', as, ['repaid', 'withdrawn']),
+      }
     case 'mark-repaid':
       allow('tx', 'by', 'note', 'payment')
       if (tx === undefined)
@@ -80,7 +101,7 @@ export function readCommand(argv: readonly string[]): Command {
 
 function parse(argv: readonly string[]) {
   const text = { type: 'string' } as const
-  const options = { format: text, month: text, tx: text, by: text, note: text, payment: text }
+  const options = { format: text, month: text, tx: text, by: text, note: text, payment: text, as: text }
   try {
     return parseArgs({
       args: [...argv],
@@ -92,9 +113,9 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function oneOf<Format extends string>(value: string, formats: readonly Format[]): Format {
-  const found = formats.find((format) => format === value)
-  if (found === undefined) throw new LedgerError(`--format must be ${formats.join(' or ')}, not "${value}".`)
+function oneOf<Word extends string>(option: string, value: string, words: readonly Word[]): Word {
+  const found = words.find((word) => word === value)
+  if (found === undefined) throw new LedgerError(`${option} must be ${words.join(' or ')}, not "${value}".`)
   return found
 }
 

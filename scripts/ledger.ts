@@ -1,4 +1,4 @@
-/** `npm run ledger`: lists debts, marks them as repaid, exports a month, and compares the journal with the chain. */
+/** `npm run ledger`: lists debts, marks them as repaid, decides on unclear ones, exports a month, and compares the journal with the chain. */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { decimal, exportMonth } from '../gateway/accounting/ledger-export.ts'
@@ -11,7 +11,8 @@ import {
   comparisonOf,
 } from '../gateway/accounting/reconciliation/comparison.ts'
 import { openFindings, type Row, rowToJson } from '../gateway/accounting/reconciliation/findings.ts'
-import { type Config, readConfig } from '../gateway/config/config.ts'
+import { type Config, readStorageConfig } from '../gateway/config/config.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 import { findNetwork, NETWORKS, type Hex, type Network, readNetworks } from '../gateway/config/networks.ts'
 import { readingNodes, SANDBOX } from '../gateway/config/settlement.ts'
 import { createLog } from '../gateway/observe/log.ts'
@@ -26,13 +27,15 @@ const MAX_ROWS = 1_000
 
 async function run(command: Command): Promise<number> {
   if (command.name === 'help') return print(USAGE)
-  const config = readConfig()
+  const config = readStorageConfig()
   const journal = await openJournal(existingDatabase(config, 'journal.sqlite'))
   try {
     const ledger = createLedger({ journal, own: config.ownWallets })
     switch (command.name) {
       case 'owed':
-        return await print(listDebts(await ledger.debts(), command.json))
+        return await print(listDebts(await ledger.debts(), await ledger.unclear(), command.json))
+      case 'decide':
+        return await print(await decide(ledger, command))
       case 'mark-repaid':
         return await print(await markRepaid(ledger, command))
       case 'export':
@@ -51,29 +54,53 @@ async function run(command: Command): Promise<number> {
   }
 }
 
-function listDebts(debts: readonly PaymentRecord[], json: boolean): string {
+function listDebts(debts: readonly PaymentRecord[], unclear: readonly PaymentRecord[], json: boolean): string {
   const sum = debts.reduce((total, { amount }) => total + amount, 0n)
   if (json) {
-    const rows = debts.map(({ key, amount, payer, network, transaction, route, reason, updatedAt }) => ({
-      since: new Date(updatedAt).toISOString(),
-      transaction,
-      payer,
-      network,
-      amount: decimal(amount),
-      amount_atomic: String(amount),
-      route,
-      reason,
-      payment: key,
-    }))
-    return `${JSON.stringify({ debts: rows, amount: decimal(sum), amount_atomic: String(sum) }, null, 2)}\n`
+    const sums = { amount: decimal(sum), amount_atomic: String(sum) }
+    return `${JSON.stringify({ debts: debts.map(debtAsJson), ...sums, unclear: unclear.map(debtAsJson) }, null, 2)}\n`
   }
-  if (debts.length === 0) return 'Nothing is owed.\n'
-  const lines = debts.flatMap(({ amount, payer, network, transaction, route, reason, updatedAt }) => [
+  const title = debts.length === 0 ? 'Nothing is owed.' : `${debts.length} owed, ${decimal(sum)} USDC`
+  return [
+    title,
+    ...debts.flatMap(debtAsText),
+    ...(unclear.length === 0 ? [] : [`\n${unclear.length} unclear. ${UNCLEAR}`, ...unclear.flatMap(debtAsText)]),
+    '',
+  ].join('\n')
+}
+
+const UNCLEAR =
+  withCommands(`An earlier release did not record whether you repaid these debts or a reorganisation took their payments
+back. Nothing was sent and nothing will be. Say which it was: npm run ledger -- decide --tx 0x... --as repaid|withdrawn`)
+
+function debtAsJson({ key, amount, payer, network, transaction, route, reason, updatedAt }: PaymentRecord) {
+  return {
+    since: new Date(updatedAt).toISOString(),
+    transaction,
+    payer,
+    network,
+    amount: decimal(amount),
+    amount_atomic: String(amount),
+    route,
+    reason,
+    payment: key,
+  }
+}
+
+function debtAsText({ amount, payer, network, transaction, route, reason, updatedAt }: PaymentRecord): string[] {
+  return [
     `${new Date(updatedAt).toISOString()}  ${decimal(amount)} USDC to ${payer} on ${network}`,
     `  settled by ${transaction} for ${route}`,
     `  ${reason ?? 'the answer is lost'}`,
-  ])
-  return [`${debts.length} owed, ${decimal(sum)} USDC`, ...lines, ''].join('\n')
+  ]
+}
+
+async function decide(
+  ledger: Ledger,
+  { transaction, payment, ending }: Extract<Command, { name: 'decide' }>,
+): Promise<string> {
+  const debt = await ledger.decide({ transaction, ending, ...(payment === null ? {} : { payment }) })
+  return `Recorded that ${decimal(debt.amount)} USDC owed to ${debt.payer} were ${ending}. Nothing was sent.\n`
 }
 
 async function markRepaid(
@@ -124,8 +151,9 @@ async function accountsOf(config: Config): Promise<readonly ComparedRecipient[]>
   const known = readNetworks(config.catalogDir)
   return config.networks.map(({ network, rpcUrl: url, settleRpcUrl, payTo }) => {
     const rpcUrl = readingNodes(url, settleRpcUrl)
+    const missing = [rpcUrl === null ? 'RPC_URL' : '', payTo === null ? 'PAY_TO' : ''].filter(Boolean).join(' and ')
     if (rpcUrl === null || payTo === null)
-      throw new LedgerError(`RPC_URL of ${network} is missing: the chain cannot be read without it.`)
+      throw new LedgerError(`The payments on ${network} cannot be compared with the chain: set ${missing}.`)
     return { rpcUrl, isLocal: false, network: findNetwork(known, network) as Network, payTo, twoNodesFrom }
   })
 }

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { showUsage } from './command-line.ts'
+import { showUsage } from './flags.ts'
 
 const USAGE = `npm run licences
 

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { type Config, readConfig } from '../gateway/config/config.ts'
+import { type Config, readStorageConfig } from '../gateway/config/config.ts'
 import { makePrivateFolder } from '../gateway/stores/private-files.ts'
 import { RESTORE_MARK } from '../gateway/stores/sqlite-files.ts'
 import {
@@ -33,16 +33,18 @@ import {
 } from './backup/manifest.ts'
 import { readPostgres, restorePostgres } from './backup/postgres.ts'
 import { isInUse, newestEvent, readSqlite } from './backup/sqlite.ts'
-import { readFlags, reportError } from './command-line.ts'
+import { reportError } from './command-line.ts'
+import { readFlags } from './flags.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 
-const USAGE = `npm run restore -- BACKUP [--replace]
+const USAGE = withCommands(`npm run restore -- BACKUP [--replace]
 
 Restores a folder that npm run backup wrote. Stop the gateway first. The command uses the settings of the gateway: DATA_DIR,
 NETWORK and DATA_MODE, or DATABASE_URL with an empty schema.
---replace also replaces data that are newer than the backup, or damaged. They are moved aside, never deleted.`
+--replace also replaces data that are newer than the backup, or damaged. They are moved aside, never deleted.`)
 
 async function run(path: string, isForced: boolean): Promise<string> {
-  const config = readConfig()
+  const config = readStorageConfig()
   const backup = await readBackup(path)
   assertSameGateway(backup.manifest, config)
   const done =
@@ -124,7 +126,7 @@ function userOf(dataDir: string): string | null {
       for (const fd of readdirSync(`/proc/${pid}/fd`))
         if (files.some((file) => readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith(file))) return pid
     } catch {
-      // It has ended, or belongs to another user.
+      // The process has ended, or belongs to another user.
     }
   return null
 }
@@ -211,15 +213,15 @@ function otherAddress({ base_url }: Manifest, { baseUrl }: Config): readonly str
   return [`BASE_URL was ${base_url} and is ${baseUrl} here: access tokens of the other address are refused.`]
 }
 
-/** What the backup cannot know, and what its operator does about it. */
+/** Steps for the operator after a restore: a backup cannot know what happened since. */
 function whatToDo({ made_at }: Manifest): readonly string[] {
   return [
     '',
     `Payments after ${made_at} are not in the journal, but on the chain. Nobody is charged twice: the token accepts each of them once.`,
     'Next:',
     '  1. Start the gateway. It finishes payments that were under way in the backup.',
-    '  2. npm run ledger -- reconcile   lists the payments that the journal does not have.',
-    `  3. npm run tokens -- revoke …    again for tokens that you revoked after ${made_at}.`,
+    withCommands('  2. npm run ledger -- reconcile') + '   lists the payments that the journal does not have.',
+    withCommands('  3. npm run tokens -- revoke …') + `    again for tokens that you revoked after ${made_at}.`,
     'docs/operations.md, After a restore, says what to do about each.',
   ]
 }

@@ -45,13 +45,19 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
         }),
       ),
     )
-  const handler = (operations: readonly Operation[]): unknown => {
+  const handler = (name: string, operations: readonly Operation[]): unknown => {
     const [input, asked] = [inputOf(operations, false), inputOf(operations, true)]
     const output = choice(operations.map(({ response }) => shapeOf(response, { tsType: 'unknown' })))
-    return closed(isDeepStrictEqual(input, asked) ? { input, output } : { input, asked, output })
+    const ids = operations.map(({ id }) => id)
+    return closed({
+      ...(ids.every((id) => id === name) ? {} : { operation: { enum: ids } }),
+      input,
+      ...(isDeepStrictEqual(input, asked) ? {} : { asked }),
+      output,
+    })
   }
   const products = [...plugins].sort(byName).map(([plugin, handlers]) => {
-    const typed = [...handlers].sort(byName).map(([name, operations]) => [name, handler(operations)] as const)
+    const typed = [...handlers].sort(byName).map(([name, operations]) => [name, handler(name, operations)] as const)
     return [plugin, closed(Object.fromEntries(typed))] as const
   })
   const root = { title: 'Products', ...closed(Object.fromEntries(products)), $defs: schemas.definitions }
@@ -65,7 +71,7 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
   const uploads = /\bUpload\b/.test(text) ? "import type { Upload } from 'tollgate/plugin'\n\n" : ''
   // A type alias, unlike an interface, is assignable to a Record.
   const types = text.replace(/^export interface (\w+) \{/gm, 'export type $1 = {')
-  return `${HEAD}${uploads}${readonlyArrays(types)}${TAIL}`
+  return `${HEAD}${uploads}${compact(readonlyArrays(types))}${TAIL}`
 }
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
@@ -227,6 +233,48 @@ export function readonlyArrays(text: string): string {
     at = start + made.length
   }
   return done
+}
+
+/** The longest line that is made of shorter ones. */
+const WIDTH = 120
+
+/**
+ * Writes comments in one line, and members, objects and unions wherever they fit into one.
+ *
+ * @example compact('a: {\n  b: string\n  c: number\n}') // "a: { b: string; c: number }"
+ */
+export function compact(text: string): string {
+  const lines: string[] = []
+  for (const line of text.replace(/\/\*\*\n((?: *\*.*\n)+?) *\*\//g, oneLineComment).split('\n')) {
+    const last = lines.at(-1) ?? ''
+    const isUnion = /^ *\| /.test(line) && !isComment(last)
+    const next = /[=:]$/.test(last) ? line.replace(/^ *\| /, '') : line.trim()
+    const joined = `${last} ${next}`
+    const fits = next !== '' && joined.length <= WIDTH
+    if (fits && (isUnion || (isComment(last) && last.startsWith(' ')))) lines[lines.length - 1] = joined
+    else if (line.trim().startsWith('}')) closeObject(lines, line)
+    else lines.push(line)
+  }
+  return lines.join('\n')
+}
+
+const oneLineComment = (_: string, text: string): string =>
+  `/** ${text
+    .replaceAll(/^ *\* ?/gm, '')
+    .split('\n')
+    .filter(Boolean)
+    .join(' ')} */`
+
+const isComment = (line: string): boolean => /^ *\/\*\*.*\*\/$/.test(line)
+
+/** Adds the line that ends an object, or makes it one line if it fits and its members are one line each. */
+function closeObject(lines: string[], end: string): void {
+  const at = lines.findLastIndex((line) => line.endsWith('{'))
+  const members = lines.slice(at + 1)
+  const isWhole = (line: string): boolean => !isComment(line) && !/^ *[}\])|&]|[{[(=:|&,]$/.test(line)
+  const object = [lines[at], members.map((line) => line.trim()).join('; '), end.trim()].join(' ')
+  if (object.length <= WIDTH && members.length > 0 && members.every(isWhole)) lines.splice(at, lines.length, object)
+  else lines.push(end)
 }
 
 /** Finds where the element type before `[]` begins. */

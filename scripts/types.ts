@@ -5,17 +5,19 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { withBuiltIn, withBuiltInSchemas } from '../gateway/catalog/built-in.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, lineOf } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { readConfig } from '../gateway/config/config.ts'
 import { declarations } from './schema-types.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags } from './flags.ts'
+import { withCommands } from '../gateway/config/project-root.ts'
 
-const USAGE = `npm run types [-- --check]
+const USAGE = withCommands(`npm run types [-- --check]
 
-Writes schemas/types.d.ts. With --check, writes nothing and exits with 1 if the file is out of date.`
+Writes schemas/types.d.ts. With --check, writes nothing and exits with 1 if the file is out of date.`)
 
 const { catalogDir, schemaDir, pluginDirs } = readConfig()
 const file = join(schemaDir, 'types.d.ts')
@@ -24,7 +26,7 @@ const file = join(schemaDir, 'types.d.ts')
 async function generate(): Promise<string> {
   const { documents, issues } = await readDocuments(catalogDir)
   const { schemas, issues: more } = await readSchemas(schemaDir)
-  const created = createCatalog(documents, schemas)
+  const created = createCatalog(withBuiltIn(documents), withBuiltInSchemas(schemas))
   const all = [...issues, ...more, ...created.issues]
   if (all.length > 0) throw new CatalogError(all)
   return declarations(created.catalog, (plugin) => pluginDirs.some((dir) => existsSync(join(dir, plugin))))
@@ -36,7 +38,7 @@ async function run(): Promise<number> {
   const old = existsSync(file) ? await readFile(file, 'utf8') : ''
   if (!values.check) await writeFile(file, text)
   else if (old !== text) {
-    process.stderr.write('schemas/types.d.ts does not match the catalog. Run: npm run types\n')
+    process.stderr.write(withCommands('schemas/types.d.ts does not match the catalog. Run: npm run types\n'))
     return 1
   }
   return 0

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { compileOwn, violationsOf } from '../../gateway/validation/json-schema.ts'
 import operatorSchema from '../../schemas/operator.json' with { type: 'json' }
 
-/** What an operator has to know and to do about a backup: shown without a stack. */
+/** An error that an operator can act on: shown without a stack. */
 export class BackupError extends Error {}
 
 /** A file of a backup. */
@@ -56,7 +56,7 @@ export interface Manifest {
   readonly newest_event: NewestEvent | null
 }
 
-/** What a gateway uses and a backup does not have. */
+/** Data that a gateway uses and a backup lacks. */
 export interface NotIncluded {
   readonly name: string
   readonly why: string

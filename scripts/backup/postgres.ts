@@ -8,7 +8,7 @@ import { serverError } from '../../gateway/stores/postgres-error.ts'
 import { makePrivateFile } from '../../gateway/stores/private-files.ts'
 import { BackupError, type NewestEvent } from './manifest.ts'
 
-/** What a schema holds. */
+/** Contents of a schema. */
 export interface PostgresContent {
   readonly schema: string
   readonly tables: Readonly<Record<string, number>>

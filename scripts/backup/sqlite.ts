@@ -45,7 +45,7 @@ async function withFile<Result>(
   }
 }
 
-/** What a database file holds. */
+/** Contents of a database file. */
 export interface SqliteContent {
   /** `PRAGMA user_version`. */
   readonly version: number

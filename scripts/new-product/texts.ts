@@ -17,6 +17,14 @@ export interface NewProduct {
 
 export const FAMILY = 'x'
 
+/** Where the test of a product is, and which runner runs it. A checkout has Mocha; a shop needs nothing but Node. */
+export type TestRunner = 'mocha' | 'node'
+
+const RUNNERS = {
+  mocha: '',
+  node: "import { after, describe, it } from 'node:test'\n",
+} as const satisfies Record<TestRunner, string>
+
 function pascal({ product }: NewProduct): string {
   return product
     .split('-')
@@ -136,7 +144,7 @@ export function schemaOf(made: NewProduct): string {
 /** The plugin, which returns made-up numbers. */
 export function pluginOf(made: NewProduct): string {
   return `/** ${made.summary.replaceAll('*/', '* /')} */
-import { type Call, definePlugin, Unavailable } from 'tollgate/plugin'
+import { definePlugin, Unavailable } from 'tollgate/plugin'
 
 const HOUR_MS = 3_600_000
 
@@ -145,20 +153,20 @@ export default definePlugin({
   setup: ({ deployment }) => ({
     /** How fresh the data are. The gateway compares it with "fresh" of the document before it accepts a payment. */
     freshness: (_, asOf) => ({
-      newest: deployment['data_mode'] === 'online' ? null : new Date(Math.floor(asOf.getTime() / HOUR_MS) * HOUR_MS),
+      newest: deployment.data_mode === 'online' ? null : new Date(Math.floor(asOf.getTime() / HOUR_MS) * HOUR_MS),
       sources: null,
       coverage: 1,
     }),
     handlers: {
       /** Returns one item an hour up to asOf. Replace it with your own data, and never return anything newer than asOf. */
-      get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
-        if (deployment['data_mode'] === 'online') throw new Unavailable('This product has no real data yet, only made-up numbers.')
+      get${pascal(made)}({ input, asOf }) {
+        if (deployment.data_mode === 'online') throw new Unavailable('This product has no real data yet, only made-up numbers.')
         const newest = Math.floor(asOf.getTime() / HOUR_MS)
         const items = Array.from({ length: input.query.limit }, (_, age) => ({
           time: new Date((newest - age) * HOUR_MS).toISOString(),
           value: Math.sin(newest - age),
         }))
-        return { as_of: asOf.toISOString(), data_mode: 'sample' as const, items }
+        return { as_of: asOf.toISOString(), data_mode: 'sample', items }
       },
     },
   }),
@@ -166,30 +174,26 @@ export default definePlugin({
 `
 }
 
-/** The test: the contract test kit, and one example. */
-export function testOf(made: NewProduct): string {
-  return `import { expect } from 'chai'
-import { callOperation, openTestCatalog, testContract } from 'tollgate/testing'
+/** The test: the contract test kit, and one example. `plugin` is the address to import the plugin from. */
+export function testOf(made: NewProduct, plugin: string, runner: TestRunner): string {
+  return `import assert from 'node:assert/strict'
+${RUNNERS[runner]}import { openTestProduct, TestClock, testContract } from 'tollgate/testing'
+import plugin from '${plugin}'
 
-const now = new Date('2026-06-01T12:00:00Z')
-const { edition, issues, close } = await openTestCatalog({ now })
+const clock = new TestClock('2026-06-01T12:00:00Z')
+const product = await openTestProduct(plugin, { clock })
 
 describe('${made.product}', () => {
-  before(() => {
-    expect(issues).to.deep.equal([])
-  })
-  after(close)
+  after(product.close)
 
-  testContract(edition, { now, product: '${made.product}' })
+  testContract(product.edition, { now: clock.now(), product: '${made.product}' })
 
   it('returns as many items as requested, newest first', async () => {
-    const answer = await callOperation(edition, 'get${pascal(made)}', { query: { limit: 3 }, asOf: now })
-    const { items } = answer as { items: readonly { time: string }[] }
-    expect(items.map(({ time }) => time)).to.deep.equal([
-      '2026-06-01T12:00:00.000Z',
-      '2026-06-01T11:00:00.000Z',
-      '2026-06-01T10:00:00.000Z',
-    ])
+    const { items } = await product.call('get${pascal(made)}', { query: { limit: 3 } })
+    assert.deepEqual(
+      items.map(({ time }) => time),
+      ['2026-06-01T12:00:00.000Z', '2026-06-01T11:00:00.000Z', '2026-06-01T10:00:00.000Z'],
+    )
   })
 })
 `

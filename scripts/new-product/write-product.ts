@@ -2,15 +2,29 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { format, resolveConfig } from 'prettier'
+import { withBuiltIn, withBuiltInSchemas } from '../../gateway/catalog/built-in.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import { CatalogError, type Issue } from '../../gateway/validation/issue.ts'
 import { readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'
 import { nameOwners } from '../../gateway/catalog/names-and-references.ts'
-import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './texts.ts'
+import {
+  documentOf,
+  FAMILY,
+  type NewProduct,
+  pluginOf,
+  schemaOf,
+  testOf,
+  type TestRunner,
+  upstreamOf,
+} from './texts.ts'
+
+/** How files are formatted in a project that does not say. */
+export const STYLE = { semi: false, singleQuote: true, printWidth: 120 } as const
 
 export interface Places {
   readonly root: string
+  readonly runner: TestRunner
   readonly catalogDir: string
   readonly schemaDir: string
   readonly pluginDir: string
@@ -36,13 +50,16 @@ export function nameIn(words: string): string {
  */
 export async function writeProduct(
   product: NewProduct,
-  { root, catalogDir, schemaDir, pluginDir }: Places,
+  { root, runner, catalogDir, schemaDir, pluginDir }: Places,
 ): Promise<string[]> {
-  const test = join(root, 'test', 'plugins', product.product, 'index.test.ts')
+  const { product: name } = product
+  const test = runner === 'mocha' ? join('plugins', name, 'index.test.ts') : `${name}.test.ts`
+  const testFile = join(root, 'test', test)
+  const plugin = join(pluginDir, product.product, 'index.ts')
   const code: readonly (readonly [string, string])[] = [
     [join(schemaDir, `${product.product}.json`), schemaOf(product)],
-    [join(pluginDir, product.product, 'index.ts'), pluginOf(product)],
-    [test, testOf(product)],
+    [plugin, pluginOf(product)],
+    [testFile, testOf(product, relative(dirname(testFile), plugin).replaceAll('\\', '/'), runner)],
   ]
   const document = product.upstream === '' ? documentOf(product) : upstreamOf(product)
   const files = [
@@ -58,7 +75,7 @@ export async function writeProduct(
   const refused = await refusals(product, document, { catalogDir, schemaDir })
   if (refused.length > 0)
     throw new Error(`${refused.map(({ message }) => message).join('\n')}\nChoose another name or address.`)
-  const style = await resolveConfig(join(root, 'package.json'))
+  const style = (await resolveConfig(join(root, 'package.json'))) ?? STYLE
   const texts = await Promise.all(files.map(([file, text]) => format(text, { ...style, filepath: file })))
   for (const [index, [file]] of files.entries()) {
     mkdirSync(dirname(file), { recursive: true })
@@ -74,8 +91,8 @@ async function refusals(
   { catalogDir, schemaDir }: Pick<Places, 'catalogDir' | 'schemaDir'>,
 ): Promise<readonly Issue[]> {
   const file = `${FAMILY}/${product.product}.json`
-  const { documents } = await readDocuments(catalogDir)
-  const { schemas } = await readSchemas(schemaDir)
+  const documents = withBuiltIn((await readDocuments(catalogDir)).documents)
+  const schemas = withBuiltInSchemas((await readSchemas(schemaDir)).schemas)
   try {
     const ownerOf = nameOwners(createCatalog(documents, schemas).catalog)
     const content = JSON.parse(document) as Record<string, unknown>

@@ -4,8 +4,12 @@ import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseUnits } from 'viem/utils'
 import type { Hex } from '../../gateway/config/networks.ts'
+import { withCommands } from '../../gateway/config/project-root.ts'
 
-export const USAGE = `npm run pay -- METHOD PATH [options]
+export const USAGE = withCommands(`npm run pay -- METHOD PATH [options]
+
+  npm run pay -- GET /v1/gold/2026-11-30
+  npm run pay -- POST /v1/convert --body '{"ounces": 2, "currency": "EUR"}'
 
   METHOD PATH          a route, e.g. GET /pricing.json, or METHOD and a full URL
   --url URL            the service (default: the sandbox described in DATA_DIR/*/sandbox.json)
@@ -21,7 +25,7 @@ export const USAGE = `npm run pay -- METHOD PATH [options]
   --v1                 prefer x402 v1 if both versions are offered
   --dry-run            show the price without signing
   --json               print one JSON object with the full answer
-`
+`)
 
 /** An error to show without a stack trace. */
 export class PayError extends Error {}
@@ -33,7 +37,7 @@ export interface Options {
   readonly url: string | null
   readonly query: readonly (readonly [name: string, value: string])[]
   readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: string | Buffer | FormData | null
+  readonly body: string | Uint8Array<ArrayBuffer> | FormData | null
   readonly key: Hex | null
   readonly rpc: string | null
   /** Atomic units of USDC. */
@@ -58,8 +62,6 @@ export function readOptions(argv: readonly string[]): Options | null {
   if (!/^[a-z]+$/i.test(method) || !/^(\/|https?:\/\/)/.test(target))
     throw new PayError(`"${method} ${target}" is not a method and a path.\n\n${USAGE}`)
   if (values.body !== undefined && values.form) throw new PayError('Give --body or --form, not both.')
-  const key = values.key === undefined ? null : text(values.key).trim()
-  if (key !== null && !/^0x[0-9a-f]{64}$/i.test(key)) throw new PayError('--key must be 0x and 64 hex digits.')
   const headers = (values.header ?? []).map((header) => pair(header, ':', '--header'))
   if (values.token !== undefined) headers.push(['x-service-token', values.token])
   if (values.body !== undefined && !headers.some(([name]) => name.toLowerCase() === 'content-type'))
@@ -71,9 +73,9 @@ export function readOptions(argv: readonly string[]): Options | null {
     query: (values.query ?? []).map((parameter) => pair(parameter, '=', '--query')),
     headers,
     body: values.form ? formOf(values.form) : values.body === undefined ? null : bytes(values.body),
-    key: key as Hex | null,
+    key: values.key === undefined ? null : readKey(values.key),
     rpc: values.rpc ?? null,
-    max: values.max === undefined ? null : dollars(values.max),
+    max: values.max === undefined ? null : readDollars('--max', values.max),
     v1: values.v1 ?? false,
     dryRun: values['dry-run'] ?? false,
     json: values.json ?? false,
@@ -115,8 +117,16 @@ function pair(given: string, separator: string, option: string): [string, string
   return [given.slice(0, at).trim(), given.slice(at + 1).trim()]
 }
 
-function dollars(given: string): bigint {
-  if (!/^\d+(\.\d{1,6})?$/.test(given)) throw new PayError(`--max takes dollars such as 0.10, not "${given}".`)
+/** Reads a private key that is given as itself or as @file. Throws PayError if it is none. */
+export function readKey(given: string): Hex {
+  const key = text(given).trim()
+  if (!/^0x[0-9a-f]{64}$/i.test(key)) throw new PayError('--key must be 0x and 64 hex digits.')
+  return key as Hex
+}
+
+/** Reads an amount of dollars into atomic units of USDC. Throws PayError if it is none. */
+export function readDollars(option: string, given: string): bigint {
+  if (!/^\d+(\.\d{1,6})?$/.test(given)) throw new PayError(`${option} takes dollars such as 0.10, not "${given}".`)
   return parseUnits(given, 6)
 }
 
@@ -129,22 +139,22 @@ function formOf(fields: readonly string[]): FormData {
   for (const field of fields) {
     const [name, value] = pair(field, '=', '--form')
     if (!value.startsWith('@')) form.append(name, value)
-    else form.append(name, new File([new Uint8Array(file(value))], basename(value.slice(1)), { type: mediaOf(value) }))
+    else form.append(name, new File([file(value)], basename(value.slice(1)), { type: mediaOf(value) }))
   }
   return form
 }
 
-function bytes(given: string): string | Buffer {
+function bytes(given: string): string | Uint8Array<ArrayBuffer> {
   return given.startsWith('@') ? file(given) : given
 }
 
 function text(given: string): string {
-  return String(bytes(given))
+  return given.startsWith('@') ? Buffer.from(file(given)).toString() : given
 }
 
-function file(given: string): Buffer {
+function file(given: string): Uint8Array<ArrayBuffer> {
   try {
-    return readFileSync(given.slice(1))
+    return new Uint8Array(readFileSync(given.slice(1)))
   } catch {
     throw new PayError(`The file ${given.slice(1)} cannot be read.`)
   }

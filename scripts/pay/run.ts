@@ -1,14 +1,14 @@
 /** Runs one command line of `npm run pay`: from the price to the receipt. */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
-import { join } from 'node:path'
 import { createPublicClient, erc20Abi, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { createBuyer, OutcomeUnknown, type Receipt, request, type Step } from '../../gateway/client/buyer.ts'
+import { NotPaid, type Payment, type Requirement } from '../../gateway/client/payment.ts'
 import { withoutCredentials } from '../../gateway/config/address-credentials.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
+import { findSandbox, isSandbox, type SandboxDescription } from '../sandbox-wallet.ts'
 import { type Options, PayError, readOptions, USAGE } from './arguments.ts'
-import { exchange, type Exchange, exchangePaid, type Outgoing } from './exchange.ts'
-import { contentOf, createScreen, excerpt, type Screen, shorten, usdc } from './terminal.ts'
-import { type Payment, readRequirement, type Requirement, signPayment } from './payment.ts'
+import { type Answer, contentOf, createScreen, excerpt, type Screen, shorten, usdc } from './terminal.ts'
 
 /** Where the client runs: tests replace the folder and the output. */
 export interface Environment {
@@ -20,8 +20,6 @@ export interface Environment {
 /** Price limits in atomic units: 100 USDC in the sandbox, 0.10 USDC elsewhere. */
 const SANDBOX_MAX = 100_000_000n
 const DEFAULT_MAX = 100_000n
-/** A larger body is only sent once the price is agreed. */
-const SMALL_BODY = 65_536
 const CREDENTIALS = ['payment-signature', 'x-payment', 'x-service-token'] as const
 
 /** Runs one command line without prompting. Resolves with the exit code: 0 if the answer is a success, else 1. */
@@ -41,10 +39,31 @@ export async function run(argv: readonly string[], { dataDir, out, colour = fals
     if (events) await follow(events, screen, write)
     return status >= 200 && status < 300 ? 0 : 1
   } catch (error) {
-    if (!(error instanceof PayError)) throw error
-    write(asJson ? `${JSON.stringify({ ...report, error: error.message }, null, 2)}\n` : `${error.message}\n`)
+    if (error instanceof DryRun) {
+      screen.line('dry run', 'nothing was signed')
+      if (asJson) write(`${JSON.stringify(report, null, 2)}\n`)
+      return 0
+    }
+    const message = messageOf(error)
+    write(asJson ? `${JSON.stringify({ ...report, error: message }, null, 2)}\n` : `${message}\n`)
     return 1
   }
+}
+
+/** Ends the call after the price was shown. */
+class DryRun extends Error {}
+
+/** The text of an error that is shown without a stack. Throws any other. */
+function messageOf(error: unknown): string {
+  if (error instanceof OutcomeUnknown) return `${error.message}\n${repeatWith(error.payment)}`
+  if (error instanceof PayError || error instanceof NotPaid) return error.message
+  throw error
+}
+
+/** The options that send a payment again. */
+function repeatWith({ header, value, purchaseKey }: Payment): string {
+  const key = purchaseKey === null ? '' : ` --header 'Idempotency-Key:${purchaseKey}'`
+  return `--header '${header}:${value}'${key}`
 }
 
 /** The object that --json prints. */
@@ -58,53 +77,98 @@ interface Report {
   balances?: object
 }
 
+interface Outgoing {
+  readonly url: URL
+  readonly method: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: string | Uint8Array<ArrayBuffer> | FormData | null
+}
+
 async function call(
   options: Options,
   sandbox: SandboxDescription | null,
   screen: Screen,
   report: Report,
-): Promise<Pick<Exchange, 'status' | 'events'>> {
+): Promise<Answer> {
   const outgoing = outgoingOf(options, sandbox)
   const { url, method } = outgoing
   const home = isSandbox(url, sandbox) ? sandbox : null
   screen.title(`${method} ${url.href}`)
   report.request = { method, url: url.href }
 
-  const first = await ask(outgoing).catch((error: unknown) => {
+  let began = 0
+  const timed: typeof fetch = (...request) => {
+    began = performance.now()
+    return fetch(...request)
+  }
+  const unanswered = (error: unknown): never => {
+    if (error instanceof Error && [NotPaid, OutcomeUnknown, DryRun].some((kind) => error instanceof kind)) throw error
     const advice = home || !sandbox ? ' Start the gateway with "npm start", or name another service with --url.' : ''
     throw new PayError(`Nothing answers at ${url.origin}.${advice}`, { cause: error })
-  })
-  if (first.status !== 402 || hasHeader(outgoing, ...CREDENTIALS)) return conclude(first, null, screen, report)
-
-  const requirement = readRequirement(first.headers.get('payment-required'), first.body.toString(), options.v1)
-  showRequirement(requirement, screen, report)
-  const max = options.max ?? (home?.chain_id === requirement.network.chainId ? SANDBOX_MAX : DEFAULT_MAX)
-  if (requirement.amount > max)
-    throw new PayError(
-      `Not paid: the price of ${usdc(requirement.amount)} USDC is above the limit of ${usdc(max)}. Add --max ${usdc(requirement.amount)} to accept it.`,
-    )
-  if (options.dryRun) {
-    screen.line('dry run', 'nothing was signed')
-    return { status: 200, events: null }
   }
-  const key = options.key ?? home?.buyer.private_key
-  if (!key)
-    throw new PayError(
-      'Not paid: give --key, a private key that holds USDC on this network. For a sandbox, set DATA_DIR to its folder.',
-    )
+  if (hasHeader(outgoing, ...CREDENTIALS)) {
+    const response = await request(url, outgoing, { send: timed }).catch(unanswered)
+    return conclude(await answerOf(response, began), null, screen, report)
+  }
 
-  const signed = await signPayment(requirement, key, Math.floor(Date.now() / 1000))
-  const payment = hasHeader(outgoing, 'idempotency-key') ? { ...signed, purchaseKey: null } : signed
-  showPayment(payment, screen, report)
-  const balances = createBalances(options.rpc ?? home?.rpc_url ?? null, requirement.network)
-  const accounts = [payment.from, requirement.payTo]
-  const before = await balances.read(accounts)
-  const answer = await exchangePaid(outgoing, payment, (message) => screen.line('wait', message))
-  const receipt = receiptOf(answer)
-  conclude(answer, receipt, screen, report)
+  const key = options.key ?? home?.buyer.private_key ?? null
+  let money: { readonly balances: Balances; readonly accounts: readonly Hex[]; readonly before: Read } | null = null
+  const onStep = async (step: Step): Promise<void> => {
+    if (step.step === 'offered') {
+      showRequirement(step.requirement, screen, report)
+      assertPayable(step.requirement, options, home, key)
+    } else if (step.step === 'signed') {
+      const { requirement, payment } = step
+      showPayment(payment, screen, report)
+      const balances = createBalances(options.rpc ?? home?.rpc_url ?? null, requirement.network)
+      const accounts = [payment.from, requirement.payTo]
+      money = { balances, accounts, before: await balances.read(accounts) }
+    } else screen.line('wait', waitingFor(step))
+  }
+  const wallet = key === null ? {} : { account: privateKeyToAccount(key) }
+  const buyer = createBuyer({ ...wallet, limits: {}, prefersV1: options.v1, onStep, fetch: timed })
+  const { response, receipt } = await buyer.buy(url, outgoing).catch(unanswered)
+  const answer = conclude(await answerOf(response, began), receipt, screen, report)
+  if (!money) return answer
+  const { balances, accounts, before } = money as { balances: Balances; accounts: readonly Hex[]; before: Read }
   if (receipt?.success && receipt.transaction) await balances.settle(receipt.transaction)
   showBalances(before, await balances.read(accounts), screen, report)
   return answer
+}
+
+/** Throws NotPaid if the price is above the limit or there is no wallet, and DryRun if nothing is to be signed. */
+function assertPayable(
+  { amount, network }: Requirement,
+  options: Options,
+  home: SandboxDescription | null,
+  key: Hex | null,
+): void {
+  const max = options.max ?? (home?.chain_id === network.chainId ? SANDBOX_MAX : DEFAULT_MAX)
+  if (amount > max)
+    throw new NotPaid(
+      `Not paid: the price of ${usdc(amount)} USDC is above the limit of ${usdc(max)}. Add --max ${usdc(amount)} to accept it.`,
+    )
+  if (options.dryRun) throw new DryRun()
+  if (key === null)
+    throw new NotPaid(
+      'Not paid: give --key, a private key that holds USDC on this network. For a sandbox, set DATA_DIR to its folder.',
+    )
+}
+
+const WAITING = {
+  lost: 'the connection was lost',
+  busy: 'the service is busy',
+  pending: 'the settlement is pending',
+} as const
+
+const waitingFor = ({ reason, afterSeconds }: Extract<Step, { step: 'repeated' }>): string =>
+  `${WAITING[reason]}; sending the same payment again${reason === 'lost' ? '' : ` in ${afterSeconds} s`}`
+
+async function answerOf(response: Response, began: number): Promise<Answer> {
+  const { status, headers } = response
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true
+  const body = isStream ? Buffer.alloc(0) : Buffer.from(await response.arrayBuffer())
+  return { status, headers, body, events: isStream ? response.body : null, milliseconds: performance.now() - began }
 }
 
 /** Writes the events of a stream as they come, until it ends or the user presses Ctrl-C. */
@@ -116,14 +180,6 @@ async function follow(
   screen.line('events', 'as they come; press Ctrl-C to leave')
   const decoder = new TextDecoder()
   for await (const part of events) write(decoder.decode(part, { stream: true }))
-}
-
-/** Makes the first, unpaid call. A large body is held back until the price is known. */
-async function ask(outgoing: Outgoing): Promise<Exchange> {
-  const { body } = outgoing
-  if (body === null || (!(body instanceof FormData) && body.length <= SMALL_BODY)) return exchange(outgoing)
-  const probe = await exchange({ ...outgoing, body: null })
-  return probe.status === 402 && !hasHeader(outgoing, ...CREDENTIALS) ? probe : exchange(outgoing)
 }
 
 function outgoingOf(
@@ -147,21 +203,6 @@ function outgoingOf(
 
 function hasHeader({ headers }: Outgoing, ...names: readonly string[]): boolean {
   return headers.some(([name]) => names.includes(name.toLowerCase()))
-}
-
-interface Receipt {
-  readonly success?: boolean
-  readonly transaction?: Hex
-  readonly errorReason?: string
-}
-
-function receiptOf({ headers }: Exchange): Receipt | null {
-  const header = headers.get('payment-response') ?? headers.get('x-payment-response')
-  try {
-    return header === null ? null : (JSON.parse(Buffer.from(header, 'base64').toString()) as Receipt)
-  } catch {
-    return null
-  }
 }
 
 function showRequirement(requirement: Requirement, screen: Screen, report: Report): void {
@@ -189,7 +230,7 @@ function showPayment(payment: Payment, screen: Screen, report: Report): void {
 }
 
 /** Shows an answer and its receipt. Returns the answer. */
-function conclude(answer: Exchange, receipt: Receipt | null, screen: Screen, report: Report): Exchange {
+function conclude(answer: Answer, receipt: Receipt | null, screen: Screen, report: Report): Answer {
   const { status, milliseconds } = answer
   screen.line('status', `${status} ${STATUS_CODES[status] ?? ''} in ${milliseconds.toFixed(0)} ms`)
   if (!answer.events) screen.line('answer', excerpt(answer))
@@ -218,6 +259,9 @@ function showBalances(
   const [buyer, payee] = before.map((atomic, row) => ({ before: usdc(atomic), after: usdc(after[row] as bigint) }))
   report.balances = { buyer, payee }
 }
+
+/** Balances, or null if they cannot be read. */
+type Read = readonly bigint[] | null
 
 export interface Balances {
   /** Returns atomic units in the order of the accounts, or null if the chain cannot be read. */
@@ -251,40 +295,4 @@ function createBalances(rpcUrl: string | null, network: Network): Balances {
       await client.waitForTransactionReceipt({ hash: transaction, timeout: WAIT_MS }).catch(() => undefined)
     },
   }
-}
-
-export interface SandboxDescription {
-  readonly base_url: string
-  readonly rpc_url: string
-  readonly chain_id: number
-  readonly buyer: { readonly address: Hex; readonly private_key: Hex }
-}
-
-/** Returns the newest DATA_DIR/<any>/sandbox.json, or null if there is none. */
-function findSandbox(dataDir: string): SandboxDescription | null {
-  const files = list(dataDir)
-    .map((folder) => join(dataDir, folder, 'sandbox.json'))
-    .map((file) => ({ file, modified: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null }))
-    .filter((found): found is { file: string; modified: number } => found.modified !== null)
-    .toSorted((one, other) => other.modified - one.modified)
-  return files[0] ? (JSON.parse(readFileSync(files[0].file, 'utf8')) as SandboxDescription) : null
-}
-
-function list(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => name)
-  } catch {
-    return []
-  }
-}
-
-/** Returns true if the address is the sandbox's. All names of the loopback interface count as the same. */
-function isSandbox(url: URL, sandbox: SandboxDescription | null): sandbox is SandboxDescription {
-  return sandbox !== null && place(url) === place(new URL(sandbox.base_url))
-}
-
-function place({ protocol, hostname, port }: URL): string {
-  return `${protocol}//${/^(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)$/.test(hostname) ? 'loopback' : hostname}:${port}`
 }

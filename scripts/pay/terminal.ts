@@ -1,6 +1,15 @@
 /** The output for people: aligned labels, long answers cut. */
 import { formatUnits } from 'viem/utils'
-import type { Exchange } from './exchange.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The whole answer; empty if it is a stream of events. */
+  readonly body: Buffer
+  /** The events as they come, if the answer is a stream of server-sent events. */
+  readonly events: AsyncIterable<Uint8Array> | null
+  readonly milliseconds: number
+}
 
 export interface Screen {
   /** Writes a labelled line; further lines of the text are indented below the first. */
@@ -40,7 +49,7 @@ export function shorten(text: string): string {
 }
 
 /** Returns the answer parsed as JSON, or as text, or null if it is neither. */
-export function contentOf({ headers, body }: Exchange): unknown {
+export function contentOf({ headers, body }: Answer): unknown {
   const media = headers.get('content-type') ?? ''
   if (/[/+]json\b/.test(media))
     try {
@@ -52,7 +61,7 @@ export function contentOf({ headers, body }: Exchange): unknown {
 }
 
 /** Formats an answer for reading, cut to 40 lines. */
-export function excerpt(answer: Exchange): string {
+export function excerpt(answer: Answer): string {
   const content = contentOf(answer)
   if (answer.body.length === 0) return '(empty)'
   if (content === null) return `${answer.body.length} bytes of ${answer.headers.get('content-type') ?? 'unknown type'}`
