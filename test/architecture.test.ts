@@ -20,8 +20,12 @@ const imports = (file: string, base = root): string[] =>
 /** What our own package name stands for, from the `exports` of package.json: 'tollgate/plugin' → 'gateway/plugin/…'. */
 const ownModules = new Map(
   Object.entries(
-    (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: Record<string, string> }).exports,
-  ).map(([name, path]) => [name.replace(/^\./, 'tollgate'), join(path)]),
+    (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: Record<string, { types: string }> })
+      .exports,
+  ).map(([name, { types }]) => [
+    name.replace(/^\./, 'tollgate'),
+    join(types.replace('/dist/', '/').replace(/\.d\.ts$/, '.ts')),
+  ]),
 )
 
 /** Path of an imported file from the root, or the bare name of a package. */
@@ -85,14 +89,17 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 /** The parts of gateway/, top to bottom. A part imports parts below it, never one beside or above it. */
 const LAYERS = [
   ['main', 'testing'],
-  ['process', 'launcher', 'workers'],
+  ['process', 'launcher', 'cluster'],
   ['parent', 'signals', 'signer', 'start-error', 'v8-flags'],
   ['compose'],
+  ['wiring'],
   ['mcp'],
   ['http'],
   ['documents', 'accounting'],
   ['calls'],
-  ['editions'],
+  ['products'],
+  ['workers'],
+  ['plugin-code'],
   ['payments'],
   ['sandbox'],
   ['methods'],
@@ -101,8 +108,21 @@ const LAYERS = [
   ['config', 'stores'],
   ['observe', 'validation'],
   ['plugin'],
-  ['errors', 'clock', 'awaitable', 'once', 'bundles', 'keccak-256', 'tick-shape'],
+  ['errors', 'clock', 'awaitable', 'once', 'keccak-256', 'tick-shape', 'dollars'],
 ] as const
+
+/** Code that decides by what a payment's reason, detail or note says: by its text, by a pattern, or in SQL. */
+const DECISIONS_ON_PROSE = [
+  /\b(?:reason|detail|note)\b['"\])?!]*\.(?:startsWith|endsWith|includes|indexOf|match|matchAll|search)\(/,
+  /\.(?:test|exec|startsWith|includes)\((?:[\w.?!]+\.)?(?:reason|detail|note)\b/,
+  /\b(?:detail|note)\b\s*[!=]==(?!\s*(?:null\b|undefined\b|''))/,
+  /\b(?:reason|detail|note)\b\s+(?:NOT\s+)?(?:I?LIKE|GLOB|REGEXP|SIMILAR|~)/,
+  /\b(?:substr|substring|instr|position|left)\((?:\w+\.)?(?:reason|detail|note)\b/i,
+]
+const decidesOnProse = (line: string): boolean => DECISIONS_ON_PROSE.some((pattern) => pattern.test(line))
+
+/** Reads, once, what earlier releases wrote as words. */
+const READS_OLD_WORDS = join('gateway', 'payments', 'journal', 'read-old-words.ts')
 
 const layerOf = (path: string): number => {
   const [, part = ''] = path.match(/^gateway[\\/]([^\\/.]+)/) ?? []
@@ -166,6 +186,47 @@ describe('the architecture', () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
+  })
+
+  it('decides by causes, never by what a reason or a note says', () => {
+    const found = [...files(join('gateway', 'payments'), /\.ts$/), ...files(join('gateway', 'accounting'), /\.ts$/)]
+      .filter((file) => file !== READS_OLD_WORDS)
+      .flatMap((file) =>
+        readFileSync(join(root, file), 'utf8')
+          .split('\n')
+          .flatMap((line, row) => (decidesOnProse(line) ? [`${file}:${row + 1} ${line.trim()}`] : [])),
+      )
+    expect(found).to.deep.equal([])
+  })
+
+  it('keeps the SQL of the journal in the folder of the journal', () => {
+    const journal = join('gateway', 'payments', 'journal')
+    const open = ['journal', 'open-journal', 'payment-states', 'group-commit'].map((name) =>
+      join(journal, `${name}.ts`),
+    )
+    const found = [...graphOf(['gateway'])]
+      .filter(([file]) => dirname(file) !== journal)
+      .flatMap(([file, targets]) =>
+        targets
+          .filter((path) => dirname(path) === journal && !open.includes(path))
+          .map((path) => `${file} imports ${path}`),
+      )
+    expect(found).to.deep.equal([])
+  })
+
+  it('finds a decision on prose that is planted', () => {
+    const planted = [
+      "if (record.reason?.startsWith('owed: ')) return",
+      "if (record['note'].includes('repaid')) return",
+      'if (/^repaid: /.test(event.note)) return',
+      "if (NAMES.exec(reason ?? '')) return",
+      'return last?.detail === TAKEN_BACK',
+      "WHERE reason NOT LIKE 'nothing is owed: %'",
+      "CASE WHEN substr(e.note, 1, 8) = 'repaid: ' THEN 1 END",
+    ]
+    expect(planted.filter((line) => !decidesOnProse(line))).to.deep.equal([])
+    const allowed = ["if (note === '') return", 'if (reason !== null) return', 'UPDATE payments SET note = ?1']
+    expect(allowed.filter(decidesOnProse)).to.deep.equal([])
   })
 
   it('reads the environment in one place only', () => {

@@ -1,11 +1,15 @@
 /** Uses every form as a person would, with and without JavaScript. */
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
 const LEDGERS = resolve(import.meta.dirname, '../../views/assets/ledgers')
+interface Schema {
+  readonly $defs: { readonly AuditRequest: { readonly properties: Readonly<Record<string, unknown>> } }
+}
+
 const CALCULATOR = '/tools/deflated-sharpe-calculator'
 
 export function forms(running: () => Service): void {
@@ -101,6 +105,66 @@ export function forms(running: () => Service): void {
     await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'fills.csv'))
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.waitForURL('**/report/*')
+    await close()
+  })
+
+  it('shows a problem at the field that it names, in the fold around it, and no longer when it is sent again', async () => {
+    const { page, close } = await running().visit('/audit-tool')
+    await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'round-trips.csv'))
+    await page.getByText('Reference bars and symbol').click()
+    const symbol = page.getByLabel('Symbol, if the file has no symbol column')
+    await symbol.fill('-X')
+    await page.getByText('Reference bars and symbol').click()
+    await page.getByRole('button', { name: 'Audit' }).click()
+    const problem = page.locator('.field', { has: symbol }).getByRole('alert')
+    await problem.waitFor()
+    expect(await page.evaluate('document.activeElement.id')).to.equal('symbol')
+    expect(await symbol.getAttribute('aria-invalid')).to.equal('true')
+    await symbol.fill('X')
+    await page.getByRole('button', { name: 'Audit' }).click()
+    await page.waitForURL('**/report/*')
+    await close()
+  })
+
+  for (const javaScriptEnabled of [true, false])
+    it(`shows the field to which a report links, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
+      const { page, close } = await running().visit('/report/lots', { javaScriptEnabled })
+      await page.getByRole('link', { name: 'State the contract size' }).click()
+      await page.waitForURL('**/audit-tool#contract_size')
+      await page.getByLabel('Contract size').waitFor()
+      expect(await page.getByLabel('Contract size').isVisible()).to.equal(true)
+      await close()
+    })
+
+  it('has a field for every member of the request', async () => {
+    const { page, close } = await running().visit('/audit-tool')
+    const names = await page.evaluate<string[]>(`[...new Set(new FormData(document.querySelector('form')).keys())]`)
+    const { $defs } = JSON.parse(
+      readFileSync(resolve(import.meta.dirname, '../../schemas/audit.json'), 'utf8'),
+    ) as Schema
+    expect(names).to.have.members(Object.keys($defs.AuditRequest.properties))
+    await close()
+  })
+
+  it('opens the fold with the field that a refused file needs, and says there what is wrong with it', async () => {
+    const lines = ['Symbol,Pos,Amount,In when,In at,Out when,Out at', 'X,Short,10,2024-01-02,100,2024-01-03,98']
+    const file = { name: 'odd.csv', mimeType: 'text/csv', buffer: Buffer.from(`${lines.join('\n')}\n`) }
+    const { page, close } = await running().visit('/audit-tool')
+    const [columns, send] = [page.getByLabel('What columns are'), page.getByRole('button', { name: 'Audit' })]
+    await page.getByLabel('Trades, as CSV').setInputFiles(file)
+    expect(await columns.isVisible()).to.equal(false)
+    await send.click()
+    await columns.waitFor()
+    await columns.fill('In when=entry_tim')
+    await send.click()
+    const problem = page.locator('.field', { has: columns }).getByRole('alert')
+    await problem.waitFor()
+    expect(await problem.innerText()).to.contain('entry_tim')
+    expect(await page.getByRole('alert').count(), 'of the file').to.equal(1)
+    await columns.fill('In when=entry_time, In at=entry_price, Out when=exit_time, Out at=exit_price')
+    await send.click()
+    await page.waitForURL('**/report/*')
+    expect(await page.locator('.read').innerText()).to.contain('All 7 columns used')
     await close()
   })
 

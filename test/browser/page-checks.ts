@@ -1,4 +1,6 @@
 /** Checks every page on large and small screens, light and dark, with and without scripts, and for screen readers. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { HtmlValidate } from 'html-validate'
 import type { Page } from 'playwright-core'
@@ -15,12 +17,18 @@ const SAME_VIEW = [
   'audit-tool-err',
   'report-sample',
   'report-many',
+  'report-few',
+  'report-futures',
   '402-refused',
   '404',
   '413',
   '500',
   '503',
 ]
+/** Reports that were read from real-looking files, with money. */
+const AUDITED = ['report-stocks', 'report-crypto', 'report-lots', 'report-few', 'report-futures']
+/** Exports of brokers, exchanges and platforms. */
+const EXPORTS = ['ibkr-activity.csv', 'binance-spot.csv', 'mt5-positions.csv', 'schwab.csv', 'tradingview-net.csv']
 /** Checks that depend on screen size and colour scheme. */
 const BY_SCREEN = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 /** The most bytes a page may have together with its assets. */
@@ -39,6 +47,16 @@ const OVERFLOWING = `document.documentElement.scrollWidth <= document.documentEl
 /** Opens all collapsed details. */
 const OPEN_DETAILS = `for (const details of document.querySelectorAll('details')) details.open = true`
 const overflow = (page: Page): Promise<string[]> => page.evaluate<string[]>(OVERFLOWING)
+
+/** Audits an export and returns the path of its report. */
+async function audited(url: string, name: string): Promise<string> {
+  const form = new FormData()
+  form.set('file', new Blob([readFileSync(resolve(import.meta.dirname, '../fixtures/ledgers', name))]), name)
+  const answer = await fetch(`${url}/audit`, { method: 'POST', body: form })
+  expect(answer.status, name).to.equal(200)
+  const { report_url: path } = (await answer.json()) as { readonly report_url: string }
+  return path
+}
 
 /** Collects faults by page, so that every page is checked before the test fails. */
 class Faults {
@@ -120,6 +138,27 @@ export function pageChecks(running: () => Service): void {
     }
     await close()
     expect(faults.found).to.deep.equal({})
+  })
+
+  it('of a report says in one screen what was read, why the verdict, and what it is worth in money', async () => {
+    const { pages, open, url } = running()
+    const { page, close } = await open('')
+    const stored = pages.filter(({ name }) => AUDITED.includes(name)).map(({ path }) => path)
+    const uploaded = await Promise.all(EXPORTS.map((name) => audited(url, name)))
+    for (const path of [...stored, ...uploaded])
+      for (const screen of [PHONE, { width: 1280, height: 800 }]) {
+        await page.setViewportSize(screen)
+        await page.goto(url + path)
+        const [read, verdict, money] = [page.locator('.read'), page.locator('.verdict'), page.locator('.money')]
+        expect(await read.innerText(), path).to.match(/\d rows?: .* trades? in \d/)
+        expect(await verdict.innerText(), path).to.match(/(Not profitable|Unproven|Plausible)[^]*\.$/m)
+        expect(await money.innerText(), path).to.match(/after costs|No total\./)
+        for (const part of [read, verdict, money.locator('p').first()]) {
+          const box = await part.boundingBox()
+          expect((box?.y ?? Infinity) + (box?.height ?? 0), `${path} ${screen.width}`).to.be.below(screen.height)
+        }
+      }
+    await close()
   })
 
   it('has no animation if the visitor prefers reduced motion, and visible lines with forced colours', async () => {

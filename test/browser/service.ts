@@ -3,8 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
-import { type PageRequest, pagesOf } from '../../scripts/pictures/pages.ts'
-import { untilReady, writeScene } from '../../scripts/pictures/scene.ts'
+import { openDatabase } from '../../gateway/stores/database.ts'
+import { openReportStore } from '../../plugins/audit/report-store.ts'
+import { type PageRequest, pagesOf } from './scene/pages.ts'
+import { untilReady } from '../lab/gateway.ts'
+import { writeScene } from './scene/scene.ts'
+import { auditedReports } from '../plugins/audit-pages/audited-reports.ts'
 import { copyFirstStart } from '../support/first-start.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
 import { launchChromium } from './chromium.ts'
@@ -56,7 +60,10 @@ export async function openService(): Promise<Service> {
   }
   return {
     ...gateway,
-    pages: await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey),
+    pages: [
+      ...(await pagesOf(gateway.url, gateway.sandbox.buyer.privateKey)),
+      ...(await storeReports(gateway.gateway.config.dataDir)),
+    ],
     async open(path, options) {
       const { context } = await contextFor(options)
       const opened = await openPage(context, gateway.url)
@@ -84,6 +91,16 @@ export async function openService(): Promise<Service> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Stores the reports of audited-reports.ts, as a release stored them, and returns their pages. */
+async function storeReports(dataDir: string): Promise<readonly PageRequest[]> {
+  const db = openDatabase({ file: join(dataDir, 'products.sqlite') })
+  const store = openReportStore(db)
+  const reports = Object.entries(await auditedReports())
+  for (const [rid, report] of reports) await store.save(rid, new Date(), report, { client: rid })
+  await db.destroy()
+  return reports.map(([rid]) => ({ name: `report-${rid}`, path: `/report/${rid}`, status: 200 }))
 }
 
 interface SharedContext {

@@ -1,3 +1,7 @@
+import {
+  Client as StatelessClient,
+  StreamableHTTPClientTransport as StatelessTransport,
+} from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
@@ -80,7 +84,11 @@ describe('an unmodified public client', function () {
     const byArgument = { name: 'get_regime_current', arguments: { payment_signature: await sign() } }
     const payload = JSON.parse(Buffer.from(await sign(), 'base64').toString()) as Record<string, unknown>
     const byMeta = { name: 'get_regime_current', arguments: {}, _meta: { 'x402/payment': payload } }
-    for (const call of [byArgument, byMeta]) {
+    // As x402-mcp does it: version 1, under a key with a dot.
+    const { v1 } = unpaid.structuredContent as { v1: { accepts: never[] } }
+    const ofVersion1 = await signPayment({ account: shop.buyer, requirement: v1.accepts[0] as never, version: 1 })
+    const withDot = { name: 'get_regime_current', arguments: {}, _meta: { 'x402.payment': ofVersion1 } }
+    for (const call of [byArgument, byMeta, withDot]) {
       const paid = await mcp.callTool(call)
       expect(paid.isError ?? false).to.equal(false)
       expect((paid.structuredContent as { regime: string }).regime).to.be.oneOf(['STABLE', 'VOLATILE'])
@@ -88,6 +96,42 @@ describe('an unmodified public client', function () {
       expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
     }
     await mcp.close()
+  })
+
+  for (const mode of [{ pin: '2026-07-28' }, 'auto'] as const)
+    it(`pays over MCP 2026-07-28 through the client of its SDK (${JSON.stringify(mode)})`, async () => {
+      const mcp = new StatelessClient({ name: 'buyer', version: '1.0.0' }, { versionNegotiation: { mode } })
+      await mcp.connect(new StatelessTransport(new URL(`${shop.url}/mcp`)))
+      expect(mcp.getNegotiatedProtocolVersion()).to.equal('2026-07-28')
+      expect(mcp.getServerVersion()).to.have.property('name', shop.gateway.current.catalog.service.name)
+      expect((await mcp.listTools()).tools.map(({ name }) => name)).to.include('get_regime_current')
+      const call = { name: 'get_regime_current', arguments: {} }
+      const unpaid = await mcp.callTool(call)
+      const { accepts } = unpaid.structuredContent as { accepts: never[] }
+      const payment = await signPayment({ account: shop.buyer, requirement: accepts[0] as never, version: 2 })
+      await shop.moved()
+      const paid = await mcp.callTool({ ...call, _meta: { 'x402/payment': payment } })
+      expect(paid.structuredContent).to.have.property('regime')
+      expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
+      const refused = await mcp.callTool({ name: 'get_gold', arguments: {} }).catch((error: unknown) => String(error))
+      expect(refused).to.contain('Unknown tool: get_gold')
+      await mcp.close()
+    })
+
+  it('is told over MCP, with the price, what is wrong with its arguments', async () => {
+    const mcp = new Client({ name: 'buyer', version: '1.0.0' })
+    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    await mcp.listTools()
+    const { structuredContent } = await mcp.callTool({ name: 'estimate_execution_cost', arguments: { side: 'up' } })
+    await mcp.close()
+    const { x402Version, message, detail } = structuredContent as {
+      x402Version: number
+      message: string
+      detail: { loc: string[] }[]
+    }
+    expect(x402Version).to.equal(2)
+    expect(message).to.match(/^Correct the arguments before you pay: /)
+    expect(detail.map(({ loc }) => loc.join('.'))).to.include.members(['arguments.symbol', 'arguments.side'])
   })
 
   it('gets the stored answer over MCP, without a second charge, for a payment it used over HTTP', async () => {

@@ -1,13 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { generatePrivateKey } from 'viem/accounts'
 import { ask, buy, json } from '../support/agent.ts'
 import { copyFirstStart, OWN_CATALOG } from '../support/first-start.ts'
 import { openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { proves } from '../requirements.ts'
 import type { Preflight } from '../../schemas/types.d.ts'
 
+const root = resolve(import.meta.dirname, '../..')
+const run = promisify(execFile)
 const DAY = 86_400_000
 const MINUTE = 60_000
 
@@ -86,5 +91,29 @@ describe('our own catalog', () => {
     expect(stats['forward_vol_ratio']).to.be.greaterThan(1.5)
     expect(stats['persistence_1h']).to.be.within(0.9, 1)
     expect(stats['brier']).to.be.within(0, 0.25)
+    expect(stats).to.include.keys('data_mode', 'start', 'end', 'last_hour_rule')
+  })
+
+  it('sells a history that a buyer grades with the published Brier score, by the programs of the guide', async function () {
+    this.timeout(120_000)
+    const data = mkdtempSync(join(tmpdir(), 'bought-'))
+    const guide = readFileSync(join(root, 'docs/buying.md'), 'utf8')
+    const programs = [...guide.matchAll(/^```(js|python)\n([\s\S]*?)^```/gm)].map(([, , program = '']) => program)
+    const account = `privateKeyToAccount('${generatePrivateKey()}')`
+    const before = `import { privateKeyToAccount } from 'viem/accounts'
+      import { createBuyer } from ${JSON.stringify(join(root, 'gateway/client/buyer.ts'))}
+      const [data, base_url] = ${JSON.stringify([data, shop.url])}
+      const buyer = createBuyer({ account: ${account}, limits: { perCall: 20_000n, perDay: 1_000_000n } })\n`
+    try {
+      const node = ['--import', 'tsx/esm', '--input-type=module', '--eval', before + programs[1]!]
+      await run(process.execPath, node, { cwd: root })
+      const { stdout } = await run('python3', ['-c', programs[2]!, data])
+      const [, rows, graded, published] =
+        /^(\d+) rows, Brier score (\d\.\d{4}), published (\d\.\d{4})\n$/.exec(stdout) ?? []
+      expect(Number(rows)).to.be.above(90 * 1440 - 120)
+      expect(graded).to.equal(published)
+    } finally {
+      rmSync(data, { recursive: true })
+    }
   })
 })

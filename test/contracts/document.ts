@@ -6,10 +6,12 @@ import { apiCatalog } from '../../gateway/documents/api-catalog.ts'
 import { discovery } from '../../gateway/documents/discovery.ts'
 import { family } from '../../gateway/documents/family-index.ts'
 import { llms } from '../../gateway/documents/llms.ts'
+import { llmsFull } from '../../gateway/documents/llms-full.ts'
 import { openapi } from '../../gateway/documents/openapi.ts'
 import type { DocumentContext } from '../../gateway/documents/document.ts'
 import { priceList } from '../../gateway/documents/pricing.ts'
 import { robots } from '../../gateway/documents/sitemap.ts'
+import { serverJson } from '../../gateway/documents/server-json.ts'
 import { sitemap } from '../../gateway/documents/sitemap.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/operation-validators.ts'
@@ -152,6 +154,48 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
         )
         expect(fits, link).to.equal(true)
       }
+    })
+
+    it('say in llms.txt when to use each product that is sold, with a request of its example', () => {
+      const [section = ''] = llms(catalog, deployment).split('## Products\n\n')[1]?.split('\n\n## ') ?? []
+      const lines = section.split('\n').filter(Boolean)
+      const sold = catalog.products.filter(({ operations }) => operations.some((one) => isSold(one)))
+      expect(lines.length).to.equal(sold.length)
+      for (const [at, { title, summary, whenToUse, operations }] of sold.entries()) {
+        const { method, path, example } = operations.find((one) => isSold(one)) as Operation
+        expect(lines[at]).to.match(/^- \[/).and.contain(`[${title}]`).and.contain(summary).and.contain(whenToUse)
+        expect(lines[at]).to.contain(`${method} ${deployment.baseUrl}${path.split('{')[0]}`)
+        const body = example?.request.body
+        if (body !== undefined) expect(lines[at]).to.contain(typeof body === 'string' ? body : JSON.stringify(body))
+      }
+    })
+
+    const isSold = (one: Operation): boolean => paid.includes(one) && one.plan === null
+
+    it('include an llms-full.txt with all of llms.txt, and the fields and example of every operation', () => {
+      const text = llmsFull(catalog, deployment)
+      expect(text.startsWith(llms(catalog, deployment).trimEnd())).to.equal(true)
+      for (const { method, path, price, response, example } of shown) {
+        const [after = ''] = text.split(`\n### ${method} ${path}\n`).slice(1)
+        const [part = ''] = after.split(/\n#{2,3} /)
+        expect(part, path).to.contain(price === null ? 'Free.' : 'Costs $')
+        const fields = Object.keys((response?.['properties'] as object | undefined) ?? {})
+        for (const name of fields) expect(part, path).to.contain(`\`${name}\``)
+        if (example?.response !== undefined && response?.['type'] !== 'string')
+          expect(part, path).to.contain('Example of the answer:')
+      }
+    })
+
+    it('describe the MCP server as the registry wants it: a name under the domain, and a short description', () => {
+      const { name, description: text, remotes, version } = serverJson(catalog, deployment)
+      const { hostname } = new URL(deployment.baseUrl)
+      expect(name).to.match(/^[a-z0-9.-]+\/[a-z0-9-]+$/)
+      expect(name.split('/')[0]?.split('.').toReversed().join('.')).to.equal(hostname)
+      expect(text.length).to.be.within(1, 100)
+      expect([version, remotes]).to.deep.equal([
+        catalog.service.version,
+        [{ type: 'streamable-http', url: `${deployment.baseUrl}/mcp` }],
+      ])
     })
 
     it('list every page with a fixed address in the sitemap', () => {

@@ -185,7 +185,7 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect(await journal.refused(key, 1, { state: 'refused', reason: 'x\0y', message })).to.equal(true)
       expect((await journal.find(key))?.reason).to.equal('xy')
       const [last] = (await journal.events(key)).slice(-1)
-      expect(last?.detail).to.match(/^xy: bad {2}text \ufffd long/)
+      expect(last?.note).to.match(/^xy: bad {2}text \ufffd long/)
     })
 
     it('lists a debt until it is repaid, and accepts one repayment', async () => {
@@ -195,7 +195,11 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect(await journal.repaid(key, 'sent back twice')).to.equal(false)
       expect((await journal.debts()).map((debt) => debt.key)).not.to.include(key)
       expect(await journal.find(key)).to.include({ state: 'owed', transaction: TRANSACTION })
-      expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'repaid: sent back in 0x12' })
+      expect((await journal.events(key)).at(-1)).to.include({
+        state: 'owed',
+        cause: 'repaid',
+        note: 'repaid: sent back in 0x12',
+      })
     })
 
     it('lists open payments oldest first, and the payments of a payer newest first', async () => {

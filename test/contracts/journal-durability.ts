@@ -49,7 +49,7 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
       const events = await journal.events(key)
       for (const statement of [
         "UPDATE payment_events SET state = 'released'",
-        "UPDATE payment_events SET detail = '' WHERE id = 1",
+        "UPDATE payment_events SET note = '' WHERE id = 1",
         'DELETE FROM payment_events',
         'DELETE FROM payments',
       ]) {
@@ -65,8 +65,8 @@ export function durabilityContract(name: string, create: () => Promise<TestJourn
 
     it('writes an event even if a state is changed by hand', async () => {
       const key = await paymentIn(journal, 'settled')
-      await sql(`UPDATE payments SET state = 'owed', detail = 'by hand' WHERE key = '${key}'`)
-      expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'by hand' })
+      await sql(`UPDATE payments SET state = 'owed', note = 'by hand' WHERE key = '${key}'`)
+      expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', note: 'by hand' })
     })
 
     it('lists a settled payment that never had an answer as open', async () => {

@@ -5,8 +5,6 @@ import type { TestJournal } from './journals.ts'
 import { paymentIn, reservationOf, STEPS } from './journal-payments.ts'
 
 /** @param create opens an empty journal; null if its server does not answer */
-const REVERTED = ['reverted', 'reverted_payer', 'reverted_code']
-
 export function identifiersContract(name: string, create: () => Promise<TestJournal | null>): void {
   describe(`the journal in ${name}, for payments with an idempotency key,`, () => {
     let opened: TestJournal
@@ -94,44 +92,6 @@ export function identifiersContract(name: string, create: () => Promise<TestJour
       for (const process of others) await process.close()
       const later = await open()
       expect((await later.reserve(named())).reserved).to.equal(false)
-    })
-
-    it('brings the data of an earlier release up to date', async () => {
-      const { open, sql } = opened
-      if (!open || !sql) throw new Error(`${name} cannot be opened twice`)
-      const key = await paymentIn(journal, 'settled')
-      const before = await journal.counts()
-      const on = name === 'PostgreSQL' ? ' ON payments' : ''
-      for (const trigger of ['payments_count_new', 'payments_count_move']) {
-        await sql(`DROP TRIGGER ${trigger}${on}`)
-        if (name === 'PostgreSQL') await sql(`DROP FUNCTION ${trigger}`)
-      }
-      for (const table of ['payment_counts', 'payment_deliveries', 'payment_answers', 'answer_bodies'])
-        await sql(`DROP TABLE IF EXISTS ${table}`)
-      if (name !== 'PostgreSQL')
-        for (const trigger of ['payments_forget', 'payments_limit']) await sql(`DROP TRIGGER ${trigger}`)
-      for (const index of [
-        'identified',
-        'by_operation',
-        'by_settlement',
-        'by_transaction',
-        'in_debt',
-        'watched',
-        'reversed',
-        'costly',
-        ...REVERTED,
-      ])
-        await sql(`DROP INDEX payments_${index}`)
-      const limits = ['payer_code', 'pays_gas', 'reverted_at', 'burnt', 'refetches', 'excess_gas']
-      for (const column of ['identifier', 'place', 'delivered_at', 'look_at', ...limits])
-        await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
-      await sql('PRAGMA user_version = 1').catch(() => {})
-      const upgraded = await open()
-      const nothing = { identifier: null, place: null, deliveredAt: null }
-      expect(await upgraded.find(key)).to.include({ state: 'settled', ...nothing })
-      expect(await upgraded.counts()).to.deep.equal(before)
-      expect((await upgraded.reserve(named())).reserved).to.equal(true)
-      expect((await upgraded.reserve(named())).reserved).to.equal(false)
     })
   })
 }

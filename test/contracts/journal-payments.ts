@@ -61,7 +61,8 @@ export const STEPS = {
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
-  settledLate: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
+  settledLate: (journal: Journal, key: string, attempt: number) =>
+    journal.settledLate(key, attempt, TRANSACTION, 'late'),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
   reversed: (journal: Journal, key: string, attempt: number) => journal.reversed(key, attempt, 'reorganised'),
   settledByOthers: (journal: Journal, key: string, attempt: number) =>

@@ -12,8 +12,8 @@ export interface TestJournal {
   now: number
   /** Opens it once more, as another process would; null in memory. */
   readonly open: (() => Promise<Journal>) | null
-  /** Runs an SQL statement, as an operator could; null in memory. */
-  readonly sql: ((text: string) => Promise<unknown>) | null
+  /** Runs an SQL statement, as an operator could, and returns its rows; null in memory. */
+  readonly sql: ((text: string) => Promise<readonly object[]>) | null
   readonly journal: Journal
   drop(): Promise<void>
 }
@@ -24,10 +24,10 @@ export const JOURNALS: Readonly<Record<string, () => Promise<TestJournal | null>
   'a SQLite file': () => {
     const folder = mkdtempSync(join(tmpdir(), 'journal-'))
     const file = join(folder, 'journal.sqlite')
-    const sql = async (text: string): Promise<void> => {
+    const sql = async (text: string): Promise<readonly object[]> => {
       const connection = await connect(file, 'write')
       try {
-        await connection.run(text)
+        return await connection.run(text)
       } finally {
         await connection.close()
       }
@@ -49,7 +49,7 @@ async function journalAt(
   const opened: Journal[] = []
   const clock = { now: 1_770_000_000_000 }
   const open = async (): Promise<Journal> => {
-    const journal = await openJournal({ ...address, now: () => clock.now })
+    const journal = await openJournal({ ...address, now: () => new Date(clock.now) })
     opened.push(journal)
     return journal
   }

@@ -8,7 +8,7 @@ const SERVER = POSTGRES_URL
 export interface Schema {
   /** Connections to this address see only this schema. */
   readonly url: string
-  sql(text: string): Promise<void>
+  sql(text: string): Promise<readonly object[]>
   drop(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export async function openSchema(): Promise<Schema | null> {
   return {
     url,
     async sql(text) {
-      await client.query(text)
+      return ((await client.query(text)) as { readonly rows?: readonly object[] }).rows ?? []
     },
     async drop() {
       try {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { createDocumentsPlugin } from '../../gateway/documents/documents-plugin.ts'
+import { llms } from '../../gateway/documents/llms.ts'
 import { openapi } from '../../gateway/documents/openapi.ts'
 import type { Catalog } from '../../gateway/plugin/catalog.ts'
-import type { Edition, ProductStatus } from '../../gateway/editions/edition.ts'
+import type { Edition, ProductStatus } from '../../gateway/products/edition.ts'
 import { type Call, type PluginContext, Reply } from '../../gateway/plugin/plugin.ts'
 import type { PriceList } from '../../gateway/documents/pricing.ts'
 import { documentContract } from '../contracts/document.ts'
@@ -11,6 +12,25 @@ import { metalsCatalog, ownCatalog, DEPLOYMENT } from './metals-catalog.ts'
 
 documentContract('a catalog with everything in it', metalsCatalog, DEPLOYMENT)
 documentContract("the project's own catalog", ownCatalog, DEPLOYMENT)
+
+describe("the project's own llms.txt", () => {
+  let text: string
+  before(async () => (text = llms(await ownCatalog(), DEPLOYMENT)))
+
+  it('says what each product that is sold is for, and what not', async () => {
+    const { products } = await ownCatalog()
+    const sold = products.filter(
+      ({ id, operations }) => id !== 'plans' && operations.some(({ price }) => price !== null),
+    )
+    for (const { id, whenToUse } of sold) expect(whenToUse, id).to.match(/^Use it .+ (not|no) /)
+  })
+
+  it('says whose feed POTUS is, and lists no free form beside the route that is paid for', () => {
+    expect(text).to.contain('the President of the United States')
+    expect(text).to.match(/^- \[POST \/v1\/audit\].*\$5\.00/m)
+    expect(text).to.not.match(/^- \[POST \/(audit|founding)\]/m)
+  })
+})
 
 type Handler = (call: Pick<Call, 'catalog' | 'operation'>) => Promise<Reply> | Reply
 
@@ -140,8 +160,9 @@ describe('the documents plugin', () => {
     const { body } = await answer('getStats')
     expect(body).to.deep.equal({
       sold: 7,
+      data_mode: 'sample',
       catalog_version: catalog.version,
-      products: { metals: { sold: 7 }, tin: { tons: 2 } },
+      products: { metals: { sold: 7, data_mode: 'sample' }, tin: { tons: 2, data_mode: 'sample' } },
     })
   })
 

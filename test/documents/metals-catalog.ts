@@ -1,6 +1,7 @@
 /** A catalog with one operation of every kind that a document shows, and its deployment. */
 import { join, resolve } from 'node:path'
 import type { Catalog } from '../../gateway/plugin/catalog.ts'
+import { withBuiltIn } from '../../gateway/catalog/built-in.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import { type CatalogDocument, readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'
@@ -176,7 +177,8 @@ export const DOCUMENTS: readonly CatalogDocument[] = [
 /** Builds a catalog of the documents above and the gateway's own (`documents.json`). `change` edits one product. */
 export async function metalsCatalog(change: Readonly<Record<string, object>> = {}): Promise<Catalog> {
   const { documents: own } = await readDocuments(join(root, 'catalog'))
-  const documents = [...DOCUMENTS, ...own.filter(({ file }) => file === 'documents.json')].map((document) => ({
+  const shipped = withBuiltIn(own).filter(({ file }) => file === 'documents.json')
+  const documents = [...DOCUMENTS, ...shipped].map((document) => ({
     ...document,
     content: { ...document.content, ...change[document.file] },
   }))
@@ -190,5 +192,5 @@ export async function metalsCatalog(change: Readonly<Record<string, object>> = {
 export async function ownCatalog(): Promise<Catalog> {
   const { documents } = await readDocuments(join(root, 'catalog'))
   const { schemas } = await readSchemas(join(root, 'schemas'))
-  return createCatalog(documents, schemas).catalog
+  return createCatalog(withBuiltIn(documents), schemas).catalog
 }

@@ -13,32 +13,12 @@ const root = resolve(import.meta.dirname, '../..')
 const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8')
 /** The files of the guide by path: code blocks that name one after their language. */
 const files = new Map(
-  [...guide.matchAll(/^```(?:ts|json) (\S+)\n([\s\S]*?)^```/gm)].map(([, path, text]) => [
+  [...guide.matchAll(/^```(?:ts|json|pug) (\S+)\n([\s\S]*?)^```/gm)].map(([, path, text]) => [
     path as string,
     text as string,
   ]),
 )
 const fileOf = (path: string): string => files.get(path) ?? ''
-
-/** Runs the product's test with each changed file of the input in turn. Prints a form feed and a name before each run. */
-const RUN_WITH_FAULTS = `
-import { readFileSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import Mocha from 'mocha'
-
-for (const { name, path, text } of JSON.parse(readFileSync(0, 'utf8'))) {
-  const right = readFileSync(path)
-  writeFileSync(path, text)
-  process.stdout.write('\\f' + name + '\\n')
-  const mocha = new Mocha()
-  mocha.addFile(resolve('test/plugins/tides/index.test.ts'))
-  // A module with another address is loaded anew.
-  await mocha.loadFilesAsync({ esmDecorator: (file) => file + '?' + name })
-  await new Promise((ended) => mocha.run(ended))
-  writeFileSync(path, right)
-}
-process.exit()
-`
 
 describe('the example product of the guide for plugin authors', () => {
   describe('in a running gateway', () => {
@@ -46,6 +26,7 @@ describe('the example product of the guide for plugin authors', () => {
     before(async () => {
       const documents = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
       gateway = await openLiveGateway({ catalog: { 'documents.json': documents } })
+      gateway.writePlugin('tides/views/tides.pug', fileOf('plugins/tides/views/tides.pug'))
       gateway.writePlugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
       gateway.writeCatalog('x/tides.json', fileOf('catalog/x/tides.json'))
       await until(async () => (await gateway.get('/v1/x/tides')).status === 402)
@@ -58,6 +39,14 @@ describe('the example product of the guide for plugin authors', () => {
       await until(async () => (await buy(`${gateway.url}/v1/x/tides?limit=1`, gateway.wallet)).status === 200)
       const body = await json(await buy(`${gateway.url}/v1/x/tides?limit=1`, gateway.wallet))
       expect(body['readings']).to.have.length(1)
+    })
+
+    it('draws the readings on a page', async () => {
+      await until(async () => (await gateway.get('/v1/x/tides/page')).status === 200)
+      const page = await (await fetch(`${gateway.url}/v1/x/tides/page`, { headers: { accept: 'text/html' } })).text()
+      expect(page)
+        .to.contain('Tides of two days')
+        .and.to.match(/<path class="curve line tone-main" d="M/)
     })
 
     it('streams to a caller who asks for events', async () => {
@@ -91,6 +80,8 @@ describe('the example product of the guide for plugin authors', () => {
     let folder: string
     before(() => {
       folder = mkdtempSync(join(tmpdir(), 'tollgate-guide-'))
+      for (const script of ['types.ts', 'schema-types.ts', 'flags.ts'])
+        cpSync(join(root, 'scripts', script), join(folder, 'scripts', script))
       for (const entry of ['gateway', 'schemas', 'package.json', 'tsconfig.json', 'views'])
         cpSync(join(root, entry), join(folder, entry), { recursive: true })
       symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
@@ -103,17 +94,24 @@ describe('the example product of the guide for plugin authors', () => {
     })
     after(() => rmSync(folder, { recursive: true, force: true }))
 
-    const runNode = (args: readonly string[], input = '') =>
-      spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', input })
+    const runNode = (args: readonly string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+
+    const runTest = () =>
+      runNode([
+        '--import',
+        'tsx/esm',
+        'node_modules/mocha/bin/mocha.js',
+        '--no-package',
+        'test/plugins/tides/index.test.ts',
+      ])
 
     it('has a test that passes', () => {
-      const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
-      const { status, stdout, stderr } = runNode([...mocha, 'test/plugins/tides/index.test.ts'])
+      const { status, stdout, stderr } = runTest()
       expect(stdout + stderr).to.match(/ passing/)
       expect(status, stdout + stderr).to.equal(0)
     })
 
-    describe('with a fault', () => {
+    describe('with an error in its files', () => {
       /** A file of the product, and texts of it with what takes their place. */
       type Fault = readonly [path: string, ...changes: readonly (readonly [string, string])[]]
       const catalog = 'catalog/x/tides.json'
@@ -123,31 +121,33 @@ describe('the example product of the guide for plugin authors', () => {
         undeclared: [catalog, [`"price": "free",\n      ${response}`, '"price": "free"']],
         endless: ['plugins/tides/index.ts', ['!signal.aborted', 'true'], ['1000, null, { signal }', '1000']],
       } as const satisfies Readonly<Record<string, Fault>>
-      /** What the product's test prints with each fault. One process runs it with all of them, one after the other. */
-      let printed: Readonly<Record<keyof typeof faults, string>>
-      before(() => {
-        const changed = Object.entries<Fault>(faults).map(([name, [path, ...changes]]) => {
-          const text = changes.reduce((text, [old, next]) => text.replace(old, next), fileOf(path))
-          expect(text, name).not.to.equal(fileOf(path))
-          return { name, path, text }
-        })
-        writeFileSync(join(folder, 'run-with-faults.mjs'), RUN_WITH_FAULTS)
-        const { stdout } = runNode(['--import', 'tsx/esm', 'run-with-faults.mjs'], JSON.stringify(changed))
-        printed = Object.fromEntries(stdout.split('\f').map((text) => [text.split('\n')[0], text])) as typeof printed
-        expect(printed).to.include.all.keys(Object.keys(faults))
-      })
+      /** What the product's test prints with a fault. */
+      const printedWith = (name: keyof typeof faults): string => {
+        const [path, ...changes]: Fault = faults[name]
+        const text = changes.reduce((text, [old, next]) => text.replace(old, next), fileOf(path))
+        expect(text, name).not.to.equal(fileOf(path))
+        writeFileSync(join(folder, path), text)
+        const { stdout, stderr } = runTest()
+        writeFileSync(join(folder, path), fileOf(path))
+        return stdout + stderr
+      }
 
       it('has a test that names what is wrong with the catalog file first', () => {
-        expect(printed.misspelt).to.contain('The plugin has no handler for followTide.')
-        expect(printed.misspelt).not.to.contain('TypeError')
+        const printed = printedWith('misspelt')
+        expect(printed).to.contain('The plugin has no handler for followTide.')
+        expect(printed).not.to.contain('TypeError')
       })
 
       it('fails the contract test kit if it does not say that an operation answers with a stream', () => {
-        expect(printed.undeclared).to.contain('followTides answers with a stream only. Say so in the catalog document')
+        expect(printedWith('undeclared')).to.contain(
+          'followTides answers with a stream only. Say so in the catalog document',
+        )
       })
 
       it('fails the contract test kit if its stream goes on after the caller has left', () => {
-        expect(printed.endless).to.match(/followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/)
+        expect(printedWith('endless')).to.match(
+          /followTides\s+ends when the caller leaves:[\s\S]*still open 1000 ms after/,
+        )
       })
     })
 
@@ -159,6 +159,8 @@ describe('the example product of the guide for plugin authors', () => {
       const body = `export async function query(db: Database) {\n${queries}\n${results}\n}\n`
       writeFileSync(join(folder, 'plugins/tides/queries.ts'), head + body)
 
+      const types = runNode(['--import', 'tsx/esm', 'scripts/types.ts'])
+      expect(types.status, types.stderr).to.equal(0)
       // Several checkers would each check what they share.
       const { status, stdout } = runNode(['node_modules/typescript/bin/tsc', '--noEmit', '--checkers', '1'])
       const errors = stdout.split('\n').filter((line) => /^(plugins|test)\//.test(line))

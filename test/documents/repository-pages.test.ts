@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { CASES } from '../lab/cases.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -37,6 +38,17 @@ describe('the pages of the repository', () => {
       [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)]
         .map(([, name]) => name as string)
         .filter((name) => !(name in scripts))
+        .map((name) => `${page}: ${name}`),
+    )
+    expect(unknown).to.deep.equal([])
+  })
+
+  it('name only experiments of the laboratory that exist', () => {
+    const known = CASES.map(({ name }) => name)
+    const unknown = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/npm run (?:--silent )?lab -- ([a-z][a-z-]*)/g)]
+        .map(([, name]) => name as string)
+        .filter((name) => !known.includes(name))
         .map((name) => `${page}: ${name}`),
     )
     expect(unknown).to.deep.equal([])

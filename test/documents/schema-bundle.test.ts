@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createBundle } from '../../gateway/documents/schema-bundle.ts'
-import { dollars } from '../../gateway/x402/dollars.ts'
+import { dollars } from '../../gateway/dollars.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 const FILES = new Map<string, JsonSchema>([

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { licensedPackages, readLockFile } from '../../scripts/licences.ts'
-import { namedTests, notAmong } from '../support/security-tests.ts'
+import { namedTests, notAmong, SECURITY_PROMISES, testsOf } from '../security.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
@@ -22,30 +22,43 @@ function rowsBelow(heading: string): string[][] {
 }
 
 describe('SECURITY.md', () => {
-  it('names only tests that are written', () => {
-    const missing = namedTests(page).filter(({ file, title }) => {
+  it('rests only on tests that are written', () => {
+    const named = testsOf(SECURITY_PROMISES)
+    const missing = named.filter(({ file, title }) => {
       const source = readFileSync(join(root, file), 'utf8')
       return ![`it('${title}`, `it(\`${title}`].some((text) => source.includes(text))
     })
     expect(missing.map(({ file, title }) => `${file}: ${title}`)).to.deep.equal([])
-    expect(namedTests(page).length).to.be.greaterThan(60)
+    expect(named.length).to.be.at.least(128)
   })
 
   it('counts a test only if one of that title, or of that beginning, ran and passed', () => {
-    const named = namedTests('[goes on](test/a.test.ts), [stops if …](test/a.test.ts)')
+    const named = namedTests({ 'test/a.test.ts': ['goes on', 'stops if …'] })
     const titles = (passed: string[]) => notAmong(named, passed).map(({ title }) => title)
     expect(titles(['goes on', 'stops if asked'])).to.deep.equal([])
     expect(titles(['goes on for ever', 'stops'])).to.deep.equal(['goes on', 'stops if'])
   })
 
-  it('has a test for every attack that once succeeded, and for every suspicion', () => {
-    const attacks = rowsBelow('Attacks that once succeeded').filter(
-      ([first]) => first !== 'No.' && first !== 'Suspicion',
+  it('has a test for every promise, for every attack that once succeeded, and for every suspicion', () => {
+    for (const promise of SECURITY_PROMISES) expect(testsOf([promise]), promise.promise).to.not.have.length(0)
+    const attacks = SECURITY_PROMISES.flatMap((promise) => promise.attacks)
+    for (const { attack, tests } of attacks) expect(namedTests(tests), attack).to.not.have.length(0)
+    const numbers = attacks.flatMap(({ number }) => number ?? []).sort((a, b) => a - b)
+    expect(numbers).to.deep.equal(Array.from({ length: 25 }, (_, at) => at + 1))
+    expect(attacks).to.have.length(25 + 5)
+  })
+
+  it('has a row for every promise, which leads to its tests', () => {
+    const linked = rowsBelow('Promises').flatMap(([promise = '']) =>
+      [...promise.matchAll(/\]\(docs\/security-tests\.md#([\w-]+)\)/g)].map(([, anchor]) => anchor),
     )
-    const numbers = attacks.map(([first]) => first ?? '').filter((first) => /^\d+$/.test(first))
-    expect(numbers).to.deep.equal(Array.from({ length: 23 }, (_, at) => `${at + 1}`))
-    expect(attacks).to.have.length(23 + 5)
-    for (const cells of attacks) expect(namedTests(cells.at(-1) ?? ''), cells[0]).to.not.have.length(0)
+    const anchors = SECURITY_PROMISES.map(({ promise }) =>
+      promise
+        .toLowerCase()
+        .replace(/[^a-z0-9_ -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    expect(linked).to.deep.equal(anchors)
   })
 
   it('names every package with an install script', () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
-import { bytesPerRow, inSqlite, SUBJECTS } from '../../scripts/bench/storage/stored-rows.ts'
+import { bytesPerRow, inSqlite, SUBJECTS } from '../lab/bench/storage/stored-rows.ts'
 
 const operations = readFileSync(resolve(import.meta.dirname, '../../docs/operations.md'), 'utf8')
 /** How far a shorter run on another version of SQLite may be from the table. */

@@ -130,7 +130,7 @@ describe('a built gateway', () => {
     it('sells them', async () => {
       expect(await wordOrStatus('/v1/parrot')).to.equal('one')
       const { products } = await json(await fetch(`${url}/health`))
-      expect(products).to.have.length(5)
+      expect(products).to.have.length(7)
       expect(await messages()).to.deep.equal([])
     })
 
@@ -165,7 +165,7 @@ describe('a built gateway', () => {
       expect(await wordOrStatus('/v1/thrower')).to.equal(502)
       const stack = await loggedStack('no price for object')
       expect(stack).to.match(/thrower\/index\.ts:8:9\)\n/)
-      expect(stack).to.match(new RegExp(`${root}/gateway/editions/[a-z-]+\\.ts:\\d+:\\d+`))
+      expect(stack).to.match(new RegExp(`${root}/gateway/[a-z-]+/[a-z-]+\\.ts:\\d+:\\d+`))
     })
   })
 

@@ -183,7 +183,8 @@ describe('a computation', function () {
     send(`${live.url}/v1/busy/paid`, header, 2, { method: 'POST', body: { ms } })
 
   function expectNoPause(): void {
-    expect(live.gateway.current.status()).to.deep.equal([{ product: 'busy', status: 'ok' }])
+    const busy = live.gateway.current.status().filter(({ product }) => product === 'busy')
+    expect(busy).to.deep.equal([{ product: 'busy', status: 'ok' }])
   }
 
   it('that waits for a thread longer than it may run is answered, and counts as no failure of the product', async () => {

@@ -117,7 +117,7 @@ describe('the files of a gateway', function () {
   }
   async function command(mask: number, name: string, ...args: readonly string[]): Promise<string> {
     const env = { PATH: process.env['PATH'], ...environment }
-    const line = [join(root, 'scripts/command.mjs'), name, ...args]
+    const line = [join(root, 'scripts/tollgate.mjs'), name, ...args]
     return (await under(mask, () => promisify(execFile)(process.execPath, line, { cwd: root, env }))).stdout
   }
 

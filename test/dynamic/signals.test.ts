@@ -148,7 +148,7 @@ async function expectEnd(pids: readonly number[], limitMs = STOP_MS): Promise<vo
 function launcherOf({ family }: Running): number {
   const found = family().find((pid) => {
     const [program = '', file = '', as = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    return program.endsWith('node') && file.endsWith('main.js') && as !== '--as'
+    return program.endsWith('node') && /(main\.js|tollgate\.mjs)$/.test(file) && as !== '--as'
   })
   return found as number
 }

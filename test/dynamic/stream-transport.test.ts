@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { buy, payment, receipt } from '../support/agent.ts'
-import { until } from '../support/until.ts'
+import { until, untilStill } from '../support/until.ts'
 import { FILES, useStreams } from './stream-gateway.ts'
 
 describe('a stream from an upstream', () => {
@@ -90,12 +90,11 @@ describe('a stream from an upstream', () => {
     }
     const answer = await shop.head(await payment(shop.url, shop.live.wallet))
     answer.pause()
-    let last = -1
-    while (last !== written) {
-      last = written
-      await new Promise((wake) => setTimeout(wake, 100))
-    }
-    expect(written).to.be.lessThan(TOTAL / 2)
+    const sent = await untilStill(
+      () => written,
+      () => shop.live.json('/health'),
+    )
+    expect(sent).to.be.lessThan(TOTAL / 2)
     let size = 0
     for await (const chunk of answer) size += (chunk as Buffer).length
     expect(size).to.equal(TOTAL)

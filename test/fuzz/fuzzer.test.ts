@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { instrument } from '../../scripts/fuzz/instrument.ts'
-import { fuzzTarget } from '../../scripts/fuzz/loop.ts'
-import { fuzz, type TargetReport } from '../../scripts/fuzz/run.ts'
+import { instrument } from '../lab/fuzz/instrument.ts'
+import { fuzzTarget } from '../lab/fuzz/loop.ts'
+import { fuzz, type TargetReport } from '../lab/fuzz/run.ts'
 import { TARGETS } from '../fixtures/fuzz/planted-faults.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -88,7 +88,7 @@ describe('the fuzzer', function () {
       '--seed',
       '1',
     ]
-    return spawnSync(process.execPath, ['--import', 'tsx/esm', 'scripts/fuzz.ts', ...options], {
+    return spawnSync(process.execPath, ['--import', 'tsx/esm', 'test/lab/fuzz.ts', ...options], {
       cwd: root,
       encoding: 'utf8',
     })

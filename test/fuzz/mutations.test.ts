@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { mutate } from '../../scripts/fuzz/mutations.ts'
-import { Random } from '../../scripts/fuzz/random.ts'
+import { mutate } from './mutations.ts'
+import { Random } from './random.ts'
 
 describe('mutations', () => {
   const SEEDS = 300

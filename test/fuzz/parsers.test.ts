@@ -1,5 +1,5 @@
 /**
- * Every parser against inputs that nobody sent: those that `npm run fuzz` kept, random ones, and changed valid ones. A
+ * Every parser against inputs that nobody sent: those that `npm run lab -- fuzz` kept, random ones, and changed valid ones. A
  * parser accepts an input or refuses it with an error of the table; what it accepts keeps the promises that its target
  * asserts.
  */
@@ -7,11 +7,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { MAX_KEPT_BYTES, readCorpus } from '../../scripts/fuzz/corpus.ts'
-import { collectGarbage } from '../../scripts/fuzz/loop.ts'
-import { mutate } from '../../scripts/fuzz/mutations.ts'
-import { Random } from '../../scripts/fuzz/random.ts'
-import type { FuzzTarget } from '../../scripts/fuzz/target.ts'
+import { MAX_KEPT_BYTES, readCorpus } from './corpus.ts'
+import { collectGarbage } from '../lab/fuzz/loop.ts'
+import { mutate } from './mutations.ts'
+import { Random } from './random.ts'
+import type { FuzzTarget } from './target.ts'
 import { TARGETS } from './targets.ts'
 
 const corpus = join(import.meta.dirname, 'corpus')
@@ -65,7 +65,7 @@ describe('the parsers of what callers and operators send', function () {
       })
 
       it('accepts or refuses every input that the fuzzer kept', async () => {
-        expect(kept.size, 'run npm run fuzz').to.be.above(0)
+        expect(kept.size, 'run npm run lab -- fuzz').to.be.above(0)
         for (const [name, input] of kept)
           try {
             await target.read(Buffer.from(input))

@@ -1,5 +1,5 @@
 /** Every parser of what callers and operators send, as a target of the fuzzer. */
-import type { FuzzTarget } from '../../scripts/fuzz/target.ts'
+import type { FuzzTarget } from './target.ts'
 import { BODIES } from './targets/bodies.ts'
 import { CATALOGS } from './targets/catalogs.ts'
 import { CREDENTIALS } from './targets/credentials.ts'

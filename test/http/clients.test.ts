@@ -1,6 +1,6 @@
 /** What plugins learn of where a call comes from: a name in place of the address. */
 import { expect } from 'chai'
-import { callOperation } from '../../gateway/testing.ts'
+import { callOperation } from '../../gateway/testing/testing.ts'
 import { createKey } from '../../gateway/tokens/key-set.ts'
 import { type LiveGateway, openLiveGateway } from '../dynamic/live-gateway.ts'
 import { until } from '../support/until.ts'

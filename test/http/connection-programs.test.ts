@@ -1,9 +1,9 @@
-/** Connections that send what nobody should, from the programs that `npm run bench:connections` draws. */
+/** Connections that send what nobody should, from the programs that `npm run lab -- connections` draws. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Pace } from '../../scripts/bench/connections/pace.ts'
-import { type Program, programs } from '../../scripts/bench/connections/programs.ts'
-import { PROXY, send } from '../../scripts/bench/connections/sender.ts'
+import { Pace } from '../support/connections/pace.ts'
+import { type Program, programs } from '../support/connections/programs.ts'
+import { PROXY, send } from '../support/connections/sender.ts'
 import { until } from '../support/until.ts'
 import { openTransportGateway, PRICED, route, type TransportGateway } from './transport-gateway.ts'
 

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
 import { openTransportGateway, type TransportGateway, route } from './transport-gateway.ts'
-import { until } from '../support/until.ts'
+import { until, untilStill } from '../support/until.ts'
 
 /** Sends a request and resolves with the response once its headers have arrived. */
 function open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> {
@@ -118,12 +118,11 @@ describe('an open connection', () => {
   it('waits for a caller who reads slowly', async () => {
     const answer = await open(`${gateway.url}/watch/much`)
     answer.pause()
-    let before = -1
-    while (before !== source.written) {
-      before = source.written
-      await new Promise((wake) => setTimeout(wake, 50))
-    }
-    expect(source.written).to.be.greaterThan(0).and.lessThan(10_000)
+    const written = await untilStill(
+      () => source.written,
+      () => request(gateway.server).get('/quick').expect(200),
+    )
+    expect(written).to.be.greaterThan(0).and.lessThan(10_000)
     answer.destroy()
   })
 

@@ -12,7 +12,7 @@ import { answerOf, errorAnswer } from '../../gateway/calls/answers.ts'
 import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
 import { bodyRulesOf } from '../../gateway/catalog/large-body.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
-import type { BoundOperation, Edition, RawInput } from '../../gateway/editions/edition.ts'
+import type { BoundOperation, Edition, RawInput } from '../../gateway/products/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
@@ -73,6 +73,7 @@ export function route(
     view: null,
     form: null,
     tool: null,
+    readOnly: method === 'GET',
     maxFreshnessSeconds: 0,
     fresh: null,
     sellEmpty: true,
@@ -82,6 +83,7 @@ export function route(
     maxBytes: 1000,
     cacheSeconds: 0,
     handler: id,
+    upstream: null,
     listed: true,
     internal: false,
     example: null,

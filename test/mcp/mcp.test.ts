@@ -128,6 +128,8 @@ describe('the MCP endpoint', () => {
     const required = result.structuredContent as Record<string, unknown>
     expect(required).to.deep.include({ x402Version: 2, code: 'payment_required', retry: 'new_quote' })
     expect(required['resource']).to.deep.equal({ url: `${BASE_URL}/v1/history/a%20b?symbol=X&limit=5` })
+    expect(required['v1']).to.have.property('x402Version', 1)
+    expect(required).to.not.have.property('detail')
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(required) }])
     expect(result._meta?.['x402/error']).to.deep.equal(required)
     expect(gateway.calls).to.have.length(0)
@@ -154,7 +156,7 @@ describe('the MCP endpoint', () => {
       network: 'eip155:84532',
     })
     await use(plain, 'get_history', args, { 'x402/payment': PAYMENT })
-    await use(plain, 'get_history', args, { 'x402/payment': BASE64 })
+    await use(plain, 'get_history', args, { 'x402.payment': BASE64 })
     await use(await connect({ 'PAYMENT-SIGNATURE': BASE64 }), 'get_history', args)
     await use(await connect({ 'X-PAYMENT': BASE64 }), 'get_history', args)
     await use(plain, 'get_history', { ...args, payment_signature: 'one' }, { 'x402/payment': 'two' })

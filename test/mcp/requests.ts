@@ -181,6 +181,8 @@ const REQUESTS = [
   request('tools/list', message('tools/list')),
   request('tools/list with empty params', message('tools/list', {})),
   request('tools/list with a cursor', message('tools/list', { cursor: 'c' })),
+  request('tools/list with null as params', message('tools/list', null)),
+  request('tools/list with null as cursor', message('tools/list', { cursor: null })),
   request('tools/list with a number as cursor', message('tools/list', { cursor: 1 })),
   request('tools/list with a task', message('tools/list', { task: {} })),
   request('tools/list with text as task', message('tools/list', { task: 't' })),

@@ -94,7 +94,7 @@ describe('a gateway whose disk is full', function () {
     expect(await (await send(echo(), header, 2, named)).text()).to.equal(answer)
     expect((await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })).status).to.equal(200)
     const settings = { PATH: process.env['PATH'], DATA_DIR: disk.folder }
-    const backup = spawnSync(process.execPath, ['scripts/command.mjs', 'backup', '--to', join(folder, 'backups')], {
+    const backup = spawnSync(process.execPath, ['scripts/tollgate.mjs', 'backup', '--to', join(folder, 'backups')], {
       cwd: root,
       env: settings,
       encoding: 'utf8',

@@ -3,8 +3,8 @@ import { prove } from './model/prove.ts'
 import { checkAlways, appended, checkAtEnd, type Facts } from './model/invariants.ts'
 
 describe('the payment flow in a simulation', function () {
-  // Hundreds of random runs, which are pure computation.
-  this.timeout(180_000)
+  // Hundreds of random runs, which are pure computation: a minute of a core that five files share with another.
+  this.timeout(600_000)
   it('never charges twice, delivers unpaid or loses a payment in random runs with crashes and faults at every step', async () => {
     const { figures, failure } = await prove(200)
     expect(failure, failure ?? '').to.equal(null)
@@ -43,7 +43,7 @@ describe('the payment flow in a simulation', function () {
           'p',
           {
             record: { state: states.at(-1)?.state, attempt: 1, amount: 5n },
-            events: states.map(({ state }, at) => ({ state, attempt: 1, at, detail: null })),
+            events: states.map(({ state }, at) => ({ state, attempt: 1, at, cause: null, note: null })),
           },
         ],
       ]) as never,
@@ -111,7 +111,8 @@ describe('the payment flow in a simulation', function () {
         state,
         attempt: at < 4 ? 1 : 2,
         at,
-        detail: null,
+        cause: null,
+        note: null,
       }))
       const rows = new Map([
         ['p', { record: { state: 'settled', attempt: 2, amount: 5n, answer: {} }, events }],
@@ -124,7 +125,7 @@ describe('the payment flow in a simulation', function () {
     })
 
     it('accept new events of a payment, but no changed ones', () => {
-      const event = { at: 1, attempt: 1, state: 'reserved', detail: null } as const
+      const event = { at: 1, attempt: 1, state: 'reserved', cause: null, note: null } as const
       expect(appended([event], [event, { ...event, state: 'released' }])).to.equal(true)
       expect(appended([event], [{ ...event, at: 2 }])).to.equal(false)
       expect(appended([event], [])).to.equal(false)

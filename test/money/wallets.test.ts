@@ -8,7 +8,7 @@ import { createDigest } from '../../gateway/methods/exact-evm/authorization-chec
 import { decodePayment } from '../../gateway/methods/payment-method.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { transferOf } from '../../gateway/methods/exact-evm/eip3009.ts'
-import type { Settler } from '../../gateway/methods/payment-method.ts'
+import type { Outcome, Settler } from '../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { json, offer, payment, receipt, send } from '../support/agent.ts'
@@ -26,6 +26,7 @@ describe('a contract wallet', () => {
   let shop: TestGateway
   let url: string
   let onAnswered: () => Promise<void> = async () => {}
+  let onSettled: (outcome: Outcome) => void = () => {}
   const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)
   const codeOf = (account: Hex): Promise<Hex> => chain.rpc.call<Hex>('eth_getCode', account, 'latest')
   const requestCount = (method: string): number => proxy.requests.filter((body) => body.includes(method)).length
@@ -46,7 +47,9 @@ describe('a contract wallet', () => {
       ...settler,
       async settle(...settlement) {
         await onAnswered()
-        return settler.settle(...settlement)
+        const outcome = await settler.settle(...settlement)
+        onSettled(outcome)
+        return outcome
       },
     }
     const settlement = { network, payTo: PAY_TO, settler: watched, sandbox: null, close: () => settler.close() }
@@ -111,12 +114,12 @@ describe('a contract wallet', () => {
       leaving.abort()
       await closed
     }
+    const settled = new Promise<Outcome>((resolve) => (onSettled = resolve))
     const before = await balance()
     const lost = await send(url, header, 2, { signal: leaving.signal }).catch(() => 'disconnected')
     expect(lost).to.equal('disconnected')
     onAnswered = async () => {}
-    // Time for a transfer, which must not come.
-    await new Promise((wake) => setTimeout(wake, 150))
+    expect(await settled).to.deep.equal({ state: 'pending', transaction: null })
     expect(await balance()).to.equal(before)
     expect((await send(url, header)).status).to.equal(200)
     expect((await balance()) - before).to.equal(5000n)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
-import type { BoundOperation, Edition } from '../../gateway/editions/edition.ts'
+import type { BoundOperation, Edition } from '../../gateway/products/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import type { GasAccount } from '../../gateway/methods/payment-method.ts'
 import { createLog } from '../../gateway/observe/log.ts'

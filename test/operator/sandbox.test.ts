@@ -1,5 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { createGateway } from '../../gateway/compose.ts'
+import { readConfig } from '../../gateway/config/config.ts'
 import { ask, buy, json } from '../support/agent.ts'
+import { freePort, openGateway } from '../support/gateway.ts'
 import { openSandboxGateway, type SandboxGateway, SHOP } from '../support/sandbox.ts'
 
 const TOKEN = 'correct-horse-battery'
@@ -34,6 +40,40 @@ describe('the operator console on the sandbox chain', () => {
     expect(BigInt(revenue.total.amount)).to.equal((await shop.moved()).payee)
     const metrics = await (await ask(`${shop.url}/metrics`, { headers: bearer })).text()
     expect(metrics).to.contain('tollgate_reconciled_rows{bucket="matched"} 2')
+  })
+
+  it('opens with a token that the sandbox keeps for its next start, unless OPERATOR_TOKEN is set', async () => {
+    const { operatorToken } = shop.sandbox
+    expect(operatorToken).to.match(/^[\w-]{24}$/)
+    const own = { authorization: `Bearer ${operatorToken}` }
+    expect((await ask(`${shop.url}/operator`, { headers: own })).status).to.equal(401)
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-sandbox-token-'))
+    const place = { ...SHOP, DATA_DIR: folder, LOG_LEVEL: 'silent' }
+    const tokens: string[] = []
+    try {
+      for (const _ of [1, 2]) {
+        const gateway = await createGateway(readConfig({ ...place, PORT: String(await freePort()) }))
+        const url = await gateway.listen()
+        const token = gateway.settlement.sandbox?.operatorToken ?? ''
+        tokens.push(token)
+        expect((await ask(`${url}/operator`)).status).to.equal(401)
+        expect((await ask(`${url}/operator`, { headers: { authorization: `Bearer ${token}` } })).status).to.equal(200)
+        await gateway.close()
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+    expect(new Set(tokens).size).to.equal(1)
+    expect(tokens[0]).not.to.equal(operatorToken)
+  })
+
+  it('is not there on any other network without OPERATOR_TOKEN', async () => {
+    const production = await openGateway()
+    try {
+      expect((await ask(`${production.url}/operator`)).status).to.equal(404)
+    } finally {
+      await production.close()
+    }
   })
 
   it('checks the current files without affecting the running catalog', async () => {

@@ -44,7 +44,7 @@ function run(
   environment: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [join(root, 'scripts/command.mjs'), script, ...args], {
+  const child = spawn(process.execPath, [join(root, 'scripts/tollgate.mjs'), script, ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
   })
@@ -102,8 +102,10 @@ class Operator {
     this.gateway = null
   }
 
+  /** Runs a command as a job that holds no key. The ledger is compared with the chain by an address and a node. */
   run(script: string, ...args: readonly string[]): Promise<CommandResult> {
-    return run(script, this.settings, ...args)
+    const { SETTLE_KEY, OPERATOR_TOKEN, SETTLE_RPC_URL: RPC_URL = '', PAY_TO = '', ...storage } = this.settings
+    return run(script, script === 'ledger' ? { ...storage, PAY_TO, RPC_URL } : storage, ...args)
   }
 
   /** Makes a backup and returns its folder. */
@@ -147,7 +149,7 @@ class Operator {
 interface Store {
   readonly settings: Readonly<Record<string, string>>
   /** Loses the databases, as an operator does before a restore into an empty one. */
-  empty(): Promise<void>
+  empty(): Promise<unknown>
   drop(): Promise<void>
 }
 

@@ -15,9 +15,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { renderFile } from 'pug'
-import { type BuiltTemplate, builtTemplate, digestOf } from '../../gateway/http/built-templates.ts'
-import { format } from '../../gateway/http/view-formats.ts'
 import { gold } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -54,34 +51,13 @@ describe('npm run build', () => {
   it('writes the gateway, the plugins and the list of checked schemas, once if it runs twice at the same time', async () => {
     const [one, other] = await Promise.all([build(), build()])
     expect([one.code, other.code], one.output + other.output).to.deep.equal([0, 0])
-    // One line: the build could also buy from the gateway.
     expect((one.output + other.output).match(/^\[build\]/gm)).to.have.length(1)
     expect(existsSync(join(copy, 'dist/gateway/main.js'))).to.equal(true)
     const [home = '', ...others] = readdirSync(join(copy, 'dist/.plugins'))
     expect(others).to.deep.equal([])
     expect(readdirSync(join(copy, 'dist/.plugins', home, 'gold')).sort()).to.deep.equal(['index.js', 'index.js.map'])
-    // The schemas of gold, gold.json and service.json.
-    expect(contentOf('checked-schemas.json')).to.have.length(3)
-    expect(existsSync(join(copy, 'dist/templates/home.pug.cjs'))).to.equal(true)
-  })
-
-  it('compiles the views, which show what Pug makes of them, and are known by their texts and those of their layout', () => {
-    const { template, digests } = builtTemplate('error.pug', join(copy, 'dist/templates')) as BuiltTemplate
-    const views = join(copy, 'views')
-    const locals = {
-      format,
-      navigation: [],
-      service: { title: 'Gold' },
-      status: 404,
-      message: '<none>',
-      code: 'not_found',
-    }
-    const file = join(views, 'error.pug')
-    expect(template(locals)).to.equal(renderFile(file, { ...locals, basedir: views }))
-    expect(template(locals)).to.include('&lt;none&gt;')
-    expect(digests).to.include({ 'error.pug': digestOf(readFileSync(file, 'utf8')) })
-    expect(Object.keys(digests)).to.include('layout.pug')
-    expect(builtTemplate('none.pug', join(copy, 'dist/templates'))).to.equal(null)
+    // service.json, and for gold and the three built-in products their schemas and their document.
+    expect(contentOf('checked-schemas.json')).to.have.length(9)
   })
 
   for (const [state, lock] of [
@@ -123,7 +99,7 @@ describe('npm run build', () => {
     const built = join(copy, 'dist/scripts/keys.js')
     writeFileSync(built, 'process.stdout.write(`from the build: ${process.argv.slice(2)}`)')
     const keys = (): string => {
-      const command = ['scripts/command.mjs', 'keys', '--help']
+      const command = ['scripts/tollgate.mjs', 'keys', '--help']
       return spawnSync(process.execPath, command, { cwd: copy, encoding: 'utf8' }).stdout
     }
     expect(keys()).to.equal('from the build: --help')

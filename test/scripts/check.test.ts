@@ -23,7 +23,7 @@ function checkWith(
 ) {
   const catalog = openCatalog(documents)
   try {
-    return spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check', ...flags], {
+    return spawnSync(process.execPath, [join(root, 'scripts/tollgate.mjs'), 'check', ...flags], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS, ...environment },
       timeout: 45_000,
@@ -90,7 +90,7 @@ describe('npm run check', () => {
     const { status, stdout, stderr } = check({ 'gold.json': gold(), 'teller.json': TELLER })
     expect(stderr).to.equal('')
     expect(stdout).to.match(/\$0\.005 +GET \/v1\/gold +gold +getGold +tool\n/)
-    expect(stdout).to.match(/3 operations of 2 products, catalog [0-9a-f]{16}\nNo errors\./)
+    expect(stdout).to.match(/24 operations of 5 products, catalog [0-9a-f]{16}\nNo errors\./)
     expect(stdout).not.to.contain('getGoldColumns')
     expect(status).to.equal(0)
   })
@@ -159,7 +159,7 @@ describe('npm run check of a product that can say how fresh its data are', () =>
 
   it('warns of none of our own', function () {
     this.timeout(60_000)
-    const { stdout } = spawnSync(process.execPath, [join(root, 'scripts/command.mjs'), 'check'], {
+    const { stdout } = spawnSync(process.execPath, [join(root, 'scripts/tollgate.mjs'), 'check'], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'] },
     })

@@ -113,7 +113,7 @@ describe('npm run doctor', () => {
 
   describe('on the command line', () => {
     const run = async (...args: readonly string[]) => {
-      const child = spawn(process.execPath, [join(root, 'scripts/command.mjs'), 'doctor', ...args])
+      const child = spawn(process.execPath, [join(root, 'scripts/tollgate.mjs'), 'doctor', ...args])
       let [stdout, stderr] = ['', '']
       child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
       child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))

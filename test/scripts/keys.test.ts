@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { privateKeyToAddress } from 'viem/accounts'
+import { readConfig } from '../../gateway/config/config.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
+import { workerIssues } from '../../gateway/config/settlement.ts'
 import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
-const command = resolve(import.meta.dirname, '../../scripts/command.mjs')
+const command = resolve(import.meta.dirname, '../../scripts/tollgate.mjs')
 const runWith = (environment: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
   spawnSync(process.execPath, [command, 'keys', ...flags], {
     encoding: 'utf8',
@@ -52,6 +55,26 @@ describe('npm run keys', () => {
     expect(stdout).to.contain(`# address ${privateKeyToAddress(settleKey)}`)
   })
 
+  it('makes a settlement key for each worker, in a file that a shell reads and the gateway takes', () => {
+    const file = join(dataDir, 'workers.env')
+    const { stdout } = run(dataDir, '--file', file, '--workers', '3')
+    const shell = spawnSync('sh', ['-c', `. ${file}; printf %s "$SETTLE_KEY"`], { encoding: 'utf8' })
+    const settings = { NETWORK: 'base', PAY_TO: `0x${'a1'.repeat(20)}`, SETTLE_RPC_URL: 'http://127.0.0.1:9' }
+    const { networks } = readConfig({
+      ...settings,
+      ALLOW_SAMPLE_SALES: 'true',
+      BASE_URL: 'https://gate.test',
+      SETTLE_KEY: shell.stdout,
+    })
+    expect(workerIssues(networks, 3)).to.deep.equal([])
+    expect(workerIssues(networks, 4)).to.have.length(1)
+    for (const key of shell.stdout.split(' '))
+      for (const text of [stdout, readFileSync(file, 'utf8')]) expect(text).to.contain(privateKeyToAddress(key as Hex))
+    expect(stdout).to.contain('npm start -- --workers 3')
+    for (const wrong of ['0', '2.5', '65', 'x', ''])
+      expect(run(dataDir, '--print', `--workers=${wrong}`).status).to.equal(2)
+  })
+
   it('puts a new key in front of the stored ones', () => {
     run(dataDir, '--rotate')
     const file = join(dataDir, 'sandbox-sample/token-keys.json')
@@ -71,7 +94,7 @@ describe('npm run keys', () => {
     const used = run(dataDir, '--rotate')
     expect(used.status).to.equal(0)
     for (const [environment, message] of [
-      [{ NETWORK: 'base' }, /PAY_TO is missing/],
+      [{ NETWORK: 'basalt' }, /NETWORK: basalt is not a known network/],
       [{ TOKEN_KEYS: '{}' }, /^No key was made: TOKEN_KEYS is set/],
       [{ TOKEN_KEYS: 'signer' }, /^No key was made: the signer at SIGNER_SOCKET holds the token keys/],
     ] as const) {

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { mintData } from '../../gateway/sandbox/contracts.ts'
 import { LedgerError, readCommand } from '../../scripts/ledger-arguments.ts'
@@ -19,7 +20,7 @@ const root = resolve(import.meta.dirname, '../..')
 const DONOR = '0x00000000000000000000000000000000000fa0ce'
 /** The test's own clock stands in a month that is not over, whenever the test runs. */
 const MONTH = '2099-01'
-const now = (): number => Date.parse(`${MONTH}-15T12:00:00Z`)
+const now = (): Date => new Date(`${MONTH}-15T12:00:00Z`)
 
 interface CommandResult {
   readonly status: number | null
@@ -29,7 +30,7 @@ interface CommandResult {
 
 /** Runs the command in a process of its own, as beside a running gateway. */
 function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<CommandResult> {
-  const child = spawn(process.execPath, [join(root, 'scripts/command.mjs'), 'ledger', ...args], {
+  const child = spawn(process.execPath, [join(root, 'scripts/tollgate.mjs'), 'ledger', ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
   })
@@ -40,16 +41,30 @@ function ledger(environment: Readonly<Record<string, string>>, ...args: readonly
 }
 
 const stores: Readonly<
-  Record<string, () => Promise<{ env: Record<string, string>; journal: Journal; drop(): Promise<void> } | null>>
+  Record<
+    string,
+    () => Promise<{
+      env: Record<string, string>
+      journal: Journal
+      sql(text: string): Promise<unknown>
+      drop(): Promise<void>
+    } | null>
+  >
 > = {
   async SQLite() {
     const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-ledger-'))
-    const journal = await openJournal({ file: join(dataDir, 'sandbox-sample/journal.sqlite'), now })
+    const file = join(dataDir, 'sandbox-sample/journal.sqlite')
+    const journal = await openJournal({ file, now })
+    const sql = async (text: string): Promise<void> => {
+      const connection = await connect(file, 'write')
+      await connection.exec(text)
+      await connection.close()
+    }
     const drop = async (): Promise<void> => {
       await journal.close()
       rmSync(dataDir, { recursive: true })
     }
-    return { env: { DATA_DIR: dataDir }, journal, drop }
+    return { env: { DATA_DIR: dataDir }, journal, sql, drop }
   },
   async PostgreSQL() {
     const schema = await openSchema()
@@ -59,7 +74,7 @@ const stores: Readonly<
       await journal.close()
       await schema.drop()
     }
-    return { env: { DATABASE_URL: schema.url }, journal, drop }
+    return { env: { DATABASE_URL: schema.url }, journal, sql: schema.sql, drop }
   },
 }
 
@@ -109,6 +124,30 @@ for (const [name, open] of Object.entries(stores))
       const [, repaidIn = ''] = /was repaid on (\d{4}-\d\d)/.exec(refused.stderr) ?? []
       expect((await run('export', '--month', repaidIn)).stdout).to.match(new RegExp(`,repayment,2\\.000000,.*${by}`))
     })
+
+    it('lists a debt of which nothing says how it ended, until the operator does, and books nothing for that', async () => {
+      const key = await paymentIn(store.journal, 'owed', reservationOf({ amount: 3_000_000n }))
+      await store.journal.repaid(key, 'a reorganisation took the payment back')
+      await store.sql(`UPDATE payments SET ending = 'unknown' WHERE key = '${key}'`)
+      const [text, json, before] = await Promise.all([
+        run('owed'),
+        run('owed', '--format', 'json'),
+        run('export', '--month', MONTH),
+      ])
+      expect(text.stdout).to.contain('Nothing is owed.').and.to.contain('1 unclear').and.to.contain('3.000000 USDC')
+      const listed = JSON.parse(json.stdout) as { debts: object[]; unclear: { payment: string }[] }
+      expect([listed.debts, listed.unclear.map(({ payment }) => payment)]).to.deep.equal([[], [key]])
+      expect((await run('decide', '--tx', `0x${'0'.repeat(64)}`, '--as', 'repaid')).stderr).to.contain(
+        'Nothing is unclear',
+      )
+      const decided = await run('decide', '--tx', TRANSACTION, '--as', 'repaid')
+      expect(decided).to.include({ status: 0, stderr: '' })
+      expect(decided.stdout).to.contain('3.000000 USDC').and.to.contain('Nothing was sent')
+      const [owed, after] = await Promise.all([run('owed'), run('export', '--month', MONTH)])
+      expect(owed.stdout).to.equal('Nothing is owed.\n')
+      expect(after.stdout).to.equal(before.stdout)
+      expect(await store.journal.find(key)).to.include({ state: 'owed', ending: 'repaid' })
+    })
   })
 
 describe('npm run ledger', function () {
@@ -144,7 +183,8 @@ describe('npm run ledger', function () {
     const nowhere = join(tmpdir(), 'tollgate-there-is-no-ledger')
     const [help, missing] = await Promise.all([ledger({}, '--help'), ledger({ DATA_DIR: nowhere }, 'owed')])
     expect(help).to.include({ status: 0, stderr: '' })
-    for (const command of ['owed', 'mark-repaid', 'export', 'reconcile']) expect(help.stdout).to.contain(command)
+    for (const command of ['owed', 'mark-repaid', 'decide', 'export', 'reconcile'])
+      expect(help.stdout).to.contain(command)
     expect(missing).to.include({ status: 1, stdout: '' })
     expect(missing.stderr).to.match(
       /sandbox-sample.journal\.sqlite does not exist\. Start the gateway first, .*DATA_DIR.*\n$/,
@@ -164,6 +204,8 @@ describe('npm run ledger', function () {
     ['mark-repaid --tx abc', 'not "abc"'],
     [`mark-repaid --tx ${hash} --by ${hash}`, 'not the settlement'],
     [`mark-repaid --txn ${hash}`, '--txn'],
+    [`decide --tx ${hash}`, '--as withdrawn'],
+    [`decide --tx ${hash} --as unknown`, 'repaid or withdrawn, not "unknown"'],
   ]
   for (const [line, message] of wrong)
     it(`refuses "${line.replaceAll(hash, '0x5b…')}" and explains why`, () => {

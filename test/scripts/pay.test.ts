@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../gateway/sandbox/usdc-client.ts'
-import { compiled } from '../support/compiled.ts'
 import { requireBuild } from '../support/process.ts'
 import { labelled, usePay } from './pay/setup.ts'
 
@@ -191,7 +190,7 @@ describe('npm run pay', () => {
   it('prints no colours if the output is not a terminal', async () => {
     const env = { ...process.env, DATA_DIR: setup.folder }
     requireBuild()
-    const argv = [await compiled('scripts/pay.ts'), 'GET', '/weather']
+    const argv = ['scripts/tollgate.mjs', 'pay', 'GET', '/weather']
     const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd: ROOT, env })
     expect(stdout).to.contain('status    200 OK').and.not.to.contain('\u001b')
     const refused = promisify(execFile)(process.execPath, [...argv, '--max', '0'], { cwd: ROOT, env })

@@ -29,7 +29,7 @@ describe('npm run tokens', () => {
 
   /** Runs the script in a process of its own; this process is the gateway. */
   function run(args: readonly string[], change: Record<string, string> = {}): Promise<CommandResult> {
-    const child = spawn(process.execPath, ['scripts/command.mjs', 'tokens', ...args], {
+    const child = spawn(process.execPath, ['scripts/tollgate.mjs', 'tokens', ...args], {
       cwd: root,
       env: { PATH: process.env['PATH'], ...environment, ...change },
     })

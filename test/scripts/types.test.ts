@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import type { CatalogDocument } from '../../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
-import { declarations, readonlyArrays, TypedSchemas } from '../../scripts/schema-types.ts'
+import { compact, declarations, readonlyArrays, TypedSchemas } from '../../scripts/schema-types.ts'
 import { SERVICE, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -46,7 +46,7 @@ async function typesOf(operation: object): Promise<string> {
 
 describe('the generated types', () => {
   it('match the catalog as it is now', () => {
-    const command = [join(root, 'scripts/command.mjs'), 'types', '--check']
+    const command = [join(root, 'scripts/tollgate.mjs'), 'types', '--check']
     const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
     expect(stderr).to.equal('')
     expect(status).to.equal(0)
@@ -62,13 +62,13 @@ describe('the generated types', () => {
         properties: { rows: { type: 'array', items: { $ref: 'thing.json#/$defs/Row' } } },
       },
     })
-    const compact = text.replace(/\s+/g, ' ')
-    expect(compact).to.contain(
-      'thing: { getThing: { input: { params: Readonly<Record<string, unknown>> query: Query body: undefined }',
+    const flat = text.replace(/\s+/g, ' ')
+    expect(flat).to.contain(
+      'thing: { getThing: { input: { params: Readonly<Record<string, unknown>>; query: Query; body: undefined }',
     )
-    expect(compact).to.contain('output: { rows: readonly Row[] }')
-    expect(compact).to.contain('export type Row = { of: ThingSymbol values: readonly (number | null)[] }')
-    expect(compact).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
+    expect(flat).to.contain('output: { rows: readonly Row[] }')
+    expect(flat).to.contain('export type Row = { of: ThingSymbol; values: readonly (number | null)[] }')
+    expect(flat).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
   })
 
   it('put the name of the file before a name that a schema of another file has', () => {
@@ -87,8 +87,8 @@ describe('the generated types', () => {
 
   it('treat a field with a default as present in a handler, and as optional for a product that asks', async () => {
     const text = await typesOf({ query: { $ref: 'thing.json#/$defs/Query' } })
-    expect(text.replace(/\s+/g, ' ')).to.contain('export type Query = { day: string limit: number }')
-    expect(text.replace(/\s+/g, ' ')).to.contain('export type AskedQuery = { day: string limit?: number }')
+    expect(text.replace(/\s+/g, ' ')).to.contain('export type Query = { day: string; limit: number }')
+    expect(text.replace(/\s+/g, ' ')).to.contain('export type AskedQuery = { day: string; limit?: number }')
   })
 
   it('cover uploaded files and typed arrays', async () => {
@@ -112,6 +112,19 @@ describe('the generated types', () => {
       [' * a list, string[]\n a: 1', ' * a list, string[]\n a: 1'],
     ]
     for (const [text, expected] of pairs) expect(readonlyArrays(text)).to.equal(expected)
+  })
+
+  it('write a comment, a union and an object in one line each, if they fit into it', () => {
+    const long = 'x'.repeat(106)
+    const pairs: readonly (readonly [string, string])[] = [
+      ['type A = {\n  b: string\n  c: {\n    d: 1\n  }[]\n}', 'type A = { b: string; c: { d: 1 }[] }'],
+      ['type A =\n  | 1\n  | {\n      b: 2\n    }', 'type A = 1 | { b: 2 }'],
+      ['/**\n * Of A.\n *\n * More.\n */\ntype A = 1', '/** Of A. More. */\ntype A = 1'],
+      ['type A = {\n  /**\n   * Of b.\n   */\n  b: 1\n  c: 2\n}', 'type A = { /** Of b. */ b: 1; c: 2 }'],
+      [`type A = {\n  /**\n   * ${long}\n   */\n  b: number\n}`, `type A = {\n  /** ${long} */\n  b: number\n}`],
+      ['a: [\n  b: 1,\n  c: 2\n]', 'a: [\n  b: 1,\n  c: 2\n]'],
+    ]
+    for (const [text, expected] of pairs) expect(compact(text)).to.equal(expected)
   })
 
   it('say that they are generated', () => {

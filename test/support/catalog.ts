@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { JsonFiles } from '../../gateway/catalog/documents.ts'
 import { createPlansPlugin } from '../../gateway/documents/plans/plans-plugin.ts'
-import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
+import { buildEdition, type EditionOptions } from '../../gateway/products/build.ts'
 import { parseReplayShift } from '../../gateway/config/config.ts'
-import { createContext } from '../../gateway/editions/plugin-context.ts'
-import { createWorkerPool } from '../../gateway/editions/worker-pool.ts'
+import { createContext } from '../../gateway/products/plugin-context.ts'
+import { createWorkerPool } from '../../gateway/workers/pool.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { openKv } from '../../gateway/stores/kv.ts'
@@ -153,7 +153,19 @@ export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly
         files,
         builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
         contextOf: (plugin, product, settings) =>
-          createContext({ config, plugin, product, settings, db, kv, work: workers.work, attestations, log, now }),
+          createContext({
+            config,
+            plugin,
+            product,
+            settings,
+            db,
+            kv,
+            work: workers.work,
+            attestations,
+            charged: async () => new Map(),
+            log,
+            now,
+          }),
         checkAnswers: true,
         now,
         log,

@@ -1,12 +1,12 @@
 /**
- * Says which promises of test/requirements.ts a run left unproved, and which tests that SECURITY.md names did not run and
- * pass: `check-promises.ts <notes of the run>`. Exits with 1 if there is one. A test whose file may be skipped here counts
+ * Says which promises of test/requirements.ts a run left unproved, and which tests of SECURITY.md (test/security.ts) did
+ * not run and pass: `check-promises.ts <notes of the run>`. Exits with 1 if there is one. A test whose file may be skipped here counts
  * only in CI. scripts/test.mjs runs it after the whole suite.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { REQUIREMENTS, unproved } from '../requirements.ts'
-import { namedTests, notAmong } from './security-tests.ts'
+import { notAmong, SECURITY_PROMISES, testsOf } from '../security.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const [notes = ''] = process.argv.slice(2)
@@ -34,13 +34,15 @@ const { skips } = JSON.parse(readFileSync(join(root, 'test/allowed-skips.json'),
   readonly skips: readonly { readonly file: string }[]
 }
 const mayBeSkipped = new Set(process.env['CI'] ? [] : skips.map(({ file }) => file))
-const named = namedTests(readFileSync(join(root, 'SECURITY.md'), 'utf8'))
+const named = testsOf(SECURITY_PROMISES)
 const absent = notAmong(
   named,
   passed.map(({ title }) => title),
 )
 const needed = absent.filter(({ file }) => !mayBeSkipped.has(file))
-const absentLines = needed.map(({ file, title }) => `  named in SECURITY.md, did not run and pass: ${title} (${file})`)
+const absentLines = needed.map(
+  ({ file, title }) => `  named in test/security.ts, did not run and pass: ${title} (${file})`,
+)
 process.stdout.write(
   [
     `${proved.size} of ${Object.keys(REQUIREMENTS).length} promises of the contract proved`,

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../../gateway/config/config.ts'
-import { createGateway, openSettlement } from '../../gateway/compose.ts'
+import { createGateway } from '../../gateway/compose.ts'
+import { openSettlement } from '../../gateway/wiring/settlement.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readConfig } from '../../gateway/config/config.ts'
-import type { JobCount } from '../../gateway/editions/jobs.ts'
+import type { JobCount } from '../../gateway/products/jobs.ts'
 import type { Facts } from '../../gateway/plugin/plugin.ts'
 import { openGateway } from './gateway.ts'
 import { until } from './until.ts'

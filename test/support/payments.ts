@@ -77,11 +77,14 @@ export function submittedRecord(
     intent,
     transaction: null,
     reason: null,
+    cause: null,
+    ending: null,
     payerCode: null,
     revertedAt: null,
     createdAt: now,
     updatedAt: now,
     settledAt: null,
+    repaidAt: null,
     deliveredAt: null,
   }
 }

@@ -59,9 +59,10 @@ export async function start(file: string, sign: RegExp, env: Environment, args: 
   return startNode([await compiled(file), ...args], sign, env)
 }
 
-async function startNode(args: readonly string[], sign: RegExp, env: Environment): Promise<Started> {
+/** Starts a program in `cwd` and resolves once its output matches `sign`. Rejects if it ends before. */
+export async function startNode(args: readonly string[], sign: RegExp, env: Environment, cwd = root): Promise<Started> {
   const child = spawn(process.execPath, args, {
-    cwd: root,
+    cwd,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

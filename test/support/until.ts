@@ -13,6 +13,19 @@ export async function untilFound<Value>(find: () => Promise<Value | undefined>, 
 }
 
 /**
+ * Waits until a figure stays as it is while other work is done by the same process. A writer that does not wait for its
+ * reader is never still before its end, because it writes during that work too. Returns the figure.
+ */
+export async function untilStill(figure: () => number, work: () => Promise<unknown>): Promise<number> {
+  for (let before = -1; ;) {
+    const now = figure()
+    if (now === before) return now
+    before = now
+    for (let nth = 0; nth < 10; nth += 1) await work()
+  }
+}
+
+/**
  * Waits until a condition is true. Returns how many milliseconds after the call the last look began that found it false:
  * how long a look takes says more about the machine than about what is waited for.
  */

@@ -1,6 +1,6 @@
 /**
  * Cells of the matrix that fail on the code of today, with the reason. The suite prints them. Remove an entry when its
- * cell passes: for `npm run venues` a listed cell that passes is a failure too.
+ * cell passes: for `npm run lab -- venues` a listed cell that passes is a failure too.
  */
 import type { FailureScope } from './failure-matrix.ts'
 import type { FaultName } from './faults.ts'

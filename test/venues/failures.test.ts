@@ -1,4 +1,4 @@
-/** The products that rest on sources, bought with payments on a local chain while their sources fail. The whole matrix is `npm run venues`. */
+/** The products that rest on sources, bought with payments on a local chain while their sources fail. The whole matrix is `npm run lab -- venues`. */
 import { expect } from 'chai'
 import type { TestChain } from '../support/chain.ts'
 import { expectedFailure } from './expected-failures.ts'

@@ -1,12 +1,12 @@
 /** The jobs of products on the clock of the scripted venues: they run when a test moves it. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { JobTimers } from '../../gateway/editions/jobs.ts'
+import type { JobTimers } from '../../gateway/products/jobs.ts'
 import type { VenueClock } from './venue-clock.ts'
 
 export interface SteppedJobs extends JobTimers {
   /**
    * Moves the clock in steps. After each, it runs what is due and waits for it, until this process has been idle for
-   * `patienceMs`: a run that waits for a silent source goes on beside the next steps, as it would beside real time. Only
+   * `maxWaitMs`: a run that waits for a silent source goes on beside the next steps, as it would beside real time. Only
    * idle time counts, so that a slow machine has as long as it needs.
    */
   advance(seconds: number, stepSeconds?: number): Promise<void>
@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /** Creates the timers of a gateway whose clock of the data is this one. */
-export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): SteppedJobs {
+export function createSteppedJobs(clock: VenueClock, maxWaitMs = 1_500): SteppedJobs {
   const waiting = new Set<Waiting>()
   const underWay = new Set<Promise<void>>()
   const start = (run: Waiting['run']): Promise<void> => {
@@ -36,9 +36,9 @@ export function createSteppedJobs(clock: VenueClock, patienceMs = 1_500): Steppe
       const due = [...waiting].filter(({ at }) => at <= clock.now())
       if (due.length === 0) return
       for (const one of due) waiting.delete(one)
-      const patience = idleFor(patienceMs)
-      await Promise.race([Promise.all(due.map(({ run }) => start(run))), patience.over])
-      patience.cancel()
+      const idle = idleFor(maxWaitMs)
+      await Promise.race([Promise.all(due.map(({ run }) => start(run))), idle.over])
+      idle.cancel()
     }
   }
   return {

@@ -8,7 +8,7 @@ import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { CatalogError, type Issue } from '../../../gateway/validation/issue.ts'
 import { findSyntaxError, isObject, parseJson } from '../../../gateway/validation/json.ts'
 import { SchemaError } from '../../../gateway/validation/json-schema.ts'
-import type { FuzzTarget } from '../../../scripts/fuzz/target.ts'
+import type { FuzzTarget } from '../target.ts'
 import { gold, PLANS, SERVICE } from '../../support/catalog.ts'
 
 const BODY = {

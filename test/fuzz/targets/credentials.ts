@@ -10,7 +10,7 @@ import { parseJson } from '../../../gateway/validation/json-body.ts'
 import { isObject } from '../../../gateway/validation/json.ts'
 import { identifierInHeader, identifierOf } from '../../../gateway/x402/payment-identifier.ts'
 import { isRefusal, readSignIn, signInText } from '../../../gateway/x402/sign-in-with-x.ts'
-import { acceptedBy, acceptedLater, type FuzzTarget } from '../../../scripts/fuzz/target.ts'
+import { acceptedBy, acceptedLater, type FuzzTarget } from '../target.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
 const BASE_URL = 'https://gate.test'

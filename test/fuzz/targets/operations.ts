@@ -1,4 +1,5 @@
 /** The operations that the service sells, with their validators, for targets that read what calls bring. */
+import { withBuiltIn } from '../../../gateway/catalog/built-in.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { createValidators, type Validators } from '../../../gateway/catalog/operation-validators.ts'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
@@ -9,7 +10,7 @@ import type { Operation } from '../../../gateway/plugin/catalog.ts'
 const { schemas } = await readSchemas(`${PROJECT_ROOT}/schemas`)
 const { documents } = await readDocuments(`${PROJECT_ROOT}/catalog`)
 
-export const { catalog: CATALOG } = createCatalog(documents, schemas)
+export const { catalog: CATALOG } = createCatalog(withBuiltIn(documents), schemas)
 
 const compile = createValidators(schemas)
 const compiled = new Map<string, Validators>()

@@ -14,7 +14,7 @@ import { parseJson } from '../../../gateway/validation/json-body.ts'
 import { isObject } from '../../../gateway/validation/json.ts'
 import { isForAnotherRoute } from '../../../gateway/x402/payment-requirements.ts'
 import { identifierOf } from '../../../gateway/x402/payment-identifier.ts'
-import { acceptedBy, type FuzzTarget } from '../../../scripts/fuzz/target.ts'
+import { acceptedBy, type FuzzTarget } from '../target.ts'
 import { createPayment, type Requirement } from '../../support/wallet.ts'
 
 const network = NETWORKS['base-sepolia']

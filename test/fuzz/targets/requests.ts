@@ -17,7 +17,7 @@ import {
   readTimestamp,
   requireEpochSeconds,
 } from '../../../plugins/lib/time/timestamps.ts'
-import { acceptedBy, type FuzzTarget } from '../../../scripts/fuzz/target.ts'
+import { acceptedBy, type FuzzTarget } from '../target.ts'
 
 const BASE_URL = 'https://gate.test'
 const HASH = events.filterHash({ entity: 'fed' })

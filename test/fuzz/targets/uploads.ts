@@ -5,8 +5,8 @@ import { audit } from '../../../plugins/audit/audit.ts'
 import { summaryOf } from '../../../plugins/audit/audit.ts'
 import checkBarQuality from '../../../plugins/qc/bar-quality.ts'
 import { parseJson } from '../../../gateway/validation/json-body.ts'
-import { ask } from '../../../scripts/bench/products/audit-figures.ts'
-import { acceptedBy, acceptedLater, type FuzzTarget } from '../../../scripts/fuzz/target.ts'
+import { ask } from '../../plugins/audit/audit-figures.ts'
+import { acceptedBy, acceptedLater, type FuzzTarget } from '../target.ts'
 import { validatorsOf } from './operations.ts'
 
 const context = { ask, asOf: new Date('2026-06-01T12:00:00Z'), unusableReason: null }

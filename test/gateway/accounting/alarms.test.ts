@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
+import { connect } from '../../../gateway/payments/journal/sqlite.ts'
 import { createAlarms } from '../../../gateway/accounting/alarms.ts'
 import type { Alert } from '../../../gateway/accounting/alert-webhook.ts'
 import { openGasSpending } from '../../../gateway/accounting/gas-spent.ts'
@@ -18,6 +22,7 @@ const stateOf = (operation: string, isStale: boolean) =>
     : ({ operation, status: 'fresh', reason: null } as const)
 
 describe('the alarms', () => {
+  let folder: string
   let journal: Journal
   let at: number
   let alerts: Alert[]
@@ -43,7 +48,8 @@ describe('the alarms', () => {
     stale = []
     db = openDatabase({ file: ':memory:' })
     ;[accepted, ready] = [true, true]
-    journal = await openJournal({ file: ':memory:', now: () => at })
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-alarms-'))
+    journal = await openJournal({ file: join(folder, 'journal.sqlite'), now: () => new Date(at) })
     ;[free, writable, diskFault] = [10_000_000_000, true, null]
     alarms = createAlarms({
       journal: {
@@ -82,6 +88,7 @@ describe('the alarms', () => {
   afterEach(async () => {
     await journal.close()
     await db.destroy()
+    rmSync(folder, { recursive: true })
   })
 
   const events = (): string[] => alerts.map(({ event }) => event)
@@ -90,7 +97,7 @@ describe('the alarms', () => {
   it('raise nothing while the service is healthy, and report every alarm to the metrics as clear', async () => {
     expect(await alarms.run()).to.deep.equal([])
     expect(alerts).to.deep.equal([])
-    expect(Object.values(checks[0] ?? {})).to.deep.equal(Array(13).fill(false))
+    expect(Object.values(checks[0] ?? {})).to.deep.equal(Array(14).fill(false))
   })
 
   it('report a disk that fills up, and a journal that cannot be written, until there is room again', async () => {
@@ -237,6 +244,20 @@ describe('the alarms', () => {
     expect(events()).to.deep.equal(['ledger.owed'])
     expect(about()).to.deep.equal([key])
     await journal.repaid(key, 'sent')
+    expect(await alarms.run()).to.deep.equal([])
+  })
+
+  it('name the debts of which an earlier release did not say how they ended, until the operator does', async () => {
+    const key = await paymentIn(journal, 'owed')
+    await journal.repaid(key, 'a reorganisation took the payment back')
+    const connection = await connect(join(folder, 'journal.sqlite'), 'write')
+    await connection.exec("UPDATE payments SET ending = 'unknown'")
+    await connection.close()
+    const [alarm] = await alarms.run()
+    expect(alarm?.message).to.contain('how 1 debt ended').and.to.contain('npm run ledger -- owed')
+    expect(events()).to.deep.equal(['ledger.unclear'])
+    expect(about()).to.deep.equal([key])
+    await journal.decided(key, 'repaid')
     expect(await alarms.run()).to.deep.equal([])
   })
 

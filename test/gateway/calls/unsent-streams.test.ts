@@ -1,26 +1,33 @@
 /** Tests of what becomes of a payment if the stream that it was to buy is not sent. */
 import { expect } from 'chai'
 import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
-import { createServe, type ServeParts } from '../../../gateway/calls/serve.ts'
-import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
+import { createQuotes } from '../../../gateway/calls/quotes.ts'
+import { createServe } from '../../../gateway/calls/serve.ts'
+import type { BoundOperation, Edition } from '../../../gateway/products/edition.ts'
+import type { Swap } from '../../../gateway/products/swap.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { RateLimited } from '../../../gateway/errors.ts'
-import { WorkQueues } from '../../../gateway/editions/work-queues.ts'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
+import { createPayments } from '../../../gateway/payments/payments.ts'
+import { WorkQueues } from '../../../gateway/workers/queues.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { Reply, type ServerEvent } from '../../../gateway/plugin/plugin.ts'
+import { newWallet, PAY_TO } from '../../support/gateway.ts'
+import { catalogOf, OPERATION } from '../../support/operation.ts'
+import { createScriptedSettler } from '../../support/settler.ts'
+import { createPayment, type Requirement } from '../../support/wallet.ts'
 
-const operation = {
-  id: 'followGold',
-  price: 1n,
-  plan: null,
-  retired: false,
-  identifier: 'optional',
-  sellEmpty: true,
-  view: null,
-  response: {},
-  maxFreshnessSeconds: 0,
-  costPerMegabyte: 0,
-  queue: 'paid',
-}
+const network = NETWORKS['base-sepolia']
+const method = createExactEvm(network)
+const operation = { ...OPERATION, id: 'followGold', path: '/v1/gold', params: null, query: null, example: null }
+const requirement = method.acceptsV2({
+  scheme: method.scheme,
+  network,
+  amount: OPERATION.price ?? 0n,
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 300,
+}) as unknown as Requirement
 const input = { params: {}, query: {}, body: undefined }
 
 /** A tool call, which cannot send a stream. */
@@ -34,47 +41,51 @@ interface Ending {
 
 /** Serves a paid call that is answered with a stream. Returns how the payment ended. */
 async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Promise<Ending> {
-  let released = 0
-  let settled = 0
-  const purchase = {
-    payer: '0xb2',
-    amount: 1n,
-    reservedAt: new Date(),
-    settle: async (answer: object) => {
-      settled += 1
-      return answer
-    },
-    release: async () => void (released += 1),
-  }
-  const payments = {
-    present: () => ({ payment: { key: 'k' } }),
-    checkEarly: () => null,
-    replay: async () => null,
-    admit: async () => purchase,
-  }
-  const serve = createServe({
-    payments,
-    tokens: {},
-    queues: new WorkQueues(2),
-    now: () => new Date(),
-    log: createLog('silent'),
-  } as unknown as ServeParts)
+  const now = (): Date => new Date()
+  const log = createLog('silent')
+  const journal = await openJournal({ file: ':memory:' })
+  const settler = createScriptedSettler({ network })
+  const recipients = [{ network, payTo: PAY_TO }] as const
+  const payments = createPayments({
+    recipients,
+    baseUrl: 'https://gate.test',
+    journal,
+    log,
+    methods: [method],
+    settler,
+    now,
+  })
+  const tokens = { recall: noToken, verify: noToken, remainingMs: noToken }
+  const queues = new WorkQueues(2)
+  const editions: Pick<Swap, 'during'> = { during: (_, work) => work() }
+  const serve = createServe({ payments, quotes: createQuotes(payments), tokens, editions, queues, now, log })
   const bound = {
     operation,
     validate: () => input,
     assertAvailable: () => {},
     handle: () => Reply.events(events),
   } as unknown as BoundOperation
+  const sent = await createPayment({ account: newWallet(), requirement, version: 2 })
   const request = {
     id: '1',
-    credential: { payments: ['x'], token: null },
+    credential: { payments: [sent], token: null },
+    client: null,
     bodyBytes: 0,
     caller: { hasLeft: false },
     read: () => input,
     ...call,
   } as unknown as CallRequest
-  const { status } = await serve({ catalog: { version: '1' } } as unknown as Edition, bound, request)
-  return { status, released, settled }
+  try {
+    const { status } = await serve({ catalog: catalogOf(operation) } as unknown as Edition, bound, request)
+    const { released } = await journal.counts()
+    return { status, released, settled: settler.transfers.length }
+  } finally {
+    await journal.close()
+  }
+}
+
+const noToken = (): never => {
+  throw new Error('This call has no access token.')
 }
 
 describe('the payment of a stream that is not sent', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readNetworks } from '../../../gateway/config/networks.ts'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
@@ -186,10 +186,19 @@ describe('the catalog folder', () => {
     expect(parseJson(deep.replace('[[', '[').replace(']]', ']')).issues).to.deep.equal([])
   })
 
-  it('reports a missing service.json', async () => {
+  it('describes the service by package.json if there is no service.json', async () => {
     catalog = openCatalog()
     catalog.remove('service.json')
-    const { issues } = await readDocuments(catalog.catalogDir)
-    expect(issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'missing']])
+    const file = join(catalog.folder, 'package.json')
+    writeFileSync(file, JSON.stringify({ name: '@acme/gold-shop', version: '1.2.3-rc.1', description: 'Sells gold.' }))
+    const { documents, issues } = await readDocuments(catalog.catalogDir)
+    const [service] = documents.filter(({ kind }) => kind === 'service')
+    const content = { name: 'Gold shop', title: 'Gold shop', summary: 'Sells gold.', version: '0.1.0' }
+    expect([service?.content, issues]).to.deep.equal([{ ...content, description: 'Sells gold.' }, []])
+    rmSync(file)
+    const nameless = await readDocuments(catalog.catalogDir)
+    const described = nameless.documents[0]?.content
+    expect(described?.['name']).to.match(/^Tollgate catalog/)
+    expect(described?.['summary']).to.match(/x402/)
   })
 })

@@ -13,6 +13,13 @@ function issuesOf(contents: Contents): (readonly [string, string, string])[] {
   }
 }
 
+/** A product of an upstream, whose operation calls it in its own way. */
+const upstream = (called: Readonly<Record<string, unknown>>) => ({
+  ...thing('up', { upstream: called }),
+  plugin: undefined,
+  upstream: { url: 'http://internal/' },
+})
+
 describe('issues of a catalog', () => {
   it('are reported all at once, and leave out only the products that have them', () => {
     const wrong = gold({ price: '0.0000001', prise: '1', summary: undefined, body: {} })
@@ -55,6 +62,36 @@ describe('issues of a catalog', () => {
         },
       },
       ['gold.json', '/operations/getThing/fresh', 'fresh'],
+    ],
+    [
+      'a mapping of fields to an upstream that the product does not have',
+      { 'gold.json': gold({ upstream: { url: '/gold' } }) },
+      ['gold.json', '/operations/getGold/upstream', 'maker'],
+    ],
+    [
+      'a mapping of a field that the operation does not have',
+      { 'gold.json': upstream({ parameters: [{ name: 'X-Day', field: 'day', in: 'header' }] }) },
+      ['gold.json', '/operations/getThing/upstream/parameters/0', 'parameters'],
+    ],
+    [
+      'a path of an operation below its upstream with a parameter that the route does not have',
+      { 'gold.json': upstream({ url: '/gold/{day}' }) },
+      ['gold.json', '/operations/getThing/upstream/url', 'parameters'],
+    ],
+    [
+      'an address of an operation whose host the caller chooses',
+      { 'gold.json': upstream({ url: 'http://{host}/gold' }) },
+      ['gold.json', '/operations/getThing/upstream/url', 'address'],
+    ],
+    [
+      'an address of an operation with credentials',
+      { 'gold.json': upstream({ url: 'http://user:secret@internal/gold' }) },
+      ['gold.json', '/operations/getThing/upstream/url', 'address'],
+    ],
+    [
+      'a style that OpenAPI does not have',
+      { 'gold.json': upstream({ parameters: [{ name: 'days', style: 'commas' }] }) },
+      ['gold.json', '/operations/getThing/upstream/parameters/0/style', 'enum'],
     ],
     ['a promise of nothing', { 'gold.json': gold({ fresh: {} }) }, ['gold.json', '/operations/getGold/fresh', 'anyOf']],
     ['a price of zero', { 'gold.json': gold({ price: '0.00' }) }, ['gold.json', '/operations/getGold/price', 'price']],
@@ -190,6 +227,11 @@ describe('issues of a catalog', () => {
         'b.json': { ...thing('b'), operations: { getB: { ...free('/v1/{y}'), params: params('y') } } },
       },
       ['b.json', '/operations/getB/route', 'route-taken'],
+    ],
+    [
+      'a route of the probes',
+      { 'gold.json': gold({ route: 'GET /readyz' }) },
+      ['gold.json', '/operations/getGold/route', 'route-taken'],
     ],
     [
       'a tool name that is used twice',

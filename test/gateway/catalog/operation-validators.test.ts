@@ -185,6 +185,38 @@ describe('path parameters', () => {
   })
 })
 
+describe('a body that may be a list or a form with a file', () => {
+  const either = {
+    route: 'POST /v1/thing',
+    body_media: ['application/json', 'text/csv', 'multipart/form-data'],
+    body: {
+      type: ['object', 'array'],
+      items: { type: 'number' },
+      additionalProperties: false,
+      properties: {
+        file: { type: 'string', format: 'binary' },
+        trials: { type: 'integer' },
+        full: { type: 'boolean', default: false },
+      },
+    },
+  }
+
+  it('is read as a list, as JSON whose text stays text, or as a form whose text is converted', () => {
+    const file = { filename: 'a', mediaType: 'text/csv', bytes: Buffer.from('a') }
+    expect(validate(either, { body: [1, 2] }).body).to.deep.equal([1, 2])
+    expect(validate(either, { body: { trials: 3 } }).body).to.deep.equal({ trials: 3, full: false })
+    expect(detailOf(either, { body: { trials: '3' } })).to.have.length(1)
+    expect(validate(either, { body: { file, trials: '3', full: 'true' } }).body).to.deep.equal({
+      file,
+      trials: 3,
+      full: true,
+    })
+    expect(validate(either, { body: { file: 'a' } }).body).to.deep.include({ full: false })
+    expect(detailOf(either, { body: { file, other: 1 } })).to.have.length(1)
+    expect(detailOf(either, { body: ['1'] })).to.have.length(1)
+  })
+})
+
 describe('input that is made to cost much', () => {
   const form = {
     route: 'POST /v1/thing',

@@ -1,7 +1,7 @@
 import { delimiter } from 'node:path'
 import { expect } from 'chai'
 import { Client } from 'pg'
-import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
+import { ConfigError, readConfig, readStorageConfig } from '../../../gateway/config/config.ts'
 
 const issues = (environment: Record<string, string>): readonly string[] => {
   try {
@@ -29,6 +29,23 @@ describe('the configuration', () => {
     expect(config).to.include({ network: 'sandbox', dataMode: 'sample', port: 4021, baseUrl: 'http://127.0.0.1:4021' })
     expect(config.dataDir).to.match(/data[\\/]sandbox-sample$/)
     expect(Object.isFrozen(config)).to.equal(true)
+  })
+
+  it('needs nothing that money moves with for a command that reads or copies what is stored', () => {
+    const environment = { NETWORK: 'base', DATA_MODE: 'sample', DATABASE_URL: 'postgres://127.0.0.1/shop' }
+    const config = readStorageConfig(environment)
+    expect(config).to.include({ network: 'base', databaseUrl: environment.DATABASE_URL })
+    expect(config.dataDir).to.match(/data[\\/]base-sample$/)
+    expect(issues(environment).join()).to.contain('PAY_TO is missing')
+    for (const [wrong, message] of [
+      [{ NETWORK: 'basalt' }, /^NETWORK: basalt is not a known network/],
+      [{ DATABASE_URL: 'shop' }, /^DATABASE_URL has the wrong form/],
+      [{ PAY_TO: '0x1' }, /^PAY_TO /],
+    ] as const)
+      expect(() => readStorageConfig({ ...environment, ...wrong }))
+        .to.throw(ConfigError)
+        .that.has.property('issues')
+        .that.satisfies((found: readonly string[]) => found.length === 1 && message.test(found[0] ?? ''))
   })
 
   it('ignores white space around values, such as the line break at the end of a secret that was read from a file', () => {

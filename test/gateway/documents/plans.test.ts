@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { callerOf } from '../../../gateway/editions/timeout.ts'
-import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
+import { callerOf } from '../../../gateway/workers/timeout.ts'
+import type { BoundOperation, Edition } from '../../../gateway/products/edition.ts'
 import type { Access, ServiceError } from '../../../gateway/plugin/plugin.ts'
-import { callOperation } from '../../../gateway/testing.ts'
+import { callOperation } from '../../../gateway/testing/testing.ts'
 import { BASE_URL, gold, openCatalog, openEditionBuilder, thing, type TestCatalog } from '../../support/catalog.ts'
 
 const plan = (name: string, fields: object) => ({

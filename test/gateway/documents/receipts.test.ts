@@ -37,7 +37,6 @@ describe('signed receipts', () => {
   before(async () => {
     catalog = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'))
     cpSync(join(root, 'test/fixtures/shop/catalog'), catalog, { recursive: true })
-    cpSync(join(root, 'catalog/receipts.json'), join(catalog, 'receipts.json'))
     cpSync(join(root, 'catalog/documents.json'), join(catalog, 'documents.json'))
     const withReplacedFields = (journal: Journal): Journal =>
       Object.assign(Object.create(journal) as Journal, {

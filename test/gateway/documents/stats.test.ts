@@ -25,16 +25,18 @@ describe('the statistics of the products', () => {
     edition = editionOf('v1')
   })
 
-  const parts = { now: () => new Date(time), editions: () => edition } as unknown as DocumentParts
+  const parts = { dataMode: 'sample', now: () => new Date(time), editions: () => edition } as unknown as DocumentParts
 
   function open(leading: string | null): () => Promise<Record<string, unknown>> {
     const stats = createStats(parts, leading)
     return async () => JSON.parse(((await stats(catalog)) as JsonReply).json.toString()) as Record<string, unknown>
   }
 
-  it('repeat those of the leading product, and omit products without any', async () => {
-    expect(await open('gold')()).to.deep.equal({ rows: 1, catalog_version: 'v1', products: { gold: { rows: 1 } } })
-    expect(await open(null)()).to.deep.equal({ catalog_version: 'v1', products: { gold: { rows: 2 } } })
+  it('repeat those of the leading product, omit products without any, and say what data they rest on', async () => {
+    const rest = { data_mode: 'sample', catalog_version: 'v1' }
+    const gold = (rows: number) => ({ gold: { rows, data_mode: 'sample' } })
+    expect(await open('gold')()).to.deep.equal({ rows: 1, ...rest, products: gold(1) })
+    expect(await open(null)()).to.deep.equal({ ...rest, products: gold(2) })
   })
 
   it('are read once a second, however many calls come', async () => {

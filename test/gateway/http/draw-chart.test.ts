@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Chart, draw, waterfall } from '../../../gateway/http/draw-chart.ts'
+import type { Chart } from 'tollgate/plugin'
+import { draw, waterfall } from '../../../gateway/http/draw-chart.ts'
 
 const CHART: Chart = {
   id: 'rain',

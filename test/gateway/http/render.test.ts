@@ -9,7 +9,15 @@ import { createRenderer, navigation } from '../../../gateway/http/render.ts'
 const page = (path: string, more: Partial<Operation> = {}) =>
   [path, { view: 'page', method: 'GET', listed: true, path, ...more }] as [string, Operation]
 
-const catalogOf = (...operations: [string, Operation][]) => ({ operations: new Map(operations) }) as unknown as Catalog
+const SERVICE = {
+  links: [
+    { href: '/shelf/gold', label: 'Gold' },
+    { href: '/gone', label: 'Gone' },
+    { href: 'https://shop.example', label: 'Shop' },
+  ],
+}
+const catalogOf = (...operations: [string, Operation][]) =>
+  ({ service: SERVICE, operations: new Map(operations) }) as unknown as Catalog
 
 describe('the renderer', () => {
   let folder: string
@@ -79,6 +87,19 @@ describe('the renderer', () => {
     write('views/page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
     expect(renderer()('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
       '<p>$0.005</p><a href="/audit-tool">Audit tool</a>',
+    )
+  })
+})
+
+describe('the foot of a page', () => {
+  it('has the links of service.json that are served, and the check of receipts', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'views-'))
+    writeFileSync(join(folder, 'page.pug'), 'each link in links\n  a(href=link.href)= link.label')
+    const render = createRenderer({ viewDir: folder })
+    const html = render('page', { catalog: catalogOf(page('/shelf/{metal}'), page('/receipt')) })
+    rmSync(folder, { recursive: true })
+    expect(html).to.equal(
+      '<a href="/shelf/gold">Gold</a><a href="https://shop.example">Shop</a><a href="/receipt">Check a receipt</a>',
     )
   })
 })

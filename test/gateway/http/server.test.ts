@@ -1,6 +1,6 @@
 import { Agent, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import express from 'express'
 import { type ClosingServer, closeServer, createServer } from '../../../gateway/http/server.ts'
@@ -24,6 +24,7 @@ describe('connections that are renewed', () => {
     agents = Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   })
   afterEach(async () => {
+    mock.restoreAll()
     for (const agent of agents) agent.destroy()
     await closeServer(server)
   })
@@ -43,15 +44,18 @@ describe('connections that are renewed', () => {
 
   it('end a few at a time, each once, and no other', async () => {
     expect(await callAll()).to.equal(0)
+    let passed = 0
+    const real = performance.now.bind(performance)
+    mock.method(performance, 'now', () => real() + passed)
     server.renewConnections()
     const counts: number[] = []
     while (counts.reduce((sum, count) => sum + count, 0) < CLIENTS) {
       counts.push(await callAll())
-      await delay(50)
+      passed += 50
     }
     expect(Math.max(...counts)).to.be.at.most(CLIENTS / 2)
     expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(CLIENTS)
-    await delay(150)
+    passed += 150
     expect(await callAll()).to.equal(0)
   })
 })

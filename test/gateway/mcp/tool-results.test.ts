@@ -28,6 +28,19 @@ describe('the result of a paid tool', () => {
     expect(resultOf('application/json', '[1]')).to.not.have.property('structuredContent')
   })
 
+  it('has what a failure says as text alone if the answer has a schema, which a failure need not fit', () => {
+    const answer: Answer = {
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      body: AnswerBody.of('{"no":1}'),
+    }
+    const resultWith = (definition: object): unknown =>
+      JSON.parse(toolResult(answer, { definition } as Tool, 'call-1')) as unknown
+    const text = { content: [{ type: 'text', text: '{"no":1}' }], isError: true, _meta: { call_id: 'call-1' } }
+    expect(resultWith({ outputSchema: { type: 'object' } })).to.deep.equal(text)
+    expect(resultWith({})).to.deep.equal({ ...text, structuredContent: { no: 1 } })
+  })
+
   for (const [type, text] of [
     ['application/json', '{"n":1'],
     ['application/json-seq', '\u001e{"n":1}\n'],

@@ -1,4 +1,6 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
+import type { Product } from '../../../gateway/plugin/catalog.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { createTools, type Tool } from '../../../gateway/mcp/tools.ts'
 import { RECIPIENT, editionOf, PRICED, route, type Route } from '../../http/transport-gateway.ts'
@@ -50,7 +52,7 @@ describe('a tool', () => {
     expect(toolOf(HISTORY).definition.inputSchema.required).to.deep.equal(['venue'])
   })
 
-  it('states its price in the description and in _meta, and has no output schema', () => {
+  it('states its price in the description and in _meta, and what it does in annotations', () => {
     const { definition } = toolOf(HISTORY)
     expect(definition.description).to.match(
       /^Past snapshots: one a minute\.\n\nNewest first\.\n\nCosts \$0\.005 USDC on base-sepolia via x402/,
@@ -63,9 +65,34 @@ describe('a tool', () => {
       network: 'base-sepolia',
       caip2: 'eip155:84532',
     })
-    expect(definition).to.not.have.property('outputSchema')
-    expect(definition.annotations).to.include({ title: 'Past snapshots', readOnlyHint: true, destructiveHint: false })
-    expect(toolOf(TICKET).definition.annotations).to.include({ readOnlyHint: false })
+    expect(definition.annotations).to.include({ title: 'Get history', readOnlyHint: true, destructiveHint: false })
+    expect(toolOf(TICKET).definition.annotations).to.include({ readOnlyHint: false, idempotentHint: false })
+    const { operation } = TICKET
+    expect(toolOf({ ...TICKET, operation: { ...operation, readOnly: true } }).definition.annotations).to.include({
+      readOnlyHint: true,
+      idempotentHint: true,
+    })
+  })
+
+  it('has the schema of its answer or a refusal, without words, if it answers with an object', () => {
+    const response = {
+      type: 'object',
+      properties: { n: { type: 'integer', description: 'A count.' } },
+      required: ['n'],
+    }
+    const served = route('count', 'GET /v1/count', { tool: 'count', response })
+    const { outputSchema } = toolOf(served).definition
+    const valid = (value: unknown): boolean => new Ajv2020().validate(outputSchema ?? false, value)
+    expect([{ n: 1 }, { code: 'c', message: 'm', retry: 'no' }].every(valid)).to.equal(true)
+    expect([{ n: 'one' }, { code: 'c' }, 1].some(valid)).to.equal(false)
+    expect(JSON.stringify(outputSchema)).to.not.contain('A count.')
+    expect(toolOf(HISTORY).definition).to.not.have.property('outputSchema')
+    // Nobody checks what an upstream answers, and a client throws away what does not fit.
+    const { catalog } = editionOf([served], SCHEMAS)
+    const upstream = { url: 'http://127.0.0.1:9', headers: {}, timeoutSeconds: 1, maxBytes: 1, stream: false }
+    const products = [{ id: served.operation.product, upstream } as Product]
+    const passedOn = createTools({ ...catalog, products }, RECIPIENT).get('count')
+    expect(passedOn?.definition).to.not.have.property('outputSchema')
   })
 
   it('has no payment argument if it is free', () => {

@@ -4,24 +4,30 @@ import { expect } from 'chai'
 
 const root = resolve(import.meta.dirname, '../../..')
 
-/** Creates logs, and says how often they wrote before their lines were due, for these lines, and long afterwards. */
+/** Creates logs, and says how often they wrote before their lines were due, for these lines, and when no line is due. */
 const PROGRAM = `
 import fs from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createLog } from './gateway/observe/log.ts'
+import { holdTimers } from './test/support/held-timers.ts'
 const write = fs.write
-let writes = 0
+let [writes, isWritten] = [0, () => {}]
 fs.write = (...words) => {
   writes += 1
-  return write(...words)
+  const done = words.pop()
+  return write(...words, (...result) => {
+    done(...result)
+    isWritten()
+  })
 }
+const timers = holdTimers()
 const [idle, busy] = [createLog('info'), createLog('info')]
 for (let line = 1; line <= 3; line += 1) busy.info({ line }, 'ready')
 const counts = [writes]
-while (writes === 0) await sleep(10)
-await sleep(50)
+const written = new Promise((resolve) => (isWritten = resolve))
+timers.fire()
+await written
 counts.push(writes)
-await sleep(1000)
+timers.fire()
 counts.push(writes)
 idle.info('done')
 fs.writeSync(2, JSON.stringify(counts))

@@ -275,7 +275,9 @@ describe('the watch of settled payments', () => {
         (await journal.debts()).map((debt) => debt.key),
         found,
       ).to.not.include(key)
-      const repayments = (await journal.events(key)).filter(({ detail }) => detail?.startsWith('repaid: '))
+      const repayments = (await journal.events(key)).filter(
+        ({ state, cause }) => state === 'owed' && cause === 'repaid',
+      )
       await later(10_000)
       expect(repayments, found).to.have.length(2)
     }

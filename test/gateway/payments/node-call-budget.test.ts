@@ -8,6 +8,7 @@ import {
   NodeCallBudget,
 } from '../../../gateway/payments/node-call-budget.ts'
 import { PeersInMemory } from '../../../gateway/stores/peers.ts'
+import type { Counted } from '../../../gateway/stores/shared-limit.ts'
 
 const BUYERS = ['0xb0', '0xb1']
 /** A journal in which the buyers have settled payments. */
@@ -37,7 +38,8 @@ const SPENDING: fc.Arbitrary<Spending> = fc.record({
 
 /** Spends calls. Returns whether they may be made. */
 async function spend(budget: NodeCallBudget, { wallet, place, calls, isProven, isSold }: Spending): Promise<boolean> {
-  const account = budget.account(wallet, place)
+  const counted: Counted[] = []
+  const account = budget.account(wallet, place, counted)
   try {
     await account.spend(calls, isProven)
   } catch (error) {
@@ -45,7 +47,7 @@ async function spend(budget: NodeCallBudget, { wallet, place, calls, isProven, i
     expect((error as RateLimited).message).to.contain('Nothing was charged.')
     return false
   }
-  if (isSold) await account.sold()
+  if (isSold) await Promise.all(counted.map((each) => each.takeBack()))
   return true
 }
 

@@ -13,7 +13,7 @@ const request = requestOf()
 
 describe('a payment in progress', () => {
   let seconds: number
-  const create = () => createPaymentsInProgress<string>(() => seconds)
+  const create = () => createPaymentsInProgress<string>(() => new Date(seconds * 1000))
   beforeEach(() => (seconds = NOW))
 
   it('starts once, however many requests carry it', () => {
@@ -65,7 +65,7 @@ describe('a payment in progress', () => {
 
 describe('the balance held for payments in progress', () => {
   let seconds: number
-  const create = () => createPaymentsInProgress<string>(() => seconds)
+  const create = () => createPaymentsInProgress<string>(() => new Date(seconds * 1000))
   beforeEach(() => (seconds = NOW))
   const [first, second, ofAnotherPayer] = [
     requestOf('0xa', '1', 5n),

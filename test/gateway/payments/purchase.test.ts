@@ -20,29 +20,32 @@ describe('a purchase that ends without a sale', () => {
   /** With what the work on the payment ended, and whether the amount stays held on the payer's balance. */
   let finished: unknown[]
   let hasLeft: boolean
+  /** The payers that left a call unpaid. */
+  let unpaid: string[]
 
   beforeEach(async () => {
     journal = await openJournal({ file: ':memory:' })
     key = await paymentIn(journal, 'reserved')
     finished = []
     hasLeft = false
+    unpaid = []
   })
   afterEach(() => journal.close())
 
   async function purchase(change: Partial<Journal> = {}): Promise<Purchase> {
-    return createPurchase({
-      journal: { ...journal, ...change },
-      log: createLog('silent'),
-      record: await journal.find(key),
-      payment: { envelope: { version: 2 } },
-      requirements: { network: NETWORKS['base-sepolia'] },
-      isPlan: false,
-      work: { holdBalance() {}, finish: (...how: unknown[]) => finished.push(...how) },
-      connection: {
-        get hasLeft() {
-          return hasLeft
-        },
+    const connection = {
+      get hasLeft() {
+        return hasLeft
       },
+    }
+    return createPurchase({
+      payments: { journal: { ...journal, ...change }, log: createLog('silent') },
+      operation: { plan: null },
+      presented: { payment: { envelope: { version: 2 } }, connection },
+      requirements: { network: NETWORKS['base-sepolia'] },
+      record: await journal.find(key),
+      work: { holdBalance() {}, finish: (...how: unknown[]) => finished.push(...how) },
+      unpaidCalls: { leftUnpaid: (payer: string) => unpaid.push(payer), sold() {} },
     } as unknown as PurchaseParts)
   }
   const errorOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -56,6 +59,7 @@ describe('a purchase that ends without a sale', () => {
     expect(await errorOf((await purchase()).release(failure))).to.equal(null)
     expect(await stateOf()).to.equal('released')
     expect(finished).to.deep.equal([{ error: failure }, { keepHold: false }])
+    expect(unpaid, 'the product failed, not its caller').to.deep.equal([])
   })
 
   for (const status of [199, 204, 205, 300, 404])
@@ -79,6 +83,7 @@ describe('a purchase that ends without a sale', () => {
     hasLeft = true
     await (await purchase()).release(failure)
     expect(finished).to.deep.equal([null, { keepHold: false }])
+    expect(unpaid).to.deep.equal([(await journal.find(key))?.payer])
   })
 
   it('leaves the payment to recovery if the journal cannot be written', async () => {

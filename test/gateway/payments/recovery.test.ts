@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
@@ -6,6 +7,7 @@ import type { Outcome, Settler, SubmittedPayment } from '../../../gateway/method
 import { createRecovery } from '../../../gateway/payments/recovery.ts'
 import type { TestJournal } from '../../contracts/journals.ts'
 import { JOURNALS } from '../../contracts/journals.ts'
+import { holdTimers } from '../../support/held-timers.ts'
 import { INTENT, paymentIn, REFUSED, reservationOf, STEPS, TRANSACTION } from '../../contracts/journal-payments.ts'
 
 const SETTLED: Outcome = { state: 'settled', transaction: TRANSACTION }
@@ -67,7 +69,7 @@ describe('the recovery of open payments', () => {
       expect(await recoveryWith().run(atStart)).to.deep.equal({ ...NOTHING, released: 1 })
       expect((await journal.events(key)).at(-1)).to.include({
         state: 'released',
-        detail: 'the gateway stopped before the answer existed; nothing was sent',
+        note: 'the gateway stopped before the answer existed; nothing was sent',
       })
     }
   })
@@ -236,19 +238,24 @@ describe('the recovery of open payments', () => {
     await paymentIn(journal, 'submitted')
     database.now += MINUTE
     let runs = 0
-    const reached = new EventEmitter()
     const recovery = recoveryWith(() => {
       runs += 1
-      reached.emit(`run ${runs}`)
       throw new Error('the node does not answer')
     })
-    const third = once(reached, 'run 3')
-    recovery.start(0.001)
-    await third
-    await recovery.stop()
-    const stopped = runs
-    await new Promise((wake) => setTimeout(wake, 20))
-    expect(runs).to.equal(stopped)
+    const timers = holdTimers()
+    try {
+      recovery.start(60)
+      while (runs < 3) {
+        timers.fire()
+        await setImmediate()
+      }
+      await recovery.stop()
+      timers.fire()
+      await recovery.stop()
+      expect(runs).to.equal(3)
+    } finally {
+      timers.release()
+    }
   })
 
   it('changes no finished payment', async () => {

@@ -75,7 +75,6 @@ describe('an answer that was bought', () => {
     // The tests call through a proxy on this machine, which reports where they come from.
     catalog = mkdtempSync(join(tmpdir(), 'tollgate-bought-'))
     cpSync(join(ROOT, 'test/fixtures/shop/catalog'), catalog, { recursive: true })
-    cpSync(join(ROOT, 'catalog/receipts.json'), join(catalog, 'receipts.json'))
     const environment = { RPC_URL: rpcUrl, TRUSTED_PROXIES: '127.0.0.1 ::1', CATALOG_DIR: catalog }
     shop = await openGateway(environment, { settlement })
   })

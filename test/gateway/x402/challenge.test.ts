@@ -5,7 +5,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS, type Hex, type Network } from '../../../gateway/config/networks.ts'
-import { type Challenges, createChallenges, createRevision, type Quote } from '../../../gateway/x402/challenge.ts'
+import { type Challenges, createChallenges, type Quote } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
@@ -24,20 +24,18 @@ function quoteOf(change: Partial<Operation> = {}, url?: string, error = required
   return challengesOf(operation).write(operation, url ?? baseUrl + operation.path, error)
 }
 
+const ANSWER = { size: 1, list: [1, 2] }
+
 /** Which details of the operation a 402 includes. */
-function detailsIn(quote: Quote): Record<'answer' | 'output' | 'words' | 'description', boolean> {
+function detailsIn(quote: Quote): Record<'output' | 'words' | 'description', boolean> & { answer: string } {
   const { info, schema } = decode(quote).extensions.bazaar
+  const { list } = info.output.example as typeof ANSWER
   return {
-    answer: info.output.example !== undefined,
+    answer: list.length > 1 ? 'whole' : list.length === 1 ? 'short' : 'outline',
     output: JSON.stringify(schema).includes('"size"'),
     words: JSON.stringify(schema).includes('How many'),
     description: decode(quote).resource.description.includes('Many words'),
   }
-}
-
-/** An example whose answer is this long. */
-function answering(characters: number): NonNullable<Operation['example']> {
-  return { request: {}, response: { size: 1, text: 'x'.repeat(characters) } }
 }
 
 function messageOf(price: bigint, priceText: string): unknown {
@@ -170,26 +168,6 @@ describe('the 402 of an operation', () => {
     }
   })
 
-  it('has a revision that changes with the networks that can settle and with the period of its offers, and never otherwise', () => {
-    const ready = new Set<string>(['base', 'base-sepolia'])
-    let period = 0
-    const revision = createRevision(
-      {
-        isReady: ({ name }) => ready.has(name),
-        offers: { of: () => [], periodStart: () => period },
-      },
-      [network, NETWORKS['base-sepolia']],
-    )
-    expect([revision(), revision()]).to.deep.equal([1, 1])
-    ready.delete('base')
-    expect([revision(), revision()]).to.deep.equal([2, 2])
-    ready.delete('base-sepolia')
-    ready.add('base')
-    expect([revision(), revision()]).to.deep.equal([3, 3])
-    period += 100
-    expect([revision(), revision()]).to.deep.equal([4, 4])
-  })
-
   it('is written for each call of a long address, so that nobody fills the memory with them', () => {
     const { write } = challengesOf(OPERATION)
     const url = `${baseUrl}/v1/things/${'n'.repeat(400)}/parts/9`
@@ -213,7 +191,7 @@ describe('the 402 of an operation', () => {
   it('stays short enough for a header however long the query is', () => {
     const quote = quoteOf({}, `${baseUrl}/v1/things/nut/parts/9?filler=${'x'.repeat(9_000)}`)
     expect(decode(quote).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/9`)
-    expect(quote.header.length).to.be.below(2_100)
+    expect(quote.header.length).to.be.at.most(3_200)
   })
 
   it('gives the x402 reason of a refused payment and what the caller can do', () => {
@@ -269,21 +247,26 @@ describe('the 402 of an operation', () => {
     })
   })
 
-  it('drops detail if the header would be too long: first the example answer, then its schema, then descriptions', () => {
-    expect(detailsIn(quoteOf({ params: null, path: '/v1/a' }))).to.include({ answer: true, output: true, words: true })
-    expect(detailsIn(quoteOf({ params: null, path: '/v1/a', example: answering(900) }))).to.deep.equal({
-      answer: false,
+  it('drops detail if the header would be too long: of the answer first, then words, then of the request', () => {
+    const words = { description: 'Many words. '.repeat(40) }
+    const asked = { params: null, path: '/v1/a', ...words }
+    const detailsOf = (change: Partial<Operation>): unknown => detailsIn(quoteOf({ ...asked, ...change }))
+    const whole = { answer: 'whole', output: true, words: true, description: true }
+    expect(detailsOf({ example: { request: {}, response: ANSWER } })).to.deep.equal(whole)
+    const long = { ...ANSWER, list: Array.from({ length: 300 }, (_, n) => n) }
+    expect(detailsOf({ example: { request: {}, response: long } })).to.deep.equal({ ...whole, answer: 'short' })
+    const deep = {
+      ...ANSWER,
+      list: [{ name: Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`n${n}`, n])) }],
+    }
+    expect(detailsOf({ example: { request: {}, response: deep } })).to.deep.equal({
+      answer: 'outline',
       output: true,
-      words: true,
+      words: false,
       description: false,
     })
-    const response = { type: 'object', properties: { size: { type: 'number' }, ['y'.repeat(900)]: true } }
-    const crowded = { params: null, path: '/v1/a', example: answering(900), response }
-    expect(detailsIn(quoteOf(crowded))).to.deep.equal({ answer: false, output: false, words: true, description: false })
-    expect(detailsIn(quoteOf({ ...crowded, description: 'Many words. '.repeat(40) }))).to.include({
-      words: true,
-      description: false,
-    })
+    const wide = { type: 'object', properties: { size: { type: 'number' }, ['y'.repeat(1_400)]: true } }
+    expect(detailsOf({ example: { request: {}, response: deep }, response: wide })).to.include({ output: false })
   })
 
   it('cuts a description at 500 characters', () => {

@@ -4,7 +4,7 @@
  * these rules was charged twice by the gateway. A purchase without an identifier is made from one address, one with an
  * identifier from a different address each time.
  */
-import { callerOf } from '../../../gateway/editions/timeout.ts'
+import { callerOf } from '../../../gateway/workers/timeout.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'

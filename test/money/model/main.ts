@@ -1,20 +1,22 @@
-/**
- * `npm run model -- 10000 [seed [shrink]] [strict]`: many random runs. Prints what they did and exits with 1 if an invariant was broken.
- */
+/** `npm run lab -- model`: many random runs. Prints what they did and exits with 1 if an invariant was broken. */
+import { flag, number, readOptions, say, sayTable } from '../../lab/experiment.ts'
 import { prove } from './prove.ts'
 
-const words = process.argv.slice(2)
-const isStrict = words.includes('strict')
-const [runs = '1000', seed, shrink] = words.filter((word) => word !== 'strict')
+const { runs, seed, shrink, strict } = readOptions({
+  runs: number('N', 'how many', 1_000, 1),
+  seed: number('N', 'repeat the choices of an earlier run', null),
+  shrink: flag('look for the shortest run that fails'),
+  strict: flag('only our own transactions buy something'),
+}).values
 const PROGRESS_RUNS = 500
 const began = performance.now()
-const { figures, failure } = await prove(Number(runs), {
-  ...(seed === undefined ? {} : { seed: Number(seed) }),
-  shrink: shrink === 'shrink',
-  isStrict,
-  onRun: (count) => void (count % PROGRESS_RUNS === 0 && process.stdout.write(`${count} of ${runs} runs\n`)),
+const { figures, failure } = await prove(runs, {
+  ...(seed === null ? {} : { seed }),
+  shrink,
+  isStrict: strict,
+  onRun: (count) => void (count % PROGRESS_RUNS === 0 && say(`${count} of ${runs} runs`)),
 })
-for (const [name, value] of Object.entries(figures)) process.stdout.write(`${name.padEnd(28)} ${value}\n`)
-process.stdout.write(`${'seconds'.padEnd(28)} ${((performance.now() - began) / 1000).toFixed(1)}\n`)
-if (failure) process.stdout.write(`\n${failure}\n`)
+const seconds = ((performance.now() - began) / 1000).toFixed(1)
+sayTable(Object.entries({ ...figures, seconds }).map(([name, value]) => [name, value]))
+if (failure) say(`\n${failure}`)
 process.exitCode = failure ? 1 : 0

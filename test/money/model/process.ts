@@ -1,14 +1,15 @@
 /** One gateway process of the model: the real calls, payments, journal and recovery, paused at every call to the outside. */
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { ChainIntent } from '../../../gateway/methods/exact-evm/settlement-intent.ts'
+import { createQuotes } from '../../../gateway/calls/quotes.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
-import { WorkQueues } from '../../../gateway/editions/work-queues.ts'
+import { WorkQueues } from '../../../gateway/workers/queues.ts'
 import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
-import type { Edition } from '../../../gateway/editions/edition.ts'
+import type { Edition } from '../../../gateway/products/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { recordLateSettlement, mayStillSettle } from '../../../gateway/payments/late-settlement.ts'
+import { recordLateSettlement, mayStillSettle } from '../../../gateway/payments/debts.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { type Outcome, type Settler } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
@@ -46,8 +47,7 @@ export function createGateway(world: World, id: string): Gateway {
   const journal = steppedJournal(world, process)
   const settler = createSettler(world, process)
   const payments = createPayments({
-    network: NETWORK,
-    payTo: PAY_TO,
+    recipients: [{ network: NETWORK, payTo: PAY_TO }],
     baseUrl: 'https://gate.test',
     journal,
     log,
@@ -64,7 +64,7 @@ export function createGateway(world: World, id: string): Gateway {
     log,
     staleSeconds,
     answerRetentionSeconds: 604_800,
-    isWorking: payments.isWorking,
+    isWorking: payments.inProgress.isBusy,
   })
   const bind = (bound: Operation) => ({
     operation: bound,
@@ -76,7 +76,15 @@ export function createGateway(world: World, id: string): Gateway {
   const bounds = [...routes.values()].map((bound) => [bound.operation.id, bound] as const)
   const edition = { catalog, bound: new Map(bounds) } as unknown as Edition
   const tokens = { issue: unused, recall: unused, verify: unused, jwks: unused } as unknown as Tokens
-  const serve = createServe({ payments, tokens, queues: new WorkQueues(2), now, log })
+  const serve = createServe({
+    payments,
+    quotes: createQuotes(payments),
+    tokens,
+    editions: { during: (_, work) => work() },
+    queues: new WorkQueues(2),
+    now,
+    log,
+  })
   return Object.assign(process, {
     open: false,
     call: async (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),

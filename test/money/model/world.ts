@@ -75,7 +75,7 @@ export async function createWorld(
 ): Promise<World> {
   let clock = START
   let [runs, hashes, nonces] = [0, 0, 0]
-  const journal = await openJournal({ file: ':memory:', now: () => clock })
+  const journal = await openJournal({ file: ':memory:', now: () => new Date(clock) })
   const steps = createSteps(({ id }) => onKill(id))
   const gateways: Gateway[] = []
   const hex = (value: number): Hex => `0x${value.toString(16).padStart(64, '0')}`

@@ -76,7 +76,7 @@ describe('npm run pay, to protect the buyer,', () => {
   it('explains that the gateway is not running', async () => {
     const dataDir = join(setup.folder, 'elsewhere')
     mkdirSync(join(dataDir, 'sandbox-sample'), { recursive: true })
-    const buyer = { address: '0x', private_key: '0x' }
+    const buyer = { address: '0x', private_key: `0x${'1'.repeat(64)}` }
     const stopped = { base_url: 'http://127.0.0.1:9', rpc_url: 'http://127.0.0.1:9', chain_id: 84532, buyer }
     writeFileSync(join(dataDir, 'sandbox-sample', 'sandbox.json'), JSON.stringify(stopped))
     let text = ''

@@ -51,7 +51,7 @@ describe('reconciliation with the chain', () => {
       })
     })
     await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
-    journal = await openJournal({ file: ':memory:', now: () => now().getTime() })
+    journal = await openJournal({ file: ':memory:', now })
     db = openDatabase({ file: ':memory:' })
     findings = await openFindings(db)
     settler = await fixture.open()

@@ -3,7 +3,7 @@ import type { Comparison } from '../../../../gateway/accounting/reconciliation/c
 import type { Findings } from '../../../../gateway/accounting/reconciliation/findings.ts'
 import { createReconciliation } from '../../../../gateway/accounting/reconciliation/reconciliation.ts'
 import { createMetrics } from '../../../../gateway/accounting/metrics.ts'
-import type { Edition } from '../../../../gateway/editions/edition.ts'
+import type { Edition } from '../../../../gateway/products/edition.ts'
 import { createLog } from '../../../../gateway/observe/log.ts'
 import { until } from '../../../support/until.ts'
 
@@ -15,12 +15,18 @@ describe('reconciliation in several processes', () => {
     const edition = { status: () => [], facts: async () => ({}) } as unknown as Edition
     const metrics = createMetrics({ journal, edition: () => edition })
     let holdsLease = true
+    let tries = 0
     const results: (Comparison | null)[] = []
     const compared: Comparison = { at: new Date(), readTo: 1, unreadable: null, buckets: BUCKETS }
     const reconciliation = createReconciliation({
       compare: Object.assign(async () => compared, { look: async () => {} }),
       findings: {} as Findings,
-      lease: { hold: async () => holdsLease },
+      lease: {
+        async hold() {
+          tries += 1
+          return holdsLease
+        },
+      },
       onCompared(comparison) {
         results.push(comparison)
         metrics.reconciled(comparison?.buckets ?? {})
@@ -34,7 +40,8 @@ describe('reconciliation in several processes', () => {
     await until(() => results.at(-1) === null)
     expect(await metrics.text()).to.not.include('tollgate_reconciled_rows{')
     const lost = results.length
-    await new Promise((wake) => setTimeout(wake, 50))
+    const triesBefore = tries
+    await until(() => tries > triesBefore + 2)
     expect(results).to.have.length(lost)
     holdsLease = true
     await until(() => results.length > lost)

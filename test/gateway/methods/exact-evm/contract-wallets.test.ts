@@ -3,6 +3,7 @@ import { keccak256 } from 'viem'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
 import { createContractWallets } from '../../../../gateway/methods/exact-evm/contract-wallets.ts'
 import type { Rpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { until } from '../../../support/until.ts'
 
 const PAYER: Hex = '0x00000000000000000000000000000000000000b1'
 const CODE: Hex = '0xfe'
@@ -16,7 +17,7 @@ describe('the code of a payer', () => {
     }
     const wallets = createContractWallets({ call, batch: async () => [] } as Rpc, NETWORKS['base-sepolia'], [], 20)
     await wallets.lookUp(PAYER)
-    await new Promise((wake) => setTimeout(wake, 40))
+    await until(() => !wallets.isKnown(PAYER))
     const transfer = {
       from: PAYER,
       to: PAYER,

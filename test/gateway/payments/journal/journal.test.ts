@@ -14,6 +14,7 @@ import { JOURNALS } from '../../../contracts/journals.ts'
 import { modelContract } from '../../../contracts/journal-model.ts'
 import { answerOf, INTENT, paymentIn, reservationOf, TRANSACTION } from '../../../contracts/journal-payments.ts'
 import { openSchema } from '../../../contracts/postgres.ts'
+import { until } from '../../../support/until.ts'
 import { lockNewFile } from '../../stores/lock-new-file.ts'
 
 /** Retries while it fails, as a buyer would: a pool may hold several dead connections. */
@@ -200,6 +201,45 @@ describe('the journal in PostgreSQL and its connections', () => {
       expect((await withRetries(() => other.reserve(reservation))).reserved).to.equal(false)
     } finally {
       for (const process of journals) await process.close()
+      await schema.drop()
+    }
+  })
+
+  it('is opened while payments of another process are under way', async function () {
+    const schema = await openSchema()
+    if (!schema) this.skip()
+    const { url } = schema
+    const journal = await openJournal({ url })
+    try {
+      await schema.sql('BEGIN; LOCK TABLE payments, payment_events, payment_counts IN ROW EXCLUSIVE MODE')
+      await (await openJournal({ url })).close()
+    } finally {
+      await schema.sql('ROLLBACK')
+      await journal.close()
+      await schema.drop()
+    }
+  })
+
+  it('is changed by a later release while payments of another process are under way', async function () {
+    const schema = await openSchema()
+    if (!schema) this.skip()
+    const { url } = schema
+    const journal = await openJournal({ url })
+    try {
+      await schema.sql('DROP INDEX payments_by_call; DROP INDEX payment_events_in_ledger')
+      await schema.sql('BEGIN; LOCK TABLE payments IN ROW EXCLUSIVE MODE')
+      const opened = openJournal({ url })
+      const waiting = 'SELECT FROM pg_locks WHERE NOT granted AND pg_blocking_pids(pid) @> ARRAY[pg_backend_pid()]'
+      await until(async () => (await schema.sql(waiting)).length === 1)
+      // A payment writes its row, and then the event of its move.
+      await schema.sql('LOCK TABLE payment_events IN ROW EXCLUSIVE MODE')
+      await schema.sql('COMMIT')
+      await (await opened).close()
+      const indexes = "SELECT FROM pg_indexes WHERE indexname IN ('payments_by_call', 'payment_events_in_ledger')"
+      expect(await schema.sql(`${indexes} AND schemaname = current_schema()`)).to.have.length(2)
+    } finally {
+      await schema.sql('ROLLBACK')
+      await journal.close()
       await schema.drop()
     }
   })

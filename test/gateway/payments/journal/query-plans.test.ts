@@ -24,6 +24,7 @@ const SMALL = [
   'payments_kept',
   'payments_watched',
   'payments_reversed',
+  'payments_unclear',
   'payments_reverted',
   'payments_reverted_payer',
   'payments_reverted_code',
@@ -38,12 +39,15 @@ async function useEverything(journal: Journal): Promise<void> {
   await journal.reserve({ ...named, paysGas: true })
   await journal.find(key)
   await journal.findByIdentifier(named.payer, 'order-1')
+  await journal.ofCalls([named.callId, 'another call'])
   await journal.delivered(key)
   await journal.claim(await paymentIn(journal, 'submitted'), 1)
   await STEPS.submitted(journal, await paymentIn(journal, 'answered'), 1)
   await journal.refused(await paymentIn(journal, 'submitted'), 1, { state: 'refused', reason: 'no', message: 'No.' })
   await STEPS.settledLate(journal, await paymentIn(journal, 'released'), 1)
   await journal.repaid(await paymentIn(journal, 'owed'), 'sent back')
+  await journal.unclear()
+  await journal.decided(key, 'repaid')
   await STEPS.settledAgain(journal, await paymentIn(journal, 'reversed'), 1)
   await journal.settledByOthers(await paymentIn(journal, 'submitted'), 1, TRANSACTION, 'owed: by others')
   await journal.keptAnswers(named.payer)
@@ -64,7 +68,6 @@ async function useEverything(journal: Journal): Promise<void> {
   journal.health()
   await journal.dailySums(WINDOW.before, [named.payer])
   await journal.events(key)
-  await journal.reverts(WINDOW.from)
   await journal.ledgerEntries({ ...WINDOW, limit: 10 })
   await journal.ledgerEntries({ ...WINDOW, after: { at: WINDOW.from, id: 1 }, limit: 10 })
   await journal.ledgerTotals(WINDOW, [named.payer])

@@ -121,7 +121,6 @@ describe('the chain settler', () => {
       expect(await fixture.settle(await fixture.open(), payload)).to.include({ state: 'settled' })
       const settler = await fixture.open({ key: await newSettleKey(fixture.chain) })
       expect(await settler.check(payload, fixture.requirements)).to.include({ reason: 'invalid_transaction_state' })
-      await new Promise((wake) => setTimeout(wake, 10))
       await fixture.chain.advance(1)
       expect(await fixture.settle(settler, payload)).to.include({
         state: 'refused',

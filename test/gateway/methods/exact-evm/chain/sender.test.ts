@@ -11,7 +11,7 @@ import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/tra
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Proxy, startProxy } from '../../../../support/proxy.ts'
 import { newSettleKey } from '../../../../support/payments.ts'
-import { until } from '../../../../support/until.ts'
+import { until, untilFound } from '../../../../support/until.ts'
 
 const log = createLog('silent')
 const to: Hex = '0x00000000000000000000000000000000000000b2'
@@ -80,6 +80,12 @@ describe('the sender of transactions', () => {
     await chain?.stop()
   })
 
+  /** Resolves once the waiting transaction was sent three more times, each of which could have replaced it. */
+  async function sentAgain(): Promise<void> {
+    const sent = (): number => proxy.requests.filter((body) => body.includes('eth_sendRawTransaction')).length
+    const before = sent()
+    await until(() => sent() >= before + 3)
+  }
   const prepare = () => sender.prepare(to, '0x', 30_000n)
   /** True if the pool of the node holds a transaction. */
   const isPooled = async (hash: Hex): Promise<boolean> =>
@@ -118,8 +124,7 @@ describe('the sender of transactions', () => {
     const transaction = await prepare()
     await sender.send(transaction)
     await until(() => transaction.hashes.length > 1)
-    // Long enough for several more replacements.
-    await pause(600)
+    await sentAgain()
     expect(transaction.hashes).to.have.length(2)
     await chain.rpc.call('evm_mine')
     expect((await transaction.mined)?.transactionHash).to.equal(transaction.hashes[1])
@@ -148,7 +153,7 @@ describe('the sender of transactions', () => {
       await chain.rpc.call('evm_mine')
       await until(() => parseTransaction(transaction.raw).maxFeePerGas === maxGasPrice)
       const offers = transaction.hashes.length
-      await pause(500)
+      await sentAgain()
       expect(transaction.hashes).to.have.length(offers)
       const refusal = await failureOf(() => limited.prepare(to, '0x', 30_000n))
       expect(refusal).to.match(/^gas costs 87\.5\d* gwei, above SETTLE_MAX_GWEI \(20\)$/)
@@ -215,13 +220,16 @@ describe('the sender of transactions', () => {
     const stranger: Hex = '0x00000000000000000000000000000000000000c3'
     await chain.fund(stranger, 10n ** 20n)
     await chain.rpc.call('anvil_impersonateAccount', stranger)
-    const tip = (wei: bigint): Promise<Hex> =>
-      chain.rpc.call('eth_sendTransaction', {
+    const tip = async (wei: bigint): Promise<void> => {
+      const hash: Hex = await chain.rpc.call('eth_sendTransaction', {
         from: stranger,
         to,
         maxFeePerGas: `0x${(10n ** 13n).toString(16)}`,
         maxPriorityFeePerGas: `0x${wei.toString(16)}`,
       })
+      // The chain answers before the block is mined.
+      await until(async () => (await chain.rpc.call('eth_getTransactionReceipt', hash)) !== null, 5)
+    }
     const [usual, huge] = [10n ** 7n, 10n ** 12n]
     const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
     for (const wei of [usual, usual, huge, usual, huge]) await tip(wei)
@@ -242,17 +250,11 @@ describe('the sender of transactions', () => {
 })
 
 /** Repeats `work` until it fails and returns the message of the error. */
-async function failureOf(work: () => Promise<unknown>): Promise<string> {
-  for (;;) {
-    const failure = await work().then(
-      () => null,
+function failureOf(work: () => Promise<unknown>): Promise<string> {
+  const failure = (): Promise<string | undefined> =>
+    work().then(
+      () => undefined,
       (error: Error) => error.message,
     )
-    if (failure !== null) return failure
-    await pause(100)
-  }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((wake) => setTimeout(wake, milliseconds))
+  return untilFound(failure, 100)
 }

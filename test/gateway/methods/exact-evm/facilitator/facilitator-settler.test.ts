@@ -99,7 +99,6 @@ describe('the facilitator settler', () => {
         ] as const) {
           const settler = open([url])
           await until(() => settler.health().ready)
-          await new Promise((wake) => setTimeout(wake, 50))
           expect(await settle(settler, await pay(version))).to.include({ state: 'settled' })
         }
         expect(await received()).to.equal(2n * PRICE)

@@ -4,6 +4,7 @@ import { askTwoNodes, createCanAgree } from '../../../../../gateway/methods/exac
 import { createNodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Proxy, startProxy } from '../../../../support/proxy.ts'
+import { until } from '../../../../support/until.ts'
 
 const LARGE = 1_000_000n
 const log = createLog('silent')
@@ -55,7 +56,7 @@ describe('a large payment that two nodes have to agree on', () => {
   it('is refused if one goes down later', async () => {
     await assertCanAgree(LARGE)
     await nodes[0].down()
-    await new Promise((wake) => setTimeout(wake, 300))
+    await until(async () => (await codeOf(assertCanAgree(LARGE))) === 'settler_unavailable')
     expect(await codeOf(assertCanAgree(LARGE))).to.equal('settler_unavailable')
   })
 

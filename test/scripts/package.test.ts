@@ -1,0 +1,185 @@
+/** Packs the gateway, installs it in an empty folder, makes a shop there, and buys from it, as a stranger would. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { skipWithoutAnvil } from '../gateway/sandbox/usdc-client.ts'
+import { requireBuild, type Started, startNode } from '../support/process.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+/** Words of the service that is sold by this repository, which no other shop may show. */
+const OTHER_SHOP =
+  /\b(regimes?|potus|president|backtests?|sharpe|volatil\w*|preflight|founding|perp\w*|ohlcv|market\w*|trad(?:e|es|ing)|audits?)\b/i
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly entryCount: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** Runs a program. Throws with what it printed if it fails. */
+function run(cwd: string, program: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+  })
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`)
+  return stdout
+}
+
+const npm = (cwd: string, ...args: readonly string[]): string => run(cwd, 'npm', ...args, '--loglevel=error')
+
+describe('the package in an empty folder', function () {
+  this.timeout(300_000)
+  let folder: string
+  let shop: string
+  let packed: Packed
+  const tollgate = (cwd: string, ...args: readonly string[]): string =>
+    run(cwd, process.execPath, join(shop, 'node_modules/tollgate/scripts/tollgate.mjs'), ...args)
+  const compile = (): string => run(shop, process.execPath, 'node_modules/typescript/bin/tsc')
+  const textOf = (file: string): string => readFileSync(join(shop, file), 'utf8')
+
+  before(() => {
+    requireBuild()
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-package-'))
+    shop = join(folder, 'my-shop')
+    mkdirSync(shop)
+    const printed = npm(root, 'pack', '--json', '--pack-destination', folder)
+    packed = (JSON.parse(printed.slice(printed.indexOf('[\n'))) as [Packed])[0]
+    const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+    npm(shop, 'install', ...flags, join(folder, packed.filename))
+    // What a shop is checked with, in the versions that `init` names.
+    mkdirSync(join(shop, 'node_modules/@types'), { recursive: true })
+    for (const name of ['typescript', '@types/node'])
+      if (!existsSync(join(shop, 'node_modules', name)))
+        symlinkSync(join(root, 'node_modules', name), join(shop, 'node_modules', name))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('is small, and has neither tests nor anything of the shop in this repository', () => {
+    expect(packed.size).to.be.below(5_000_000)
+    expect(packed.entryCount).to.be.below(500)
+    const paths = packed.files.map(({ path }) => path)
+    expect(paths.filter((path) => /^(test|plugins|catalog|docs|gateway)\//.test(path))).to.deep.equal([])
+    const views = paths.filter((path) => path.startsWith('views/') && /\.(pug|js)$/.test(path))
+    expect(views).to.include('views/layout.pug')
+    const words = views.filter((path) => OTHER_SHOP.test(readFileSync(join(root, path), 'utf8')))
+    expect(words).to.deep.equal([])
+  })
+
+  it('writes a shop that has no error, with types that compile and tests that pass', () => {
+    const written = tollgate(shop, 'init', '--yes')
+    for (const file of ['.env.example', 'Dockerfile', 'plugins/hourly-values/index.ts', 'test/catalog.test.ts'])
+      expect(written).to.contain(`  ${file}\n`)
+    expect(written).to.contain('npx tollgate pay GET /v1/x/hourly-values')
+    expect(JSON.parse(textOf('package.json'))).to.have.nested.property('scripts.start', 'tollgate start')
+    expect(tollgate(shop, 'check')).to.match(/\$0\.005 +GET \/v1\/x\/hourly-values .*No errors\./s)
+    tollgate(shop, 'types', '--check')
+    expect(textOf('schemas/types.d.ts')).to.contain('getHourlyValues')
+    compile()
+    const tests = ['test/catalog.test.ts', 'test/hourly-values.test.ts']
+    const tested = run(shop, process.execPath, '--import', 'tsx/esm', '--test', ...tests)
+    expect(tested).to.match(/# fail 0/)
+    expect(() => tollgate(shop, 'init', '--yes')).to.throw('exists already: this is a shop.')
+  })
+
+  it('writes types that name a handler that is missing', () => {
+    const plugin = textOf('plugins/hourly-values/index.ts')
+    const file = join(shop, 'plugins/hourly-values/index.ts')
+    writeFileSync(file, plugin.replace('getHourlyValues(', 'getOther('))
+    expect(() => compile()).to.throw('setup returns no handler getHourlyValues')
+    writeFileSync(file, plugin)
+  })
+
+  describe('with a shop that is open', () => {
+    let gateway: Started
+    let url: string
+    before(async function () {
+      skipWithoutAnvil(this)
+      const port = await freePort()
+      url = `http://127.0.0.1:${port}`
+      writeFileSync(join(shop, '.env'), `PORT=${port}\nLOG_LEVEL=warn\n`)
+      gateway = await startNode(['node_modules/tollgate/scripts/tollgate.mjs', 'start'], /Tollgate is open/, {}, shop)
+    })
+    after(() => gateway?.stop())
+
+    it('says what to try, and sells its first call', () => {
+      expect(gateway.output()).to.contain('npx tollgate pay GET /v1/x/hourly-values')
+      const bought = JSON.parse(tollgate(shop, 'pay', 'GET', '/v1/x/hourly-values', '--json')) as object
+      expect(bought).to.include({ status: 200 })
+      expect(bought).to.have.nested.property('answer.items').with.length(10)
+      expect(tollgate(shop, 'ledger', 'owed')).to.equal('Nothing is owed.\n')
+    })
+
+    it('has every document and page, and none has a word of another shop', async () => {
+      const { operations } = JSON.parse(tollgate(shop, 'check', '--json')) as {
+        operations: { operation: string; route: string; price: string }[]
+      }
+      const free = operations.filter(({ route, price }) => price === 'free' && /^GET [^{]+$/.test(route))
+      const paths = [
+        ...free.map(({ route }) => route.slice('GET '.length)),
+        '/docs/getHourlyValues',
+        '/docs/getPricing',
+        '/assets/base.css',
+        '/assets/favicon.svg',
+      ]
+      expect(paths).to.include.members(['/', '/pricing', '/docs', '/receipt', '/health', '/openapi.json', '/llms.txt'])
+      const wrong: string[] = []
+      for (const path of paths) {
+        const response = await fetch(url + path, { headers: { accept: 'text/html, */*' } })
+        const [word] = OTHER_SHOP.exec(await response.text()) ?? []
+        if (response.status !== 200 || word !== undefined) wrong.push(`${path} ${response.status} ${word}`)
+      }
+      for (const path of ['/v1/x/hourly-values', '/nowhere']) {
+        const page = await (await fetch(url + path, { headers: { accept: 'text/html' } })).text()
+        if (OTHER_SHOP.test(page)) wrong.push(path)
+      }
+      expect(wrong).to.deep.equal([])
+    })
+
+    it('calls itself what package.json says, and lists its product as a tool', async () => {
+      expect(await (await fetch(`${url}/llms.txt`)).text()).to.match(/^# My shop\n/)
+      const answer = await fetch(`${url}/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      })
+      const text = await answer.text()
+      expect(text).to.contain('get_hourly_values')
+      expect(text).not.to.match(OTHER_SHOP)
+    })
+  })
+
+  describe('with a shop that passes calls on', () => {
+    let upstream: Server
+    let other: string
+    before((done) => {
+      other = join(shop, 'other-shop')
+      upstream = createServer((_, response) => response.setHeader('content-type', 'application/json').end('{}'))
+      upstream.listen(0, '127.0.0.1', done)
+    })
+    after(() => void upstream.close())
+
+    it('is written from one address', () => {
+      const { port } = upstream.address() as AddressInfo
+      const address = `http://127.0.0.1:${port}/tides/{day}`
+      tollgate(shop, 'init', 'other-shop', '--yes', '--upstream', address, '--price', '0.02')
+      expect(tollgate(other, 'check')).to.match(/\$0\.02 +GET \/v1\/x\/\S+\/\{day\}/)
+    })
+
+    it('sells the API of an OpenAPI document', () => {
+      const source = join(root, 'test/fixtures/openapi/rates.yaml')
+      expect(tollgate(other, 'import', source, '--price', '0.03')).to.contain('currency-rates.json: 2 operations')
+      expect(tollgate(other, 'check')).to.match(
+        /\$0\.03 +GET \/v1\/x\/currency-rates\/convert\/\{pairs\} .*No errors\./s,
+      )
+    })
+  })
+})
