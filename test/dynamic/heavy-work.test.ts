@@ -6,10 +6,8 @@ import { ask, payment, send } from '../support/agent.ts'
 import { newWallet, until } from '../support/gateway.ts'
 import { type LiveGateway, openLiveGateway } from './live-gateway.ts'
 
-/** The most that an upload may have. */
-const MAX_ROWS = 200_000
-/** Of these, several are done in their time on a machine that is busy otherwise. */
-const SOME_ROWS = 60_000
+/** Enough to fill the queue, and few enough that each is done in its time on a machine that is busy otherwise. */
+const ROWS = 60_000
 
 /** Round trips of one symbol. */
 function ledgerOf(rows: number): string {
@@ -25,8 +23,7 @@ function ledgerOf(rows: number): string {
 describe('heavy work', function () {
   this.timeout(300_000)
   let live: LiveGateway
-  const large = Buffer.from(ledgerOf(MAX_ROWS))
-  const medium = Buffer.from(ledgerOf(SOME_ROWS))
+  const large = Buffer.from(ledgerOf(ROWS))
   const small = Buffer.from(ledgerOf(200))
 
   before(async () => {
@@ -111,7 +108,7 @@ describe('heavy work', function () {
 
   it('that is free is shed beyond its capacity, and does not delay a small paid call', async () => {
     const header = await paymentOf()
-    const [paid, ...free] = await Promise.all([paidAudit(header, small), ...freeForms(large, 12)])
+    const [paid, ...free] = await Promise.all([paidAudit(header, small), ...freeForms(large, 14)])
     expect(paid.status, JSON.stringify(paid.body)).to.equal(200)
     const later = free.filter(({ status, at }) => status === 200 && at > paid.at)
     expect(later, 'free audits that were answered after the paid one').to.not.be.empty
@@ -122,8 +119,8 @@ describe('heavy work', function () {
   it('that is paid is delivered beside as much that is free', async () => {
     const headers = await Promise.all(Array.from({ length: 6 }, paymentOf))
     const [paid, free] = await Promise.all([
-      Promise.all(headers.map((header) => inTime(() => paidAudit(header, medium)))),
-      Promise.all(freeForms(medium, 14)),
+      Promise.all(headers.map((header) => inTime(() => paidAudit(header, large)))),
+      Promise.all(freeForms(large, 14)),
     ])
     expect(paid.map(({ status, body }) => (status === 200 ? 200 : body))).to.deep.equal(paid.map(() => 200))
     expectServedOrShed(free)
