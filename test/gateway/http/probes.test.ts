@@ -40,19 +40,21 @@ describe('a probe', () => {
   it('is neither limited, logged nor counted', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.9' }
     const statusOf = async (path: string): Promise<number> => (await ask(`${shop.url}${path}`, { headers })).status
-    await until(async () => (await statusOf('/v1/runs')) === 429)
-    logged = ''
     const metrics = async (): Promise<string> => {
       const bearer = { authorization: 'Bearer correct-horse-battery' }
       return (await (await ask(`${shop.url}/metrics`, { headers: bearer })).text()).replace(/^(?!tollgate_).*\n/gm, '')
     }
-    const before = await metrics()
-    expect([await statusOf('/livez'), await statusOf('/readyz'), await statusOf('/v1/runs')]).to.deep.equal([
-      200, 200, 429,
-    ])
+    // On a slow machine a window may end between two calls: the caller is over its limit before and after the probes.
+    await until(async () => {
+      const burst = await Promise.all(Array.from({ length: 100 }, () => statusOf('/v1/runs')))
+      if (!burst.includes(429)) return false
+      expect([await statusOf('/livez'), await statusOf('/readyz')]).to.deep.equal([200, 200])
+      return (await statusOf('/v1/runs')) === 429
+    })
     expect(logged).not.to.match(/livez|readyz/)
-    expect((await metrics()).match(/livez|readyz/)).to.equal(null)
-    expect(before).to.contain('tollgate_')
+    expect(await metrics())
+      .to.contain('tollgate_')
+      .and.not.match(/livez|readyz/)
     expect(await (await ask(`${shop.url}/openapi.json`)).text()).not.to.match(/livez|readyz/)
   })
 
