@@ -144,7 +144,8 @@ describe('the reports of paid audits', function () {
     expect(await statusOf(report)).to.equal(200)
   })
 
-  it('are not displaced by others of the same wallet, paid or not', async () => {
+  it('are not displaced by others of the same wallet, paid or not', async function () {
+    this.timeout(300_000)
     const first = await buyReport()
     for (let nth = 0; nth < 220; nth += 1) await buyReport()
     await runJobs()

@@ -111,7 +111,7 @@ describe('the days of an audit', () => {
           })
           const report = await auditOf([ROUND_TRIPS, ...lines], { bars: barsText(bars.slice(known, known + 60)) })
           const { days, performance } = report
-          fc.pre(days.mean_bps !== null && days.method === 'marked')
+          if (days.mean_bps === null || days.method !== 'marked') return
           const sum = performance.net_expectancy_bps * performance.trades
           expect(days.mean_bps * days.days).to.be.closeTo(sum, 1e-6 * Math.max(1, Math.abs(sum)))
         },
