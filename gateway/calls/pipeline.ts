@@ -24,6 +24,9 @@ import { replay as replayPayment } from '../payments/replay.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import { type Access, type Input, type Logger, Reply } from '../plugin/plugin.ts'
 import type { RawInput } from '../products/edition.ts'
+import { type RowFormat, takeFormat } from './rows/asked-format.ts'
+import { rowsAnswer } from './rows/rows-answer.ts'
+import { tableOf } from '../catalog/table.ts'
 import type { Place, WorkQueues } from '../workers/queues.ts'
 import { answerOf } from './answers.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -97,6 +100,8 @@ interface Replayed extends Omit<Read, 'stage'> {
 interface Validated extends Omit<Replayed, 'stage' | 'raw'> {
   readonly stage: 'validated'
   readonly input: Input
+  /** In which format the caller wants the rows of the answer; null for the whole answer in JSON. */
+  readonly format: RowFormat | null
 }
 
 interface Admitted extends Omit<Validated, 'stage'> {
@@ -104,7 +109,7 @@ interface Admitted extends Omit<Validated, 'stage'> {
   readonly admission: Admission
 }
 
-interface Handled extends Omit<Admitted, 'stage' | 'input'> {
+interface Handled extends Omit<Admitted, 'stage' | 'input' | 'format'> {
   readonly stage: 'handled'
   /** The answer has not left, and nothing is charged yet. */
   readonly answer: Answer
@@ -216,9 +221,10 @@ export function validate({ queues }: PipelineParts, { raw, ...state }: Replayed)
   const { operation } = bound
   if (operation.retired) throw retiredError(operation.replacement)
   if (isQueuedLater(operation, state.bought)) queues.assertRoom(operation, addressOf(request), request.bodyBytes)
-  const input = bound.validate(raw)
+  const { query, format } = takeFormat(operation, raw.query)
+  const input = bound.validate(format === null ? raw : { ...raw, query })
   bound.assertAvailable()
-  return { ...state, stage: 'validated', input }
+  return { ...state, stage: 'validated', input, format }
 }
 
 /** Free work has its place in the queue since its body arrived. Priced work takes it once its payment is reserved. */
@@ -327,7 +333,7 @@ function delayed(now: Date, delaySeconds: number): Date {
 }
 
 /** Runs the product. */
-export function handle({ queues }: PipelineParts, { input, ...state }: Admitted): Awaitable<Handled> {
+export function handle({ queues }: PipelineParts, { input, format, ...state }: Admitted): Awaitable<Handled> {
   const { call, admission, bought } = state
   const { edition, bound, request } = call
   const { operation } = bound
@@ -351,8 +357,10 @@ export function handle({ queues }: PipelineParts, { input, ...state }: Admitted)
   return andThen(entered ? inPlace(entered, work) : work(), (value) => {
     state.place?.leave()
     if (isUnsoldEmpty(operation, access, value)) throw new ServiceError('empty_not_sold')
-    const answer = answerOf(value, operation.view !== null && operation.response === null)
-    return { ...state, stage: 'handled', answer }
+    const whole = answerOf(value, operation.view !== null && operation.response === null)
+    const table = format && tableOf(operation, edition.catalog)
+    const answer = table ? rowsAnswer(whole, table, format, { id: operation.id, url: request.url }) : whole
+    return andThen(answer, (answer) => ({ ...state, stage: 'handled', answer }))
   })
 }
 

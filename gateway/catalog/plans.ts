@@ -188,6 +188,7 @@ const PLAIN = {
   query: null,
   body: null,
   bodyMedia: [],
+  rows: null,
   view: null,
   form: null,
   tool: null,

@@ -204,6 +204,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     body,
     bodyMedia: body === null ? [] : [field<string | string[]>('body_media', 'application/json')].flat(),
     response: field('response', null),
+    rows: field('rows', null),
     view: field('view', null),
     form: field('form', null),
     tool: isRetired ? null : draft.tool,

@@ -22,6 +22,7 @@ import {
 } from './product-drafts.ts'
 import { Remembered } from './remembered.ts'
 import { FORM_MEDIA, isForm } from './operation-validators.ts'
+import { listSchema } from './table.ts'
 import { fieldsOf, references } from './schemas.ts'
 import { networksFileIssues } from '../config/networks.ts'
 import { PROJECT_ROOT } from '../config/project-root.ts'
@@ -94,7 +95,7 @@ function productIssues(draft: Draft, schemas: Schemas): Issue[] {
     checkFamily(draft, operation, at)
     checkInput(operation, schemas, at)
     checkUpstreamFields(draft, operation, schemas, at)
-    checkAnswer(draft, operation, at)
+    checkAnswer(draft, operation, schemas, at)
     checkFresh(draft, operation, at)
     for (const [part, schema] of schemaParts(operation))
       for (const ref of references(schema, schemas).broken)
@@ -248,6 +249,7 @@ function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft
 function checkAnswer(
   { content }: Draft,
   { fields, isPriced, isInternal, isRetired, tool }: OperationDraft,
+  schemas: Schemas,
   at: Report,
 ): void {
   const streams = isObject(content['upstream']) && content['upstream']['stream'] === true
@@ -257,6 +259,10 @@ function checkAnswer(
     at('/view', 'answer', 'Has a response and a view. Keep one of them.')
   if (fields['view'] !== undefined && tool !== null)
     at('/tool', 'answer', 'A page cannot be a tool. Remove this field.')
+  const rows = fields['rows']
+  const response = isObject(fields['response']) ? fields['response'] : null
+  if (typeof rows === 'string' && (streams || !listSchema(response, rows, schemas)))
+    at('/rows', 'answer', `The response has no list ${rows}. Write the name of one, or remove this field.`)
   const needsResponse =
     (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
   if (needsResponse && fields['response'] === undefined)

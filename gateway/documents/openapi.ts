@@ -2,6 +2,8 @@
 import { asText, dereference, fieldsOf, isFileSchema } from '../catalog/schemas.ts'
 import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
+import { ROW_FORMATS, ROW_MEDIA } from '../calls/rows/asked-format.ts'
+import { WHOLE_ANSWER } from '../catalog/table.ts'
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Schemas } from '../validation/json-schema.ts'
@@ -116,7 +118,11 @@ interface OperationContext {
 
 /** Returns an OpenAPI 3.1 Operation Object with one tag. */
 function describeOperation(operation: Operation, tag: string, { bundle, schemas, context, plans }: OperationContext) {
-  const parameters = [...parametersIn('path', operation, bundle), ...parametersIn('query', operation, bundle)]
+  const parameters = [
+    ...parametersIn('path', operation, bundle),
+    ...parametersIn('query', operation, bundle),
+    ...formatParameter(operation, schemas),
+  ]
   return {
     operationId: operation.id,
     summary: operation.summary,
@@ -143,6 +149,14 @@ function describe(operation: Operation, context: DocumentContext, plans: readonl
     operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
   const empty = operation.sellEmpty ? '' : 'An answer without a match is refused with 404 and not charged.'
   return [operation.description, price, covered, age, freshSentence(operation), empty].filter(Boolean).join(' ')
+}
+
+/** The query field by which a caller chooses the format, unless the operation has one of this name. */
+function formatParameter({ rows, query }: Operation, schemas: Schemas): readonly object[] {
+  if (rows === null || 'format' in fieldsOf(query, schemas)) return []
+  const list = rows === WHOLE_ANSWER ? 'the list' : `the list \`${rows}\` alone`
+  const description = `csv, ndjson or parquet: ${list} in this format, as Accept can ask, too. Other fields are in X-ANSWER-FIELDS.`
+  return [{ name: 'format', in: 'query', required: false, description, schema: { enum: ['json', ...ROW_FORMATS] } }]
 }
 
 function parametersIn(location: 'path' | 'query', operation: Operation, bundle: Bundle): readonly object[] {
@@ -211,6 +225,7 @@ function responses(operation: Operation, bundle: Bundle): object {
           schema: bundle.add(schema, operation.id),
           ...(example?.response === undefined ? {} : { example: example.response }),
         },
+        ...(operation.rows === null ? {} : ROWS_CONTENT),
       },
     },
     ...(operation.form === null ? {} : { '303': REDIRECT }),
@@ -220,6 +235,14 @@ function responses(operation: Operation, bundle: Bundle): object {
     default: shown('Error'),
   }
 }
+
+/** The rows of an answer, which the caller chooses by Accept or `?format=`. */
+const ROWS_CONTENT = Object.fromEntries(
+  Object.values(ROW_MEDIA).map((media) => [
+    media,
+    { schema: media.startsWith('text/') ? { type: 'string' } : { type: 'string', contentMediaType: media } },
+  ]),
+)
 
 /** The answer of a form to a browser, whether it was accepted or not. */
 const REDIRECT = {

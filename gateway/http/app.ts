@@ -179,7 +179,12 @@ function answer(app: App, visit: Visit): Awaitable<unknown> {
   admit(app, operation.price === null ? 'free' : 'sales', visit)
   if (app.answerUnpaid && isUnpaid(request, operation)) return app.answerUnpaid(visit, bound)
   request.params = params
-  const isPlain = operation.form === null && path === operation.path && target.search === '' && !hasBody(request)
+  const isPlain =
+    operation.form === null &&
+    operation.rows === null &&
+    path === operation.path &&
+    target.search === '' &&
+    !hasBody(request)
   if (operation.price !== null || !isPlain) return handleOperation(app, visit, bound)
   const known = app.constants.get(bound)
   if (known && isAvailable(bound)) return respond(app, exchangeOf(app, visit, bound), known)

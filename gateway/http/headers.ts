@@ -9,6 +9,7 @@ const EXPOSED = [
   'ETag',
   'X-Catalog-Version',
   'Content-Disposition',
+  'X-Answer-Fields',
   'Allow',
   'Link',
   'Idempotent-Replay',

@@ -15,6 +15,8 @@ import type { NameClient } from './client-names.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../products/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
+import { noteFormat, ROW_FORMATS, ROW_MEDIA, type RowFormat } from '../calls/rows/asked-format.ts'
+import { tableOf } from '../catalog/table.ts'
 import { SIGN_IN_WITH_X } from '../x402/sign-in-with-x.ts'
 
 /** Where x402 clients of version 2 and 1 put a payment. */
@@ -198,7 +200,7 @@ export function callRequest(call: HttpCall): CallRequest {
     ...streamRequestOf(headers),
     takeStreamPlace: (isByToken) => streams.take(response, visit.from, isByToken ? headerToken(headers) : null),
     read(onArrival) {
-      const query = parsePairs(target.search)
+      const query = queryOf(call)
       if (operation.bodyMedia.length === 0 && !isUpstream) return { params, query, body: undefined }
       if (operation.bodyMedia.length > 0) sendContinue(request, response)
       const reading = readingOf(call, params, query, (bytes) => {
@@ -209,6 +211,20 @@ export function callRequest(call: HttpCall): CallRequest {
     },
   }
   return built
+}
+
+/** The query, with a note of the format in which the caller wants the rows of the answer. */
+function queryOf({ visit: { request, edition, target }, bound: { operation } }: HttpCall): Fields {
+  const query = parsePairs(target.search)
+  const table = tableOf(operation, edition.catalog)
+  return table ? noteFormat(table, query, acceptedFormat(request)) : query
+}
+
+/** The format that the Accept header prefers to JSON. */
+function acceptedFormat(request: Request): RowFormat | null {
+  if (!/csv|ndjson|parquet/i.test(request.headers.accept ?? '')) return null
+  const preferred = request.accepts('application/json', ...Object.values(ROW_MEDIA))
+  return ROW_FORMATS.find((format) => ROW_MEDIA[format] === preferred) ?? null
 }
 
 /** Tells a caller who waits with the body that it is going to be read (RFC 9110, section 10.1.1). */

@@ -169,9 +169,9 @@ export function challengeHeaders(operation: Operation, quote: Quote): Readonly<R
   }
 }
 
-/** True if the operation answers with a page or with data, as the caller prefers. */
+/** True if the caller decides by Accept in which form the operation answers. */
 function isNegotiated(operation: Operation | null): boolean {
-  return operation?.view != null && operation.response !== null
+  return operation !== null && operation.response !== null && (operation.view !== null || operation.rows !== null)
 }
 
 /** Renders the answer as a page if the caller wants one. If the view fails, the caller gets JSON. */

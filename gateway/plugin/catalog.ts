@@ -137,6 +137,11 @@ export interface Operation {
   /** Media types that the body may have; the first is the default. Empty if there is no body. */
   readonly bodyMedia: readonly string[]
   readonly response: JsonSchema | null
+  /**
+   * The field of the answer that is a table, which callers may have as CSV, NDJSON or Parquet. `$` is an answer that is a
+   * list itself. Null if there is none.
+   */
+  readonly rows: string | null
   /** Name of the Pug view that renders the answer as a page, or null. */
   readonly view: string | null
   /** Where a browser is sent after a form was handled, or null. */

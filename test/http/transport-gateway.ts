@@ -70,6 +70,7 @@ export function route(
     body: null,
     bodyMedia: [],
     response: {},
+    rows: null,
     view: null,
     form: null,
     tool: null,

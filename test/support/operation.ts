@@ -27,6 +27,7 @@ export const OPERATION: Operation = {
   body: null,
   bodyMedia: [],
   response: { type: 'object', required: ['size'], properties: { size: { type: 'number' } } },
+  rows: null,
   view: null,
   form: null,
   tool: null,

@@ -53,6 +53,11 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/sell_empty', 'fresh'],
     ],
     [
+      'rows that are no list of the answer',
+      { 'gold.json': gold({ rows: 'price' }) },
+      ['gold.json', '/operations/getGold/rows', 'answer'],
+    ],
+    [
       'an upstream whose answers are sold only while its data are fresh',
       {
         'gold.json': {
