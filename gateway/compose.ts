@@ -25,6 +25,7 @@ import { createBreakers } from './products/breaker.ts'
 import { createWorkerPool } from './workers/pool.ts'
 import { WorkQueues } from './workers/queues.ts'
 import type { Edition } from './products/edition.ts'
+import { createHookEvents } from './products/hook-events.ts'
 import type { JobTimers } from './products/jobs.ts'
 import { createSwap } from './products/swap.ts'
 import type { Watch } from './plugin-code/watch.ts'
@@ -153,9 +154,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
     log,
   })
+  const hooks = createHookEvents({ editions, log })
   const metrics = createMetrics({ journal, edition: () => editions.current })
   const parts: Parts = { config, settlement, stores, peers, keys, tokens, editions, metrics, clock, log }
-  const { payments, quotes, recovery, finality, messages, signIn } = wirePayments(parts)
+  const { payments, quotes, recovery, finality, messages, signIn } = wirePayments(parts, hooks)
   const logFailedRecovery = (error: unknown): void => log.error({ err: error }, 'the recovery of open payments failed')
   recoverPayments = () => {
     log.info('payments can be recorded again')
@@ -193,7 +195,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
   const operator = await openOperator(parts, { render, lookSeconds, alarmSeconds })
   const queues = new WorkQueues(workers.size)
-  const calls = createServe({ payments, quotes, tokens, editions, queues, now: clock.data, log })
+  const calls = createServe({ payments, quotes, tokens, editions, hooks, queues, now: clock.data, log })
   const serve = metrics.watch(withReceipts({ tokens, log }, calls))
   let isStopping = false
   const { server, mcp } = wireHttp(parts, {
@@ -230,6 +232,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       callers.warnAtStart()
       await listenOn(server, config)
       editions.current.start()
+      hooks.start()
       breakers.start()
       watch = await watchCatalog(config, editions, openedAt, log)
       recovery.start(overrides.reconcileSeconds ?? RECOVER_SECONDS)
@@ -250,6 +253,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
         () => closeServer(server),
         () => payments.inProgress.idle(),
         () => operator.stop(),
+        () => hooks.stop(),
         () => breakers.stop(),
         () => editions.close(),
         () => workers.close(),

@@ -112,6 +112,13 @@ export const ERRORS = {
     when: 'A product refuses this caller.',
     action: 'Do not send the request again: the answer stays the same.',
   },
+  payer_refused: {
+    status: 403,
+    retry: 'never',
+    message: 'The seller does not sell to this payer; nothing was charged.',
+    when: 'A rule of the seller, such as a deny list, refuses the wallet that signed the payment.',
+    action: 'Do not send the payment again. Nothing was charged. If this is a mistake, ask the operator.',
+  },
   not_found: {
     status: 404,
     retry: 'never',
@@ -226,6 +233,14 @@ export const ERRORS = {
     when: 'The data behind the answer do not meet what the route promises; `missing` lists what is missing: newest, sources, coverage, or report if the product does not say.',
     action:
       'Wait as many seconds as Retry-After says, then send the request again; an unused payment stays valid. /health has the present state.',
+  },
+  screening_unavailable: {
+    status: 503,
+    retry: 'after_delay',
+    message:
+      'It cannot be checked at the moment whether this payer may buy, so no payment is taken; nothing was charged.',
+    when: 'A rule of the seller decides who may buy, and cannot be asked at the moment.',
+    action: 'Wait as many seconds as Retry-After says, then send the request again; an unused payment stays valid.',
   },
   settler_unavailable: {
     status: 503,

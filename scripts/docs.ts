@@ -110,6 +110,7 @@ const CATALOG_FILES = [
   ],
   ['product.json', 'catalog/**/*.json', 'Every other file of the catalog is one product.'],
   ['plans.json', 'catalog/plans.json', 'Subscriptions: one payment buys access to some routes for a time.'],
+  ['hooks.json', 'catalog/hooks.json', 'Plugins that decide who may buy, or are told of payments. Optional.'],
   ['networks.json', 'catalog/networks.json', 'EVM networks beyond Base and Base Sepolia. Optional.'],
 ] as const
 

@@ -95,7 +95,7 @@ const LAYERS = [
   ['wiring'],
   ['mcp'],
   ['http'],
-  ['documents', 'accounting'],
+  ['documents', 'accounting', 'hooks'],
   ['calls'],
   ['products'],
   ['workers'],

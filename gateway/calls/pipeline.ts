@@ -7,7 +7,7 @@
  * 3. read: the body is read and decoded; heavy free work is queued as soon as its body has arrived;
  * 4. replay: a payment that already bought an answer gets that answer again;
  * 5. validate: the input must fit the schema and the product must be available;
- * 6. admit: free access, access token or payment; a payment is checked in full and reserved;
+ * 6. admit: free access, access token or payment; a payment is checked in full, screened by hooks and reserved;
  * 7. handle: heavy paid work is queued, and the product makes its answer;
  * 8. settle: the answer is stored, the payment is settled, and only then does the answer leave.
  *
@@ -24,6 +24,7 @@ import { replay as replayPayment } from '../payments/replay.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import { type Access, type Input, type Logger, Reply } from '../plugin/plugin.ts'
 import type { RawInput } from '../products/edition.ts'
+import { screen } from '../products/hooks.ts'
 import { type RowFormat, takeFormat } from './rows/asked-format.ts'
 import { rowsAnswer } from './rows/rows-answer.ts'
 import { tableOf } from '../catalog/table.ts'
@@ -284,6 +285,8 @@ async function admitPaid(
   const purchase = await admitPayment(parts.payments, operation, payment, {
     version: catalog.version,
     listing: () => listingOf(parts.quotes.of(catalog), operation, request.url),
+    screen: ({ payer, amount, network }) =>
+      screen(edition.hooks, { call: request.id, operation, payer, amount, network }, parts.log),
   }).catch(unreadable)
   if ('status' in purchase) {
     await forgetUnpaid(payment, purchase)

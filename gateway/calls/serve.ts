@@ -3,9 +3,13 @@ import { andThen, type Awaitable, isPromise } from '../awaitable.ts'
 import { ERRORS, InvalidInput, ServiceError } from '../errors.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
 import type { RefusalFields } from '../observe/terminal.ts'
+import { presentedPayment } from '../payments/admission.ts'
 import type { PaidAnswer } from '../payments/payment.ts'
+import type { Payments } from '../payments/payments.ts'
 import { SettlementError } from '../payments/purchase.ts'
+import type { Refusal } from '../plugin/plugin.ts'
 import type { BoundOperation, Edition } from '../products/edition.ts'
+import type { HookEvents } from '../products/hook-events.ts'
 import type { Swap } from '../products/swap.ts'
 import { errorAnswer, quoteAnswer } from './answers.ts'
 import {
@@ -32,18 +36,25 @@ export type Serve = (edition: Edition, bound: BoundOperation, request: CallReque
 interface ServeParts extends PipelineParts {
   /** Keeps the edition of a call alive while the call runs. */
   readonly editions: Pick<Swap, 'during'>
+  /** Tells hooks of refused calls. */
+  readonly hooks: Pick<HookEvents, 'wantsRefusals' | 'refused'>
 }
 
 /** Builds `serve`. */
-export function createServe({ editions, ...parts }: ServeParts): Serve {
+export function createServe({ editions, hooks, ...parts }: ServeParts): Serve {
+  const refuse = (parts: PipelineParts, call: IncomingCall, error: unknown): Answer => {
+    const answer = refusalOf(parts, call, error)
+    if (call.request.credential?.payments.length && hooks.wantsRefusals) hooks.refused(refusalFor(parts, call, answer))
+    return answer
+  }
   return (edition, bound, request) =>
     editions.during(edition, () => {
       const call = { edition, bound, request }
       try {
         const answer = run(parts, call)
-        return isPromise(answer) ? answer.catch((error: unknown) => refusalOf(parts, call, error)) : answer
+        return isPromise(answer) ? answer.catch((error: unknown) => refuse(parts, call, error)) : answer
       } catch (error) {
-        return refusalOf(parts, call, error)
+        return refuse(parts, call, error)
       }
     })
 }
@@ -139,6 +150,21 @@ function recordDelivery({ payments, log }: PipelineParts, call: string, key: Pay
   payments.journal
     .delivered(key)
     .catch((error: unknown) => log.warn({ call, err: error }, 'a delivery could not be recorded'))
+}
+
+/** What hooks are told of a refused call. */
+function refusalFor({ payments }: PipelineParts, { bound, request }: IncomingCall, { error }: Answer): Refusal {
+  const { code = 'internal', reason = null } = error ?? {}
+  return { call: request.id, operation: bound.operation.id, payer: payerOf(payments, request), code, reason }
+}
+
+/** The payer that a payment names; null if it cannot be read. */
+function payerOf(payments: Payments, request: CallRequest): Refusal['payer'] {
+  try {
+    return presentedPayment(payments, request)?.payment.payer ?? null
+  } catch {
+    return null
+  }
 }
 
 /** The answer to a refused or failed call. Logs what the operator has to know. */

@@ -1,5 +1,5 @@
 /**
- * Reads the catalog folder: service.json, plans.json and networks.json. Every other *.json file, in sub-folders too, is a
+ * Reads the catalog folder: service.json, plans.json, hooks.json and networks.json. Every other *.json file, in sub-folders too, is a
  * product document.
  */
 import { statSync } from 'node:fs'
@@ -11,11 +11,12 @@ import { CatalogError, type Issue } from '../validation/issue.ts'
 import { Remembered } from './remembered.ts'
 
 const SERVICE_FILE = 'service.json'
+export const HOOKS_FILE = 'hooks.json'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
   readonly file: string
-  readonly kind: 'service' | 'plans' | 'networks' | 'product'
+  readonly kind: 'service' | 'plans' | 'hooks' | 'networks' | 'product'
   /** The parsed JSON. It has not been validated. */
   readonly content: Readonly<Record<string, unknown>>
 }
@@ -137,6 +138,7 @@ function unreadable(code: string): Issue {
 function kindOf(file: string): CatalogDocument['kind'] {
   if (file === SERVICE_FILE) return 'service'
   if (file === NETWORKS_FILE) return 'networks'
+  if (file === HOOKS_FILE) return 'hooks'
   return file === 'plans.json' ? 'plans' : 'product'
 }
 

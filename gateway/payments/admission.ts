@@ -179,6 +179,8 @@ interface Sold {
   /** The version of the catalog that the price comes from. */
   readonly version: string
   readonly listing: () => Listing
+  /** Asks whether the payer may buy. Throws ServiceError to refuse. */
+  readonly screen: (payment: DecodedPayment) => Promise<void>
 }
 
 /**
@@ -254,6 +256,8 @@ async function tryToAdmit(
       if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
       throw invalidError(refusalOf(problem, refusal))
     }
+    // Nobody learns who may buy here without a payment that the payer has signed.
+    await sold.screen(payment)
     await callInTurn(payments, presented)
     const reservation = reservationOf(payments, operation, presented, requirements, priceVersion)
     const { reserved, record, ahead } = await reserveInTurn(payments, reservation, connection)

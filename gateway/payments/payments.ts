@@ -3,19 +3,23 @@
  * no part of a paid answer leaves before the settlement, and an unknown outcome is never reported as a failure.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Hex } from '../config/networks.ts'
 import type { Recipient } from '../config/pay-to.ts'
 import type { PaymentMethod, Settler } from '../methods/payment-method.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Peers } from '../stores/peers.ts'
 import { createSharedLimit, type SharedLimit, type SharedLimitOptions } from '../stores/shared-limit.ts'
-import type { Journal } from './journal/journal.ts'
+import type { Journal, PaymentRecord } from './journal/journal.ts'
 import { NodeCallBudget } from './node-call-budget.ts'
 import type { PaidAnswer } from './payment.ts'
 import { createPaymentsInProgress, type PaymentsInProgress } from './payments-in-progress.ts'
 import type { FormerPrices } from './price-history.ts'
 import { UnpaidCalls } from './unpaid-calls.ts'
 import type { WalletSignIn } from './wallet-sign-in.ts'
+
+/** Is told of a payment that was settled. */
+export type OnSettled = (record: PaymentRecord, transaction: Hex) => void
 
 interface GivenParts {
   readonly baseUrl: string
@@ -28,6 +32,8 @@ interface GivenParts {
   readonly now: () => Date
   /** Amounts accepted besides the current price: former prices in their grace period. */
   readonly formerPrices?: (operation: Operation) => FormerPrices
+  /** Is told of each payment as it is settled. */
+  readonly onSettled?: OnSettled
   /** Lets a wallet prove that a purchase is its own. If absent, only the identifier of the purchase proves it. */
   readonly signIn?: WalletSignIn
 }

@@ -8,7 +8,6 @@ import type { Hex, Network } from '../config/networks.ts'
 import { type Listing, methodOf, type Outcome } from '../methods/payment-method.ts'
 import type { SaleFields } from '../observe/terminal.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 import { foreignNote, OWED_ELSEWHERE, oweForeignSettlement } from './debts.ts'
@@ -242,15 +241,15 @@ export async function finishSettlement(
  * Records a settlement and returns the new record. Reads it from the journal only if another process recorded it first.
  */
 async function settledRecord(
-  { journal, log, now }: Payments,
+  payments: Payments,
   record: PaymentRecord,
   settlement: Settlement,
 ): Promise<PaymentRecord> {
   const { transaction } = settlement
-  const settledAt = now().getTime()
-  if (await recordSettlement(journal, log, record, settlement, settledAt))
+  const settledAt = payments.now().getTime()
+  if (await recordSettlement(payments, record, settlement, settledAt))
     return { ...record, state: 'settled', transaction, settledAt, updatedAt: settledAt }
-  return (await journal.find(record.key)) ?? record
+  return (await payments.journal.find(record.key)) ?? record
 }
 
 /** The transaction that settled a payment. */
@@ -262,14 +261,18 @@ interface Settlement {
   readonly gasUsed?: bigint | undefined
 }
 
+/** What records that a payment is settled. */
+export interface SettlementRecorder extends Pick<Payments, 'log' | 'onSettled'> {
+  readonly journal: Pick<Journal, 'settled'>
+}
+
 /**
- * Records in the journal that a payment is settled, and logs the sale: one line per settled payment. Returns false
- * without logging if another process has recorded it.
+ * Records in the journal that a payment is settled, logs the sale, one line per settled payment, and tells of it. Returns
+ * false without doing so if another process has recorded it.
  * @param at milliseconds since the epoch; now if absent
  */
 export async function recordSettlement(
-  journal: Pick<Journal, 'settled'>,
-  log: Logger,
+  { journal, log, onSettled }: SettlementRecorder,
   record: PaymentRecord,
   { transaction, foreignSender, gasUsed }: Settlement,
   at?: number,
@@ -283,6 +286,7 @@ export async function recordSettlement(
   if (!(await journal.settled(key, attempt, transaction, at, more))) return false
   const sale: SaleFields = { call: callId, operation, amount: String(amount), payer, network, transaction }
   log.info(sale, 'payment settled')
+  onSettled?.(record, transaction)
   return true
 }
 
@@ -297,7 +301,7 @@ async function recordLater(
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
   if (later === undefined) return
-  const { journal, log, methods, inProgress } = payments
+  const { journal, methods, inProgress } = payments
   const stopWatching = inProgress.watch(payment.key)
   try {
     const outcome = await later
@@ -306,7 +310,7 @@ async function recordLater(
     if (outcome.state === 'settled' && !outcome.provisional) {
       // A reorganisation may have let a transaction of others overtake ours.
       if (outcome.isOwed) await oweForeignSettlement(journal, record, outcome.transaction, outcome.foreignSender)
-      else await recordSettlement(journal, log, record, outcome)
+      else await recordSettlement(payments, record, outcome)
       if (!outcome.isOwed) unpaidCalls.sold(record.payer)
     }
     if (outcome.state === 'refused') {

@@ -3,6 +3,7 @@
  * became of a payment that may have been sent, and a payment that was never sent is released.
  */
 import type { Logger } from 'pino'
+import type { OnSettled } from './payments.ts'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { BLOCK_TIME_LAG_SECONDS } from './payments-in-progress.ts'
@@ -18,6 +19,8 @@ interface RecoveryParts {
   readonly staleSeconds: number
   /** How long a stored answer is kept after its settlement. */
   readonly answerRetentionSeconds: number
+  /** Is told of each payment as it is settled. */
+  readonly onSettled?: OnSettled
   /** Whether a call of this process is working on a payment, or watches it: then recovery leaves the payment to it. */
   readonly isWorking?: (key: PaymentKey) => boolean
 }
@@ -142,7 +145,7 @@ async function recover(
  * that sent the payment can no longer release it as unsent.
  */
 async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Promise<Recovered> {
-  const { journal, settler, log, isWorking = () => false } = parts
+  const { journal, settler, isWorking = () => false } = parts
   const { key, attempt } = payment
   if (isWorking(key) || !(await journal.claim(key, attempt))) return 'waiting'
   const outcome = await settler.status(payment)
@@ -150,7 +153,7 @@ async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Prom
   if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
   const { transaction, foreignSender, isOwed } = outcome
   if (isOwed) return (await oweForeignSettlement(journal, payment, transaction, foreignSender)) ? 'owed' : 'waiting'
-  if (!(await recordSettlement(journal, log, payment, outcome))) return 'waiting'
+  if (!(await recordSettlement(parts, payment, outcome))) return 'waiting'
   return payment.answer === null ? recordDebt(parts, payment) : 'settled'
 }
 

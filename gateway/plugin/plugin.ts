@@ -6,6 +6,7 @@
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
 import type { Deployment } from './deployment.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { FromSchema } from './from-schema.ts'
 import type { Reply } from './reply.ts'
 
@@ -484,6 +485,92 @@ export function definePlugin<
 >(plugin: Plugin<Name, Schema, Own, OwnFacts> & NamesChecked<Name, Own>): DefinedPlugin<Name, Schema, OwnFacts>
 export function definePlugin(plugin: Plugin): Plugin {
   return plugin
+}
+
+/** Code that decides who may buy, or is told of payments. The default export of `<plugins folder>/<name>/index.ts`. */
+export interface Hook<Schema extends JsonSchema = JsonSchema> extends Pick<
+  Plugin<string, Schema>,
+  'name' | 'apiVersion' | 'migrations' | 'settings'
+> {
+  /**
+   * Prepares the hook. Called once for each entry of hooks.json that names it, and again after a change of its code or its
+   * settings. If it throws or exceeds its timeout, all that is served stays as it was; a gateway that starts stops.
+   */
+  setup(context: HookContext<SettingsOf<Schema>>): HookRegistration | Promise<HookRegistration>
+}
+
+/** What `setup` of a hook receives. `log` names the hook. */
+export type HookContext<Settings = Readonly<Record<string, unknown>>> = Pick<
+  PluginContext<Settings>,
+  'settings' | 'db' | 'kv' | 'fetch' | 'log' | 'deployment' | 'now'
+>
+
+/** What `setup` of a hook returns: at least one of `screen`, `settled` and `refused`. */
+export interface HookRegistration {
+  /**
+   * Decides whether a payment is taken. Called once the payment is known to be good, before it is reserved and before the
+   * product is called, for calls and plans alike. `refuse` is a sentence that the caller gets: it must give away nothing that
+   * the payer should not know. If this throws, exceeds its timeout or answers anything else, `on_failure` decides.
+   */
+  screen?(payment: ScreenedPayment): Screened | Promise<Screened>
+  /** Is told of each payment that was settled, after its answer. It may miss some if the gateway stops; a webhook does not. */
+  settled?(sale: Sale, signal: AbortSignal): unknown
+  /** Is told of each call with a payment that was refused, after its answer. It may miss some if there are many. */
+  refused?(refusal: Refusal, signal: AbortSignal): unknown
+  /** Releases what `setup` opened. Called when no call and no edition uses the hook any more. */
+  stop?(): Promise<void>
+}
+
+/** The answer of `screen`. */
+export type Screened = { readonly allow: true } | { readonly refuse: string }
+
+/** A payment that may be taken. */
+export interface ScreenedPayment {
+  /** The id of the call. */
+  readonly call: string
+  readonly operation: Operation
+  /** The wallet that signed the payment. */
+  readonly payer: `0x${string}`
+  /** Atomic units. */
+  readonly amount: bigint
+  /** CAIP-2, e.g. "eip155:8453". */
+  readonly network: string
+  /** Aborts when the timeout has passed. */
+  readonly signal: AbortSignal
+}
+
+/** A payment that was settled. */
+export interface Sale extends Omit<ScreenedPayment, 'operation' | 'signal'> {
+  /** The id of the operation, which the catalog may not have any more. */
+  readonly operation: OperationId
+  readonly transaction: `0x${string}`
+}
+
+/** A call with a payment that was refused. Nothing was charged, unless the code says otherwise. */
+export interface Refusal {
+  readonly call: string
+  readonly operation: OperationId
+  /** The wallet that the payment names, which may not have signed it; null if the payment cannot be read. */
+  readonly payer: `0x${string}` | null
+  /** The code of the error, and its x402 reason if it has one. */
+  readonly code: ErrorCode
+  readonly reason: string | null
+}
+
+/**
+ * Defines a hook. It returns the hook unchanged; its purpose is that `context.settings` gets its type from the schema of the
+ * settings.
+ *
+ * @example
+ * export default defineHook({
+ *   name: 'weekdays',
+ *   setup: ({ now }) => ({
+ *     screen: () => (now().getUTCDay() % 6 === 0 ? { refuse: 'Closed at the weekend.' } : { allow: true }),
+ *   }),
+ * })
+ */
+export function defineHook<const Schema extends JsonSchema>(hook: Hook<Schema>): Hook<Schema> {
+  return hook
 }
 
 /** Puts the names of missing and misspelt handlers in the type of `name`, where the compiler reports them in one line. */

@@ -14,7 +14,7 @@ import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, documentKeyOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
 import { withBuiltIn, withBuiltInSchemas } from '../catalog/built-in.ts'
-import { type CatalogDocument, type JsonFiles, readDocuments } from '../catalog/documents.ts'
+import { type CatalogDocument, HOOKS_FILE, type JsonFiles, readDocuments } from '../catalog/documents.ts'
 import { promisesFreshData } from '../catalog/fresh-data.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
@@ -22,13 +22,14 @@ import { readSchemas } from '../catalog/schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators, type Validators } from '../catalog/operation-validators.ts'
 import { ServiceError } from '../errors.ts'
-import type { Facts, Plugin } from '../plugin/plugin.ts'
+import type { Facts, Hook, Plugin } from '../plugin/plugin.ts'
 import { assertUsable } from './calls-between-products.ts'
 import { bind } from './call.ts'
 import type { Breaker } from './breaker.ts'
 import type { Copy } from '../plugin-code/copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
 import { type FreshnessGate, type FreshnessState, statesOf } from './freshness.ts'
+import { namedHooks, type ReadyHook, setUpHooks } from './hooks.ts'
 import { nameOwners } from '../catalog/names-and-references.ts'
 import { loadPluginOnce, PluginError, type PluginLoads, type PluginSources } from '../plugin-code/load.ts'
 import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
@@ -45,6 +46,8 @@ export interface EditionOptions extends SetupOptions {
   readonly pluginDirs: readonly string[]
   /** Plugins of the gateway itself. They are found before any folder is searched. */
   readonly builtins: readonly Plugin[]
+  /** Hooks of the gateway itself, found likewise. */
+  readonly builtInHooks?: readonly Hook[]
   /** Whether the products of the gateway itself are part of the catalog. */
   readonly hasBuiltIns?: boolean
   /** The edition to replace. What has not changed is kept, and a product that is now invalid stays as it was. */
@@ -73,7 +76,7 @@ const SETUP_SECONDS = 30
 
 /**
  * Builds an edition and lists every issue found on the way. An invalid product stays as it was in the previous edition,
- * or is disabled. If service.json, plans.json or networks.json is invalid, the previous edition is returned.
+ * or is disabled. If a file that is indispensable is invalid, or a hook cannot be set up, the previous edition is returned.
  *
  * @throws CatalogError if one of them is invalid and there is no previous edition
  */
@@ -93,13 +96,15 @@ async function build(options: EditionOptions): Promise<Built> {
     ...(networks ? { networks } : {}),
     ...(options.checkedSchemas ? { checked: options.checkedSchemas } : {}),
   }
-  const before = previous instanceof AssembledEdition ? previous.products : new Map<string, ReadyProduct>()
+  const former = previous instanceof AssembledEdition ? previous : null
+  const before = former?.products ?? new Map<string, ReadyProduct>()
 
   const own = await readDocuments(options.catalogDir, options.files)
   const read = options.hasBuiltIns ? { ...own, documents: withBuiltIn(own.documents) } : own
   const schemaFiles = await readSchemas(options.schemaDir, options.files)
   const loads: PluginLoads = options.ahead ?? new Map()
-  const loaded = await loadPlugins(read.documents, { ...options, loads, read: new Map(), loadSeconds: setupSeconds })
+  const sources = { ...options, loads, read: new Map(), loadSeconds: setupSeconds }
+  const loaded = await loadPlugins(read.documents, sources)
   const schemas = sameOr(
     previous?.catalog.schemas,
     withPluginSchemas(withBuiltInSchemas(schemaFiles.schemas), loaded.plugins.values()),
@@ -108,6 +113,7 @@ async function build(options: EditionOptions): Promise<Built> {
   const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
   issues.push(...validate(parsed, schemas, validation, issues))
 
+  const hooks = await setUpHooks(read.documents, former?.hooks ?? [], { ...options, ...sources, setupSeconds })
   const selection = new Selection(parsed, before, validation.ownerOf)
   for (const file of new Set(issues.map(({ file }) => file))) if (selection.knows(file)) selection.rollBack(file)
 
@@ -120,7 +126,8 @@ async function build(options: EditionOptions): Promise<Built> {
     issues,
   })
   const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
-  const edition = new AssembledEdition(catalog, products, { documents: read.documents, disabled, issues }, options)
+  const found = { documents: read.documents, disabled, issues }
+  const edition = new AssembledEdition(catalog, products, hooks, found, options)
   await Promise.all(unused.map((instance) => instance.release(edition)))
   return { edition, issues }
 }
@@ -336,7 +343,7 @@ function validate(
 }
 
 /** Without these files no catalog can be built. */
-const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
+const INDISPENSABLE = ['service.json', 'plans.json', HOOKS_FILE, NETWORKS_FILE]
 
 interface LoadOptions extends PluginSources {
   readonly builtins: readonly Plugin[]
@@ -385,8 +392,8 @@ export function loadAhead(options: AheadOptions): PluginLoads {
   const loads: PluginLoads = new Map()
   const sources = { ...options, read: new Map(), loadSeconds: setupSeconds }
   const begin = ({ documents }: { readonly documents: readonly CatalogDocument[] }): void => {
-    for (const named of documents.flatMap((document) => pluginIn(document) ?? []))
-      if (!builtinNames.has(named)) loadPluginOnce(named, loads, sources).catch(() => {})
+    const names = documents.flatMap((each) => (each.kind === 'hooks' ? namedHooks(each) : (pluginIn(each) ?? [])))
+    for (const named of names) if (!builtinNames.has(named)) loadPluginOnce(named, loads, sources).catch(() => {})
   }
   readDocuments(catalogDir, files).then(begin, () => {})
   return loads
@@ -444,6 +451,7 @@ class AssembledEdition implements Edition {
   readonly disabled: readonly DisabledProduct[]
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly schemaKeys: readonly string[]
+  readonly hooks: readonly ReadyHook[]
   readonly viewDirs: readonly string[]
   /** The products by the file of their document. */
   readonly products: ReadonlyMap<string, ReadyProduct>
@@ -462,6 +470,7 @@ class AssembledEdition implements Edition {
   constructor(
     catalog: Catalog,
     products: ReadonlyMap<string, ReadyProduct>,
+    hooks: readonly ReadyHook[],
     { documents, disabled, issues }: Findings,
     { checkAnswers, now, log }: Pick<EditionOptions, 'checkAnswers' | 'now' | 'log'>,
   ) {
@@ -470,6 +479,7 @@ class AssembledEdition implements Edition {
     this.#documents = documents
     this.#issues = issues
     this.products = products
+    this.hooks = hooks
     this.schemaKeys = [...products.values()].map(({ schemaKey }) => schemaKey)
     const bound = new Map<OperationId, BoundOperation>()
     for (const product of catalog.products) {
@@ -490,7 +500,12 @@ class AssembledEdition implements Edition {
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
     )
     this.viewDirs = viewDirsOf([...this.#instances.values()])
-    for (const instance of this.#instances.values()) instance.retain(this)
+    for (const instance of this.#allInstances()) instance.retain(this)
+  }
+
+  /** Those of products and of hooks. Two hooks that are set up alike share one. */
+  #allInstances(): ReadonlySet<Instance> {
+    return new Set([...this.#instances.values(), ...this.hooks.map(({ instance }) => instance)])
   }
 
   get documentKeys(): readonly string[] {
@@ -578,7 +593,7 @@ class AssembledEdition implements Edition {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    const ends = await Promise.allSettled([...this.#instances.values()].map((instance) => instance.release(this)))
+    const ends = await Promise.allSettled([...this.#allInstances()].map((instance) => instance.release(this)))
     const failed = ends.find(({ status }) => status === 'rejected')
     if (failed) throw (failed as PromiseRejectedResult).reason
   }

@@ -4,7 +4,7 @@
  */
 import type { Awaitable } from '../awaitable.ts'
 import type { Catalog, Operation, OperationId, Plan } from '../plugin/catalog.ts'
-import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
+import type { Call, Facts, Freshness, HookRegistration, Input } from '../plugin/plugin.ts'
 import type { BodyRules } from '../catalog/large-body.ts'
 import type { ClaimedRequest } from '../payments/payment.ts'
 import type { FreshnessGate, FreshnessLook, FreshnessState } from './freshness.ts'
@@ -61,6 +61,16 @@ export interface BoundOperation {
   assertAvailable(): void
 }
 
+/** A hook of an edition. */
+export interface ServedHook {
+  /** As hooks.json names it, e.g. "deny-list". */
+  readonly name: string
+  readonly registration: HookRegistration
+  readonly timeoutMs: number
+  /** Whether a payment passes that the hook cannot screen. */
+  readonly isOpenOnFailure: boolean
+}
+
 /** A product that could not be built: named in /health, absent from every document. */
 export interface DisabledProduct {
   readonly product: string
@@ -83,6 +93,8 @@ export interface Edition {
   readonly schemaKeys: readonly string[]
   /** The keys of the documents that follow their schema. */
   readonly documentKeys: readonly string[]
+  /** The hooks, in the order in which they are asked. */
+  readonly hooks: readonly ServedHook[]
   /** Folders of the views that come with its plugins. */
   readonly viewDirs: readonly string[]
   /** Live status of every product, disabled ones included. */

@@ -427,10 +427,10 @@ interface Setups {
 const setupsOf = new WeakMap<Plugin, Setups>()
 
 /** Calls `setup`, or returns the result of an earlier call that came after its timeout. */
-async function setUpWithTimeout(
+export async function setUpWithTimeout(
   plugin: Plugin,
   key: string,
-  { setupSeconds, onLate, log }: Options,
+  { setupSeconds, onLate, log }: Pick<Options, 'setupSeconds' | 'onLate' | 'log'>,
   setup: () => Promise<Registration>,
 ): Promise<Registration> {
   const { timeouts, late } = setupsOf.get(plugin) ?? { timeouts: createTimeouts(), late: new Map() }

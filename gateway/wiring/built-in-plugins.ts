@@ -7,6 +7,7 @@ import { createPagesPlugin } from '../documents/pages/pages-plugin.ts'
 import { createPlansPlugin } from '../documents/plans/plans-plugin.ts'
 import { createReissue } from '../documents/plans/reissue.ts'
 import { createReceiptsPlugin } from '../documents/receipts/receipts-plugin.ts'
+import { denyListHook } from '../hooks/deny-list.ts'
 import type { Settler } from '../methods/payment-method.ts'
 import type { MessageChecks, WalletSignIn } from '../payments/wallet-sign-in.ts'
 import type { Plugin } from '../plugin/plugin.ts'
@@ -20,8 +21,8 @@ interface PluginOptions {
   readonly settlerHealth: Settler['health']
 }
 
-/** The plugins that come with the gateway: documents, pages, plans and receipts. */
-export const BUILTINS: ReadonlySet<string> = new Set(['documents', 'pages', 'plans', 'receipts'])
+/** The plugins that come with the gateway: documents, pages, plans and receipts, and the hook with the deny list. */
+export const BUILTINS: ReadonlySet<string> = new Set(['documents', 'pages', 'plans', 'receipts', denyListHook.name])
 
 /** Creates the plugins of these names. */
 export function builtInPlugins(

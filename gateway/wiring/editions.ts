@@ -7,6 +7,7 @@ import { JsonFiles } from '../catalog/documents.ts'
 import { readCheckedSchemas } from '../products/checked-schemas.ts'
 import { COPIES, createCopies } from '../plugin-code/copies.ts'
 import { knownValidators } from '../products/known-validators.ts'
+import { denyListHook } from '../hooks/deny-list.ts'
 import { createContext } from '../products/plugin-context.ts'
 import type { WorkerPool } from '../workers/pool.ts'
 import type { Edition } from '../products/edition.ts'
@@ -57,6 +58,7 @@ export function editionBuilder(
       viewDir: config.viewDir,
       pluginDirs: config.pluginDirs,
       builtins: plugins,
+      builtInHooks: [denyListHook],
       hasBuiltIns,
       ...inputs,
       contextOf: (plugin, product, settings) =>

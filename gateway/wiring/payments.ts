@@ -7,7 +7,8 @@ import { createErc1271Check } from '../methods/exact-evm/erc1271.ts'
 import { createExactEvm } from '../methods/exact-evm/exact-evm.ts'
 import { createQuotes } from '../calls/quotes.ts'
 import { NodeCallBudget } from '../payments/node-call-budget.ts'
-import { createPayments } from '../payments/payments.ts'
+import { createPayments, type OnSettled } from '../payments/payments.ts'
+import type { HookEvents } from '../products/hook-events.ts'
 import { createFinalityWatch } from '../payments/finality-watch.ts'
 import { createRecovery } from '../payments/recovery.ts'
 import { createSignInLimit, createWalletSignIn } from '../payments/wallet-sign-in.ts'
@@ -20,7 +21,10 @@ const STALE_SECONDS = 600
 const REVERSED = 'its payment was reversed'
 
 /** Wires payments, their recovery and their watch. */
-export function wirePayments({ config, settlement, stores, peers, tokens, metrics, clock, log }: Parts) {
+export function wirePayments(
+  { config, settlement, stores, peers, tokens, metrics, clock, log }: Parts,
+  hooks: Pick<HookEvents, 'settled'>,
+) {
   const { journal, prices, revocations } = stores
   const readable = readableNetworks(settlement, config)
   const accepts = createErc1271Check(readable, log)
@@ -30,6 +34,8 @@ export function wirePayments({ config, settlement, stores, peers, tokens, metric
   const recipients = recipientsOf(settlement)
   const chains = recipients.map(({ network }) => network.caip2)
   const signIn = createWalletSignIn({ ...messages, baseUrl: config.baseUrl, chains, now: clock.wall })
+  const onSettled: OnSettled = ({ callId: call, operation, payer, amount, network }, transaction) =>
+    hooks.settled({ call, operation, payer, amount, network, transaction })
   const payments = createPayments({
     recipients,
     baseUrl: config.baseUrl,
@@ -43,6 +49,7 @@ export function wirePayments({ config, settlement, stores, peers, tokens, metric
     peers,
     nodeCalls,
     signIn,
+    onSettled,
   })
   const offers = createOffers({ sign: tokens.signOffer, now: clock.wall, graceSeconds: config.quoteGraceSeconds })
   const recovery = createRecovery({
@@ -52,6 +59,7 @@ export function wirePayments({ config, settlement, stores, peers, tokens, metric
     log,
     staleSeconds: STALE_SECONDS,
     answerRetentionSeconds: config.answerRetentionSeconds,
+    onSettled,
     isWorking: payments.inProgress.isBusy,
   })
   const finality = createFinalityWatch({

@@ -131,6 +131,7 @@ export function editionOf(
     bound: new Map(bindings),
     handlers: new Map(routes.map(({ operation, handle }) => [operation.id, handle])),
     disabled: [],
+    hooks: [],
     viewDirs: [],
     schemaKeys: [],
     documentKeys: [],

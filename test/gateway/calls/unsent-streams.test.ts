@@ -58,7 +58,8 @@ async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Pro
   const tokens = { recall: noToken, verify: noToken, remainingMs: noToken }
   const queues = new WorkQueues(2)
   const editions: Pick<Swap, 'during'> = { during: (_, work) => work() }
-  const serve = createServe({ payments, quotes: createQuotes(payments), tokens, editions, queues, now, log })
+  const hooks = { wantsRefusals: false, refused: () => {} }
+  const serve = createServe({ payments, quotes: createQuotes(payments), tokens, editions, hooks, queues, now, log })
   const bound = {
     operation,
     validate: () => input,
@@ -76,7 +77,7 @@ async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Pro
     ...call,
   } as unknown as CallRequest
   try {
-    const { status } = await serve({ catalog: catalogOf(operation) } as unknown as Edition, bound, request)
+    const { status } = await serve({ catalog: catalogOf(operation), hooks: [] } as unknown as Edition, bound, request)
     const { released } = await journal.counts()
     return { status, released, settled: settler.transfers.length }
   } finally {

@@ -74,13 +74,14 @@ export function createGateway(world: World, id: string): Gateway {
   })
   const routes = new Map([operation, fast].map((one) => [one.path, bind(one)]))
   const bounds = [...routes.values()].map((bound) => [bound.operation.id, bound] as const)
-  const edition = { catalog, bound: new Map(bounds) } as unknown as Edition
+  const edition = { catalog, bound: new Map(bounds), hooks: [] } as unknown as Edition
   const tokens = { issue: unused, recall: unused, verify: unused, jwks: unused } as unknown as Tokens
   const serve = createServe({
     payments,
     quotes: createQuotes(payments),
     tokens,
     editions: { during: (_, work) => work() },
+    hooks: { wantsRefusals: false, refused: () => {} },
     queues: new WorkQueues(2),
     now,
     log,
