@@ -20,8 +20,8 @@ const BATCH_SIZE = 500
 /** Cells that a spreadsheet would evaluate as a formula. The pattern of Papa itself passes cells of several lines. */
 const FORMULAE = /^[=+\-@\t\r\n]/
 
-/** One entry as a flat record, the same in CSV and JSON. Amounts are positive; `kind` gives the direction. */
-function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
+/** One entry as a flat record, the same in CSV, JSON and webhooks. Amounts are positive; `kind` gives the direction. */
+export function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
   return {
     at: new Date(at).toISOString(),
     kind,

@@ -85,6 +85,9 @@ export interface Config extends NetworkConfig, LogSettings {
   /** Wallets whose payments do not count as revenue, in lower case. */
   readonly ownWallets: readonly string[]
   readonly alertWebhookUrl: string | null
+  readonly paymentWebhookUrl: string | null
+  /** Sign both webhooks. */
+  readonly webhookSecrets: readonly string[]
   readonly sandboxBlockSeconds: number
   /** Returns the value of `env:NAME` in catalog documents, or null if the variable is not set. */
   readonly secret: (name: string) => string | null
@@ -239,6 +242,8 @@ function parse(environment: Environment, examine: Examine): Config {
     operatorToken: text('OPERATOR_TOKEN'),
     ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
+    paymentWebhookUrl: text('PAYMENT_WEBHOOK_URL'),
+    webhookSecrets: (text('WEBHOOK_SECRET') ?? '').split(/\s+/).filter(Boolean),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
     logFormat: text('LOG_FORMAT') as Config['logFormat'],
@@ -352,8 +357,11 @@ function addressIssues(addresses: Readonly<Record<string, string | null>>): stri
 
 /** Lists what is missing or contradictory. */
 function salesIssues(config: Config, sampleSalesAllowed: boolean): string[] {
-  const { alertWebhookUrl, databaseUrl, keyvUrl } = config
-  const issues = addressIssues({ ALERT_WEBHOOK_URL: alertWebhookUrl, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl })
+  const { alertWebhookUrl, paymentWebhookUrl, webhookSecrets, databaseUrl, keyvUrl } = config
+  const webhooks = { ALERT_WEBHOOK_URL: alertWebhookUrl, PAYMENT_WEBHOOK_URL: paymentWebhookUrl }
+  const issues = addressIssues({ ...webhooks, DATABASE_URL: databaseUrl, KEYV_URL: keyvUrl })
+  if (paymentWebhookUrl !== null && webhookSecrets.length === 0)
+    issues.push(`WEBHOOK_SECRET is missing, and PAYMENT_WEBHOOK_URL needs it. ${describe('WEBHOOK_SECRET')}`)
   if (!isSafeAddress(config.baseUrl))
     issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))

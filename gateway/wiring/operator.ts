@@ -5,6 +5,8 @@ import { statfs } from 'node:fs/promises'
 import { createAlarms, type DiskParts } from '../accounting/alarms.ts'
 import { createAlertSender, type SendAlert } from '../accounting/alert-webhook.ts'
 import { openFunnel } from '../accounting/funnel.ts'
+import { openPaymentWebhook, type PaymentWebhook } from '../accounting/payment-webhook.ts'
+import { createWebhook } from '../accounting/webhook.ts'
 import { openGasSpending } from '../accounting/gas-spent.ts'
 import { createLedger } from '../accounting/ledger.ts'
 import { createOperatorScreens } from '../accounting/operator-screens.ts'
@@ -25,6 +27,7 @@ import type { GasAccount } from '../methods/payment-method.ts'
 import type { Logger } from 'pino'
 
 const COMPARE_SECONDS = 60
+const WEBHOOK_SECONDS = 1
 
 interface OperatorOptions {
   readonly render: Render
@@ -52,7 +55,9 @@ export async function openOperator(
   const operatorToken = config.operatorToken ?? settlement.sandbox?.operatorToken ?? null
   const settlerHealth = () => settlement.settler.health()
   const funnel = await openFunnel(db, log, now, metrics)
-  const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, log, now })
+  const secrets = config.webhookSecrets
+  const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, secrets, log, now })
+  const webhook = await openWebhook(parts)
   const reconciliation = await openReconciliation(parts, alert)
   const accounts = (): readonly GasAccount[] => settlement.settler.gasAccounts?.() ?? []
   const limits = costLimitsOf(config)
@@ -119,10 +124,12 @@ export async function openOperator(
       funnel.start()
       reconciliation?.start(COMPARE_SECONDS, lookSeconds)
       alarms.start(alarmSeconds)
+      webhook?.start(WEBHOOK_SECONDS)
     },
     async stop() {
       await reconciliation?.stop()
       await alarms.stop()
+      await webhook?.stop()
       await funnel.stop()
     },
   }
@@ -155,6 +162,14 @@ function diskOf({ dataDir, diskLowBytes }: Config): DiskParts {
     low: diskLowBytes,
     folder: dataDir,
   }
+}
+
+/** Opens the webhook of payments. Null if no address is configured. */
+async function openWebhook({ config, stores, clock, log }: Parts): Promise<PaymentWebhook | null> {
+  const { paymentWebhookUrl: url, webhookSecrets: secrets, baseUrl: service, ownWallets: own } = config
+  if (url === null) return null
+  const deliver = createWebhook({ url, secrets, now: clock.wall })
+  return openPaymentWebhook({ ...stores, deliver, service, own, log, now: clock.wall })
 }
 
 /** Opens the comparison with the chain. Null if no network has a node to read it from. */
