@@ -66,8 +66,10 @@ function listInFile(path: string, log: HookContext['log']): List {
       failed = ''
       log.info({ file: path, addresses: last.denied.size }, 'a deny list was read')
     } catch (error) {
-      failed = (error as Error).message
-      if (last) log.error({ file: path, err: error }, 'a deny list could not be read: the last good one counts')
+      const { message } = error as Error
+      if (last && message !== failed)
+        log.error({ file: path, err: error }, 'a deny list could not be read: the last good one counts')
+      failed = message
     }
   }
 

@@ -1,9 +1,10 @@
-/** The files of an operator: the catalog and its networks. A mistake in one is an issue, never an exception. */
+/** The files of an operator: the catalog, its networks, a deny list. A mistake in one is an issue, or refuses the list. */
 import { equal, ok } from 'node:assert/strict'
 import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
 import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { networksFileIssues } from '../../../gateway/config/networks.ts'
+import { addressesIn } from '../../../gateway/hooks/deny-list.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { CatalogError, type Issue } from '../../../gateway/validation/issue.ts'
 import { findSyntaxError, isObject, parseJson } from '../../../gateway/validation/json.ts'
@@ -112,6 +113,21 @@ export const CATALOGS: readonly FuzzTarget[] = [
     read(input) {
       const { value } = parseJson(input.toString('utf8'))
       if (value !== undefined) assertIssues(networksFileIssues(value))
+    },
+  },
+  {
+    name: 'deny-list',
+    maxBytes: 16_000,
+    seeds: [`# theirs\n0x${'a1'.repeat(20)} # one\r\n`, JSON.stringify([`0x${'B2'.repeat(20)}`]), '# nobody', '[]'],
+    words: ['0x', '#', '\n', '\r\n', '[', ']', '"', ',', 'a1'.repeat(20)],
+    read(input) {
+      let addresses: ReadonlySet<string>
+      try {
+        addresses = addressesIn(input.toString('utf8'))
+      } catch (error) {
+        return ok(error instanceof Error && error.message.length < 200)
+      }
+      for (const address of addresses) ok(/^0x[0-9a-f]{40}$/.test(address))
     },
   },
   {
