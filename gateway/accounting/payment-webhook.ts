@@ -105,15 +105,14 @@ export async function openPaymentWebhook(parts: PaymentWebhookParts): Promise<Pa
     log.warn({ err: error }, 'the lease of the payment webhook was not renewed'),
   )
   const collect = createCollector(parts)
-  const send = createSender(parts)
+  const stopping = new AbortController()
+  const send = createSender(parts, stopping.signal)
   let current: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
-  let isStopped = false
-
   async function work(): Promise<void> {
-    if (isStopped || !(await kept.hold())) return
+    if (stopping.signal.aborted || !(await kept.hold())) return
     await collect()
-    while (!isStopped && (await send()));
+    while (!stopping.signal.aborted && (await send()));
   }
   const run = (): Promise<void> =>
     (current ??= work().finally(() => {
@@ -127,7 +126,7 @@ export async function openPaymentWebhook(parts: PaymentWebhookParts): Promise<Pa
       timer = setInterval(tick, everySeconds * 1000).unref()
     },
     async stop() {
-      isStopped = true
+      stopping.abort()
       clearInterval(timer)
       await current?.catch(() => {})
       await kept.stop()
@@ -183,14 +182,14 @@ function messageOf(entry: LedgerEntry, service: string, own: readonly string[]):
 }
 
 /** Returns the function that sends what is due. It resolves to true if there may be more. */
-function createSender({ db, deliver, log, now }: PaymentWebhookParts): () => Promise<boolean> {
+function createSender({ db, deliver, log, now }: PaymentWebhookParts, stopping: AbortSignal): () => Promise<boolean> {
   let isGone = false
 
   async function sendOne(row: MessageRow): Promise<Delivery> {
-    const delivery = await deliver(row)
+    const delivery = await deliver(row, stopping)
     const own = db<MessageRow>(MESSAGES).where({ id: row.id })
     if (delivery === 'accepted') await own.update({ sent_at: now().getTime() })
-    else if (delivery !== 'gone') {
+    else if (delivery !== 'gone' && !stopping.aborted) {
       const tries = row.tries + 1
       await own.update({ tries, next_at: now().getTime() + retryAfter(tries) })
       const reason = delivery.refused instanceof Error ? { err: delivery.refused } : { status: delivery.refused }

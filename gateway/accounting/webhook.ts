@@ -15,8 +15,8 @@ export interface WebhookMessage {
 /** How a try ended: accepted; refused, so that it is tried again later; or gone, as 410 says: nothing is wanted any more. */
 export type Delivery = 'accepted' | 'gone' | { readonly refused: unknown }
 
-/** Sends a message once. Never rejects. */
-export type Deliver = (message: WebhookMessage) => Promise<Delivery>
+/** Sends a message once. Never rejects; `signal` ends a try that takes too long for the caller. */
+export type Deliver = (message: WebhookMessage, signal?: AbortSignal) => Promise<Delivery>
 
 export interface WebhookParts {
   /** Its user name and password are sent as Basic authorization. */
@@ -39,7 +39,7 @@ export function retryAfter(tries: number): number {
 export function createWebhook({ url, secrets, now }: WebhookParts): Deliver {
   const { address, headers } = withoutCredentials(url)
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
-  return async ({ id, body }) => {
+  return async ({ id, body }, signal) => {
     const timestamp = Math.floor(now().getTime() / 1000)
     const signatures = keys.map(
       (key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
@@ -57,7 +57,7 @@ export function createWebhook({ url, secrets, now }: WebhookParts): Deliver {
         body,
         // A redirect could lead to somebody else.
         redirect: 'manual',
-        signal: timeoutSignal(TIMEOUT_MS),
+        signal: AbortSignal.any([timeoutSignal(TIMEOUT_MS), ...(signal ? [signal] : [])]),
       })
       await response.body?.cancel()
       if (response.ok) return 'accepted'

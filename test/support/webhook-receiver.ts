@@ -18,8 +18,8 @@ export interface Received {
 export interface Receiver extends Pick<LoopbackServer, 'url' | 'down' | 'up' | 'close'> {
   /** Every try, in order. */
   readonly received: readonly Received[]
-  /** The status of the answers from now on. */
-  answer(status: number): void
+  /** The status of the answers from now on; null: there is no answer. */
+  answer(status: number | null): void
 }
 
 /** Verifies a message as docs/operations.md shows. */
@@ -38,7 +38,7 @@ export function isGenuine(headers: IncomingHttpHeaders, body: string, secret = S
 
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = []
-  let status = 200
+  let status: number | null = 200
   const server = await startLoopbackServer(async (request, response) => {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
@@ -49,9 +49,9 @@ export async function startReceiver(): Promise<Receiver> {
       body: JSON.parse(text) as Received['body'],
       headers,
       isGenuine: isGenuine(headers, text),
-      isAccepted: status < 300,
+      isAccepted: status !== null && status < 300,
     })
-    response.writeHead(status).end()
+    if (status !== null) response.writeHead(status).end()
   })
   return { ...server, received, answer: (next) => (status = next) }
 }

@@ -5,6 +5,7 @@ import { createLog } from '../../../gateway/observe/log.ts'
 import type { EntryKind, EntryWindow, LedgerEntry } from '../../../gateway/payments/journal/journal.ts'
 import { createLease } from '../../../gateway/stores/lease.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
+import { until } from '../../support/until.ts'
 import { type Receiver, SECRET, startReceiver } from '../../support/webhook-receiver.ts'
 
 const START = 1_770_000_000_000
@@ -194,6 +195,20 @@ for (const [name, create] of Object.entries(DATABASES))
       now += 60_000
       await (await open('later')).run()
       expect(told().slice(1)).to.have.members(['key-1', 'key-2'])
+    })
+
+    it('does not wait for a receiver that hangs when it stops, and sends the message again at once when it is back', async () => {
+      const webhook = await open()
+      record(1)
+      receiver.answer(null)
+      const run = webhook.run()
+      await until(() => receiver.received.length === 1)
+      await webhook.stop()
+      await run
+      receiver.answer(200)
+      now += 30_000
+      await (await open('its successor')).run()
+      expect(told()).to.deep.equal(['key-1', 'key-1'])
     })
 
     it('sends many entries, each once, by one of two processes', async () => {
