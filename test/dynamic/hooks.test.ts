@@ -44,10 +44,11 @@ const CATALOG = {
   'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], authorizes: ['getWord'] }] },
 }
 const watch = (fields: object = {}) => ({ hooks: [{ plugin: 'watch', ...fields }] })
-const denyList = (settings: object, fields: object = {}) => ({ hooks: [{ plugin: 'deny-list', settings, ...fields }] })
+const denyList = (settings: object, fields: object = {}) => ({
+  hooks: [{ plugin: 'deny-list', settings, timeout_seconds: 20, ...fields }],
+})
 
-describe('hooks', function () {
-  this.timeout(60_000)
+describe('hooks', () => {
   let live: LiveGateway
   let folder: string
   let board: Board
@@ -335,7 +336,7 @@ export default defineHook({ name: 'watch', setup: () => ({ screen: () => ({ refu
 
       it('is fetched again at intervals, and its last good list counts while it fails', async () => {
         content = JSON.stringify([newWallet().address])
-        await open(denyList({ url: server.url, refresh_seconds: 1 }, { timeout_seconds: 20 }))
+        await open(denyList({ url: server.url, refresh_seconds: 1 }))
         expect(await statusOf()).to.equal(200)
         content = JSON.stringify([listed.address])
         await until(async () => (await statusOf()) === 403)
@@ -351,7 +352,7 @@ export default defineHook({ name: 'watch', setup: () => ({ screen: () => ({ refu
 
       it('sells to nobody before it was fetched once', async () => {
         content = 404
-        await open(denyList({ url: server.url, refresh_seconds: 1 }, { timeout_seconds: 20 }))
+        await open(denyList({ url: server.url, refresh_seconds: 1 }))
         expect(await statusOf(live.wallet)).to.equal(503)
         await expectUncharged()
         content = '# nobody'

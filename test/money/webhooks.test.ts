@@ -9,8 +9,7 @@ import { openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type Receiver, SECRET, startReceiver } from '../support/webhook-receiver.ts'
 
 for (const engine of ['SQLite', 'PostgreSQL'])
-  describe(`the payment webhook of two gateways with one journal in ${engine}`, function () {
-    this.timeout(60_000)
+  describe(`the payment webhook of two gateways with one journal in ${engine}`, () => {
     let folder: string
     let schema: Awaited<ReturnType<typeof openSchema>> = null
     let receiver: Receiver

@@ -124,6 +124,20 @@ describe('the configuration', () => {
     expect(found.join('\n')).not.to.contain('s3cret')
   })
 
+  it('asks for a secret if payments are to be told, and takes two of them, but no other text', () => {
+    const url = { PAYMENT_WEBHOOK_URL: 'https://hooks.example/payments' }
+    expect(issues(url).join('\n')).to.match(/^WEBHOOK_SECRET is missing, and PAYMENT_WEBHOOK_URL needs it\. /)
+    const [one, two] = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string]
+    expect(readConfig({ ...url, WEBHOOK_SECRET: ` ${one}\n${two} ` }).webhookSecrets).to.deep.equal([one, two])
+    for (const wrong of ['s3cret', 'whsec_s3cret', `${one},${two}`]) {
+      const found = issues({ ...url, WEBHOOK_SECRET: wrong })
+      expect(found).to.have.length(1)
+      expect(found[0])
+        .to.match(/^WEBHOOK_SECRET/)
+        .and.not.to.contain(wrong)
+    }
+  })
+
   it('reports databases that cannot be called, such as one whose password has a #, without their credentials', () => {
     const found = issues({ DATABASE_URL: 'postgresql://shop:s3cret#1@db.example/shop', KEYV_URL: 'redis://:s3cret@' })
     expect(found.map((line) => line.slice(0, 30))).to.deep.equal([
