@@ -1,7 +1,7 @@
 /** /.well-known/api-catalog (RFC 9727): a linkset (RFC 9264) with links to every description of this API. */
 import type { Catalog } from '../plugin/catalog.ts'
 import type { DocumentContext } from './document.ts'
-import { MCP_PATH } from './how-to-pay.ts'
+import { MCP_PATHS } from './how-to-pay.ts'
 
 /** The content-type of a linkset with the profile of RFC 9727. */
 export const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
@@ -29,7 +29,8 @@ export function apiCatalog(catalog: Catalog, { baseUrl, docs }: DocumentContext)
         ],
         status: [link('/health', 'application/json', 'Status')],
         item: [
-          { href: baseUrl + MCP_PATH, title: 'MCP, streamable HTTP' },
+          { href: baseUrl + MCP_PATHS.named, title: 'MCP, streamable HTTP' },
+          { href: baseUrl + MCP_PATHS.all, title: 'MCP with every product' },
           link('/server.json', 'application/json', 'MCP server, for registries'),
         ],
       },

@@ -8,8 +8,8 @@ import type { Deployment } from './document.ts'
 
 /** The token that prices are paid in. */
 export const CURRENCY = 'USDC'
-/** Where the MCP endpoint is. */
-export const MCP_PATH = '/mcp'
+/** Where MCP clients find the tools that the catalog names, and all that is sold. */
+export const MCP_PATHS = { named: '/mcp', all: '/mcp/all' } as const
 
 /** Default spending limits of common clients, in atomic units. */
 const CLIENT_LIMITS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const

@@ -19,7 +19,7 @@ import {
   CURRENCY,
   howToPay,
   MCP_NOTE,
-  MCP_PATH,
+  MCP_PATHS,
   recipientsFor,
   tokenNotes,
 } from './how-to-pay.ts'
@@ -60,7 +60,7 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
       purchases.map((operation) => planLine(operation, operation.plan as Plan, catalog, context)),
     ),
     list('MCP', [
-      `- [MCP server](${context.baseUrl}${context.docs}#mcp): streamable HTTP at ${context.baseUrl}${MCP_PATH}; tools: ${tools(catalog)}.`,
+      `- [MCP server](${context.baseUrl}${context.docs}#mcp): streamable HTTP at ${context.baseUrl}${MCP_PATHS.named}; tools: ${tools(catalog)}. Every paid endpoint is a tool at ${context.baseUrl}${MCP_PATHS.all}.`,
     ]),
     list(
       'Pages',

@@ -1,7 +1,7 @@
 /** /server.json: what the MCP registry wants to know of a remote server (https://modelcontextprotocol.io/registry/remote-servers). */
 import type { Catalog } from '../plugin/catalog.ts'
 import type { DocumentContext } from './document.ts'
-import { MCP_PATH } from './how-to-pay.ts'
+import { MCP_PATHS } from './how-to-pay.ts'
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 /** The longest description that the registry takes. */
@@ -18,7 +18,7 @@ export function serverJson({ service }: Catalog, { baseUrl }: DocumentContext) {
     description: shortened(service.title),
     version: service.version,
     websiteUrl: baseUrl,
-    remotes: [{ type: 'streamable-http', url: baseUrl + MCP_PATH }],
+    remotes: [MCP_PATHS.named, MCP_PATHS.all].map((path) => ({ type: 'streamable-http', url: baseUrl + path })),
   }
 }
 

@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts'
 import type { Network } from '../config/networks.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../products/edition.ts'
 import { createUpstreamProxy, type UpstreamProxy } from '../products/upstream-proxy.ts'
+import { MCP_PATHS } from '../documents/how-to-pay.ts'
 import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
@@ -64,6 +65,7 @@ export interface HttpParts {
 }
 
 const MAX_STREAMS = 2_000
+const MCP: ReadonlySet<string> = new Set(Object.values(MCP_PATHS))
 const MCP_METHODS = ['GET', 'POST']
 const ASSETS = 'GET /assets/*'
 const ASSET_METHODS = ['GET', 'HEAD']
@@ -168,7 +170,7 @@ function answerRequest(app: App, request: Request, response: Response): void {
 function answer(app: App, visit: Visit): Awaitable<unknown> {
   const { request, edition, target } = visit
   const { path } = target
-  if (path === '/mcp') return answerMcp(app, visit)
+  if (MCP.has(path)) return answerMcp(app, visit)
   if (app.operator && OPERATOR.test(path)) return answerOperator(app, app.operator, visit)
   if (ASSET.test(path)) return answerAsset(app, visit)
   const found = routesOf(app, edition)(request.method, path)
@@ -232,8 +234,8 @@ function answerMalformed(app: App, visit: Visit): void {
 
 /** The endpoint counts its messages itself. */
 async function answerMcp(app: App, visit: Visit): Promise<void> {
-  const { id, request, response } = visit
-  visit.route = `${request.method} /mcp`
+  const { id, request, response, target } = visit
+  visit.route = `${request.method} ${target.path}`
   if (!MCP_METHODS.includes(request.method)) return answerUnrouted(app, visit, MCP_METHODS)
   setHeaders(response, { ...app.headers.data, 'x-call-id': id, 'cache-control': 'no-store' })
   await app.mcp.handle(request, response)

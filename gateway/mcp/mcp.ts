@@ -18,6 +18,7 @@ import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { BoundOperation, CurrentEdition, Edition, RawInput } from '../products/edition.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
+import { MCP_PATHS } from '../documents/how-to-pay.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { ToolFields } from '../observe/terminal.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -82,7 +83,7 @@ export interface McpHandler {
 interface Endpoint extends McpParts {
   /** BASE_URL. */
   readonly own: URL
-  readonly prepared: WeakMap<Edition, PreparedEdition>
+  readonly prepared: Readonly<Record<'named' | 'all', WeakMap<Edition, PreparedEdition>>>
   readonly places: StreamPlaces
   /** The open notification streams. */
   readonly subscribers: Set<NotificationStream>
@@ -121,7 +122,13 @@ const CAPABILITIES = { tools: { listChanged: true } }
 export function createMcp(parts: McpParts): McpHandler {
   const own = new URL(parts.baseUrl)
   const places = new StreamPlaces('notification', parts.maxStreams ?? MAX_STREAMS)
-  const endpoint: Endpoint = { ...parts, own, prepared: new WeakMap(), places, subscribers: new Set() }
+  const endpoint: Endpoint = {
+    ...parts,
+    own,
+    prepared: { named: new WeakMap(), all: new WeakMap() },
+    places,
+    subscribers: new Set(),
+  }
   const stopListening = parts.onEdition(() => notifySubscribers(endpoint))
   return {
     async handle(request, response) {
@@ -144,9 +151,10 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
 }
 
 async function handleMessage(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { methods, tools, messageLimit } = preparedOf(endpoint, endpoint.editions.current)
   const { limits, nameClient } = endpoint
-  const { from } = visitOf(response)
+  const { from, target } = visitOf(response)
+  const scope = target.path === MCP_PATHS.all ? 'all' : 'named'
+  const { methods, tools, messageLimit } = preparedOf(endpoint, endpoint.editions.current, scope)
   const token = headerToken(request.headers)
   if (announcedBytes(request) > SMALL_MESSAGE_BYTES) limits.largeMessages(from, token)
   sendContinue(request, response)
@@ -252,12 +260,12 @@ async function openNotificationStream(
   await stream.answer(request, response)
 }
 
-function preparedOf(endpoint: Endpoint, edition: Edition): PreparedEdition {
-  const known = endpoint.prepared.get(edition)
+function preparedOf(endpoint: Endpoint, edition: Edition, scope: 'named' | 'all'): PreparedEdition {
+  const known = endpoint.prepared[scope].get(edition)
   if (known) return known
-  const tools = createTools(edition.catalog, endpoint.recipients)
+  const tools = createTools(edition.catalog, endpoint.recipients, scope)
   const prepared = { tools, methods: methodsOf(endpoint, edition, tools), messageLimit: messageLimit(tools) }
-  endpoint.prepared.set(edition, prepared)
+  endpoint.prepared[scope].set(edition, prepared)
   return prepared
 }
 

@@ -1,6 +1,8 @@
 /** Describes operations as MCP tools. A pure function of the catalog, so the tool list always matches it. */
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
-import type { Catalog, Operation } from '../plugin/catalog.ts'
+import type { Catalog, Operation, Product } from '../plugin/catalog.ts'
+import { toolName } from '../catalog/product-drafts.ts'
+import { isEventStream } from '../catalog/validate.ts'
 import { asText, dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../products/edition.ts'
 import type { ValidationItem } from '../errors.ts'
@@ -43,21 +45,53 @@ type Part = 'params' | 'query' | 'body'
 interface Layout {
   readonly partOf: ReadonlyMap<string, Part>
   readonly whole: boolean
+  /** True if two arguments have the same name. */
+  readonly isAmbiguous: boolean
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly required: readonly string[]
 }
 
-/** Returns the tools of a catalog by name. */
-export function createTools(catalog: Catalog, recipients: Recipients): ReadonlyMap<string, Tool> {
-  const operations = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
-  return new Map(operations.map((operation) => [operation.tool as string, createTool(operation, catalog, recipients)]))
+/**
+ * Returns tools of a catalog by name.
+ * @param scope `named`: the operations that the catalog makes tools; `all`: these, and everything else that is sold as JSON
+ */
+export function createTools(
+  catalog: Catalog,
+  recipients: Recipients,
+  scope: 'named' | 'all' = 'named',
+): ReadonlyMap<string, Tool> {
+  const products = new Map(catalog.products.map((product) => [product.id, product]))
+  const isIncluded = (operation: Operation): boolean =>
+    operation.tool !== null ? !operation.internal : scope === 'all' && isSoldAsJson(operation, products)
+  const layouts = [...catalog.operations.values()].filter(isIncluded).map((operation) => ({
+    operation,
+    name: operation.tool ?? toolName(operation.id),
+    layout: layoutOf(operation, catalog.schemas),
+  }))
+  // The catalog checks only tools of its own for arguments of the same name.
+  const clear = layouts.filter(({ operation: { tool }, layout: { isAmbiguous } }) => tool !== null || !isAmbiguous)
+  return new Map(clear.map((each) => [each.name, createTool(each, catalog, recipients)]))
 }
 
-function createTool(operation: Operation, catalog: Catalog, recipients: Recipients): Tool {
-  const layout = layoutOf(operation, catalog.schemas)
+/** Whether an operation is for sale with an answer that a tool call can carry. Plans are bought over HTTP. */
+function isSoldAsJson(operation: Operation, products: ReadonlyMap<string, Product>): boolean {
+  const { price, plan, listed, internal, retired, response, view } = operation
+  const isStream = products.get(operation.product)?.upstream?.stream === true || isEventStream(response)
+  const isJson = response !== null && view === null && !isStream
+  return price !== null && plan === null && listed && !internal && !retired && isJson
+}
+
+interface LaidOut {
+  readonly operation: Operation
+  readonly name: string
+  readonly layout: Layout
+}
+
+function createTool(laidOut: LaidOut, catalog: Catalog, recipients: Recipients): Tool {
+  const { operation, layout } = laidOut
   return {
     operation,
-    definition: describe(operation, layout, catalog, recipients),
+    definition: describe(laidOut, catalog, recipients),
     split: (args) => split(operation, layout, args),
     places: placesOf(operation, layout),
     targetOf: (input) => targetOf(operation, input),
@@ -70,6 +104,7 @@ function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []
   let whole = false
+  let isAmbiguous = false
   for (const part of ['params', 'query', 'body'] as const) {
     const declared = operation[part]
     if (declared === null) continue
@@ -83,13 +118,14 @@ function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
       continue
     }
     for (const [name, member] of Object.entries(members)) {
+      isAmbiguous ||= partOf.has(name) || name === PAYMENT_ARGUMENT
       partOf.set(name, part)
       properties[name] = part === 'body' ? asText(member) : member
     }
     for (const piece of [schema, ...((schema['allOf'] as readonly JsonSchema[] | undefined) ?? [])])
       required.push(...((piece['required'] as readonly string[] | undefined) ?? []))
   }
-  return { partOf, whole, properties, required }
+  return { partOf, whole, isAmbiguous, properties, required }
 }
 
 function placesOf({ price }: Operation, { partOf, whole }: Layout): ArgumentPlaces {
@@ -97,7 +133,7 @@ function placesOf({ price }: Operation, { partOf, whole }: Layout): ArgumentPlac
   return { isWhole: whole, outside: price === null ? outside : [...outside, PAYMENT_ARGUMENT] }
 }
 
-function describe(operation: Operation, layout: Layout, catalog: Catalog, recipients: Recipients): ToolDefinition {
+function describe({ operation, name, layout }: LaidOut, catalog: Catalog, recipients: Recipients): ToolDefinition {
   const { price, priceText, method, readOnly } = operation
   const networks = offeredOn(operation, recipientsOf(recipients)).map(({ network }) => network)
   const [network] = networks as [Network, ...Network[]]
@@ -111,8 +147,8 @@ function describe(operation: Operation, layout: Layout, catalog: Catalog, recipi
       ? {}
       : { [PAYMENT_ARGUMENT]: { type: 'string', description: 'Base64 of an x402 payment payload (v1 or v2).' } }
   return {
-    name: operation.tool as string,
-    title: titleOf(operation.tool as string),
+    name,
+    title: titleOf(name),
     description: [operation.summary, operation.description, cost].filter(Boolean).join('\n\n'),
     inputSchema: {
       type: 'object',
@@ -122,7 +158,7 @@ function describe(operation: Operation, layout: Layout, catalog: Catalog, recipi
     },
     ...outputSchemaOf(operation, catalog),
     annotations: {
-      title: titleOf(operation.tool as string),
+      title: titleOf(name),
       readOnlyHint: readOnly,
       destructiveHint: method === 'DELETE',
       idempotentHint: readOnly || (method !== 'POST' && method !== 'PATCH'),
