@@ -41,6 +41,7 @@ import type { Logger } from 'pino'
 import type { SharedSandbox } from './sandbox/sandbox.ts'
 import type { DatabaseOptions } from './stores/database.ts'
 import type { SignerClient } from './stores/signer-client.ts'
+import { createCallCounts } from './stores/call-counts.ts'
 import { closeDataFolder, makePrivateFolder } from './stores/private-files.ts'
 import { createNonceStore } from './stores/nonce-store.ts'
 import type { Peers } from './stores/peers.ts'
@@ -195,7 +196,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
   const operator = await openOperator(parts, { render, lookSeconds, alarmSeconds })
   const queues = new WorkQueues(workers.size)
-  const calls = createServe({ payments, quotes, tokens, editions, hooks, queues, now: clock.data, log })
+  const counts = createCallCounts(stores.db, clock.wall)
+  const calls = createServe({ payments, quotes, tokens, editions, hooks, queues, counts, now: clock.data, log })
   const serve = metrics.watch(withReceipts({ tokens, log }, calls))
   let isStopping = false
   const { server, mcp } = wireHttp(parts, {

@@ -202,7 +202,7 @@ export const ERRORS = {
     status: 429,
     retry: 'after_delay',
     message: 'Too many requests. Wait as long as Retry-After says.',
-    when: 'The caller sent too many requests, wrong operator tokens, or payments or sign-ins that failed, left too many calls unpaid, or holds too many open streams.',
+    when: 'The caller sent too many requests, wrong operator tokens, or payments or sign-ins that failed, left too many calls unpaid, holds too many open streams, or has made as many calls of the route as one buyer may.',
     action: 'Wait as many seconds as Retry-After says, then send the request again.',
   },
   internal: {

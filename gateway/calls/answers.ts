@@ -70,6 +70,11 @@ function serialize(value: unknown, onlyViewed: boolean): Answer {
   }
 }
 
+/** True for an answer that is charged for, or counted: one with content, and a status that says that all went well. */
+export function isSaleable({ status, body, stream, events }: Answer): boolean {
+  return status >= 200 && status <= 299 && (body.length > 0 || stream !== undefined || events !== undefined)
+}
+
 type Headers = Answer['headers']
 
 function lowerCase(headers: Headers): Headers {

@@ -1,7 +1,7 @@
 /**
  * The eight stages of every call, over HTTP or MCP, in this order:
  *
- * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
+ * 1. quote: an unpaid call of a priced route gets its 402, before anything is read, unless it is a trial call;
  * 2. check: so does a call whose token is not valid, or whose payment could not be accepted, whatever its input is; heavy
  *    free work is refused if its queue is full;
  * 3. read: the body is read and decoded; heavy free work is queued as soon as its body has arrived;
@@ -28,12 +28,15 @@ import { screen } from '../products/hooks.ts'
 import { type RowFormat, takeFormat } from './rows/asked-format.ts'
 import { rowsAnswer } from './rows/rows-answer.ts'
 import { tableOf } from '../catalog/table.ts'
+import type { CallCounts } from '../stores/call-counts.ts'
 import type { Place, WorkQueues } from '../workers/queues.ts'
-import { answerOf } from './answers.ts'
+import { answerOf, isSaleable } from './answers.ts'
+import { countBuyer } from './buyer-limit.ts'
 import { fingerprint } from './fingerprint.ts'
 import { listingOf, type Quotes } from './quotes.ts'
 import type { Answer, CallRequest, IncomingCall } from './request-and-answer.ts'
 import { endWithToken, readToken, type TokenCheck, type TokenReader } from './token-access.ts'
+import { takeTrial, type TrialCall } from './trials.ts'
 
 export interface PipelineParts {
   readonly payments: Payments
@@ -41,6 +44,8 @@ export interface PipelineParts {
   readonly tokens: TokenReader
   /** Admits heavy work. */
   readonly queues: WorkQueues
+  /** Counts trial calls and the calls of buyers. */
+  readonly counts: CallCounts
   /** The clock of the data. Payments and tokens have their own. */
   readonly now: () => Date
   readonly log: Logger
@@ -71,6 +76,8 @@ interface Quoted {
   readonly call: IncomingCall
   /** Null if the call has none, or needs none. */
   readonly token: TokenCheck | null
+  /** Set if the call is a trial call. */
+  readonly trial: TrialCall | null
 }
 
 interface Checked {
@@ -80,6 +87,7 @@ interface Checked {
   readonly payment: UnreadPayment | null
   /** The findings about the payment. Null: nothing was checked. */
   readonly check: OfflineCheck | null
+  readonly trial: TrialCall | null
   /** The place of free work in its queue; null if it needs none. */
   readonly place: Place | null
 }
@@ -88,6 +96,7 @@ interface Read {
   readonly stage: 'read'
   readonly call: IncomingCall
   readonly payment: PresentedPayment | null
+  readonly trial: TrialCall | null
   readonly place: Place | null
   readonly raw: RawInput
 }
@@ -126,20 +135,26 @@ export interface Answered {
 /** Created once: capturing a stack trace per call would cost more than the rest of a 402. */
 export const PAYMENT_REQUIRED = new ServiceError('payment_required')
 
-/** Refuses a call without payment or token, unless the route is free. */
+/** Refuses a call without payment or token, unless the route is free or the call is a trial call. */
 export function quote(parts: PipelineParts, { call }: Arrived): Awaitable<Quoted> {
-  const { operation } = call.bound
-  if (!call.request.credential) {
+  const { request, bound } = call
+  const { operation } = bound
+  const quoted = { stage: 'quoted', call, token: null, trial: null } as const
+  if (!request.credential) {
     if (operation.retired) throw retiredError(operation.replacement)
-    if (operation.price !== null) throw PAYMENT_REQUIRED
+    if (operation.price !== null) {
+      const { trial } = operation
+      if (trial === null || request.isProbe) throw PAYMENT_REQUIRED
+      return takeTrial(parts, { ...operation, trial }, request).then((trial) => ({ ...quoted, trial }))
+    }
   }
-  const token = call.request.credential?.token ?? null
-  if (operation.price === null || token === null) return { stage: 'quoted', call, token: null }
-  return andThen(readToken(parts.tokens, call, token), (token) => ({ stage: 'quoted', call, token }))
+  const token = request.credential?.token ?? null
+  if (operation.price === null || token === null) return quoted
+  return andThen(readToken(parts.tokens, call, token), (token) => ({ ...quoted, token }))
 }
 
 /** Refuses what can be refused before the request is read. */
-export function check({ payments, queues, log }: PipelineParts, { call, token }: Quoted): Awaitable<Checked> {
+export function check({ payments, queues, log }: PipelineParts, { call, token, trial }: Quoted): Awaitable<Checked> {
   const { request, bound } = call
   const { operation } = bound
   const passed = (payment: UnreadPayment | null, check: OfflineCheck | null = null): Checked => ({
@@ -147,9 +162,14 @@ export function check({ payments, queues, log }: PipelineParts, { call, token }:
     call,
     payment,
     check,
+    trial,
     place: null,
   })
-  if (operation.price === null) return { ...passed(null), place: queues.open(operation, addressOf(request)) }
+  if (operation.price === null || trial)
+    return {
+      ...passed(null),
+      place: queues.open({ ...operation, queue: trial ? 'free' : operation.queue }, addressOf(request)),
+    }
   const refusal = token && 'refusal' in token ? token.refusal : null
   if (request.credential?.payments.length === 0) {
     // A token is not bound to a request: without a payment there is nothing to digest.
@@ -191,13 +211,13 @@ function unreadable(error: unknown): never {
 }
 
 /** Reads and decodes the body, and digests it if it is paid for. */
-export function read(_parts: PipelineParts, { call, payment, check, place }: Checked): Awaitable<Read> {
+export function read(_parts: PipelineParts, { call, payment, check, trial, place }: Checked): Awaitable<Read> {
   const { request, bound } = call
   const take = place ? () => place.take(request.bodyBytes) : undefined
   return andThen(request.read(take), (raw): Awaitable<Read> => {
     // A call without a body has nothing that could arrive.
     take?.()
-    const state = { stage: 'read', call, place, raw } as const
+    const state = { stage: 'read', call, trial, place, raw } as const
     if (payment === null) return { ...state, payment }
     return fingerprint(bound.operation, raw).then((fingerprint) => ({
       ...state,
@@ -221,15 +241,16 @@ export function validate({ queues }: PipelineParts, { raw, ...state }: Replayed)
   const { bound, request } = state.call
   const { operation } = bound
   if (operation.retired) throw retiredError(operation.replacement)
-  if (isQueuedLater(operation, state.bought)) queues.assertRoom(operation, addressOf(request), request.bodyBytes)
+  if (isQueuedLater(operation, state)) queues.assertRoom(operation, addressOf(request), request.bodyBytes)
   const { query, format } = takeFormat(operation, raw.query)
   const input = bound.validate(format === null ? raw : { ...raw, query })
   bound.assertAvailable()
   return { ...state, stage: 'validated', input, format }
 }
 
-/** Free work has its place in the queue since its body arrived. Priced work takes it once its payment is reserved. */
-const isQueuedLater = ({ price }: Operation, bought: PaidAnswer | null): boolean => price !== null && bought === null
+/** Free work and trial calls have their place in the queue since their body arrived. Priced work takes it once its payment is reserved. */
+const isQueuedLater = ({ price }: Operation, { bought, trial }: Pick<Replayed, 'bought' | 'trial'>): boolean =>
+  price !== null && bought === null && trial === null
 
 /**
  * Grants free access, access by token or by payment, or returns the answer that a duplicate request of the same payment
@@ -248,6 +269,12 @@ function admitNew(parts: PipelineParts, state: Validated): Awaitable<Admitted | 
   const { operation, fresh } = call.bound
   const admitted = (admission: Admission): Admitted => ({ ...state, stage: 'admitted', admission })
   if (operation.price === null) return admitted(unpaid(parts, { kind: 'free' }, operation.maxFreshnessSeconds))
+  const { trial } = state
+  if (trial)
+    return andThen(fresh?.assertFresh(input, operation.maxFreshnessSeconds), () => {
+      const admission = unpaid(parts, { kind: 'free' }, operation.maxFreshnessSeconds)
+      return admitted({ ...admission, settle: (answer) => trial.answered(answer) })
+    })
   const token = call.request.credential?.token ?? null
   if (token === null) return admitPaid(parts, state)
   return andThen(readToken(parts.tokens, call, token), (read) => {
@@ -255,12 +282,15 @@ function admitNew(parts: PipelineParts, state: Validated): Awaitable<Admitted | 
     const { access, plan } = read
     // A token buys nothing more, so nothing else would tell its holder that the answer rests on old data.
     const checked = fresh?.assertFresh(input, plan.maxFreshnessSeconds)
-    return andThen(checked, () =>
-      admitted({
+    return andThen(checked, () => {
+      const admission: Admission = {
         ...unpaid(parts, access, plan.maxFreshnessSeconds),
         settle: (answer) => endWithToken(parts.tokens, call, { token, access }, answer),
-      }),
-    )
+      }
+      return operation.limit === null
+        ? admitted(admission)
+        : limited(parts, call, access.subject, admission).then(admitted)
+    })
   })
 }
 
@@ -293,7 +323,7 @@ async function admitPaid(
     if (!purchase.mustRefetch) return { stage: 'answered', call, payment, answer: purchase }
     return { ...state, stage: 'admitted', bought: purchase, admission: reopening(parts, call, purchase) }
   }
-  const admission: Admission = {
+  const admission = await limited(parts, call, purchase.payer, {
     access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount, at: purchase.reservedAt },
     asOf: delayed(parts.now(), maxFreshnessSeconds),
     async settle(answer) {
@@ -302,8 +332,34 @@ async function admitPaid(
       return { ...answer, ...paid }
     },
     release: purchase.release,
-  }
+  })
   return { ...state, stage: 'admitted', admission }
+}
+
+/** Admits a call of a buyer within the limit of the operation. A call that is refused, or not answered, does not count. */
+async function limited(
+  parts: PipelineParts,
+  { bound: { operation }, request: { caller } }: IncomingCall,
+  buyer: string,
+  admission: Admission,
+): Promise<Admission> {
+  const counting = countBuyer(parts, operation, { buyer, caller })
+  const counted = await counting.catch(async (error: unknown) => {
+    await admission.release?.(error)
+    throw error
+  })
+  if (!counted) return admission
+  return {
+    ...admission,
+    async settle(answer) {
+      if (!isSaleable(answer)) await counted.failed(null)
+      return admission.settle(answer)
+    },
+    async release(error) {
+      await counted.failed(error)
+      await admission.release?.(error)
+    },
+  }
 }
 
 /** Takes back what was counted against the limits of those who do not pay, once a call is sold. */
@@ -337,11 +393,11 @@ function delayed(now: Date, delaySeconds: number): Date {
 
 /** Runs the product. */
 export function handle({ queues }: PipelineParts, { input, format, ...state }: Admitted): Awaitable<Handled> {
-  const { call, admission, bought } = state
+  const { call, admission } = state
   const { edition, bound, request } = call
   const { operation } = bound
   const { access, asOf } = admission
-  const entered = isQueuedLater(operation, bought)
+  const entered = isQueuedLater(operation, state)
     ? queues.enter(operation, addressOf(request), request.bodyBytes)
     : null
   const handled = {
@@ -394,7 +450,7 @@ const STREAM_IN_TOOL = {
 
 /** True if an answer is not sold because it says that nothing happened. */
 function isUnsoldEmpty({ sellEmpty }: Operation, { kind }: Access, value: unknown): boolean {
-  return !sellEmpty && kind === 'payment' && value instanceof Reply && value.empty
+  return !sellEmpty && kind !== 'token' && value instanceof Reply && value.empty
 }
 
 /** Whose share of the queues of heavy work a call uses. Callers on this machine share one. */

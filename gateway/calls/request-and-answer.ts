@@ -24,6 +24,8 @@ export interface CallRequest extends PaymentRequest {
   readonly url: string
   /** Null when the caller sent neither a payment nor a token. */
   readonly credential: Credential | null
+  /** Set if the caller only asks what a call costs: then it is no trial call. */
+  readonly isProbe?: true
   /** Leaves when the connection closes before the whole answer was sent. */
   readonly caller: Caller
   /** Set when the caller accepts server-sent events. */

@@ -99,10 +99,18 @@ function fail(state: CallState, error: unknown): Awaitable<never> {
   }
   const bought = 'bought' in state ? state.bought : null
   const thrown = bought ? notOpenedAgain(error, bought) : error
-  if (!('admission' in state) || !state.admission.release) throw thrown
-  return state.admission.release(error).then(() => {
+  const release = releaseOf(state)
+  if (!release) throw thrown
+  return release(error).then(() => {
     throw thrown
   })
+}
+
+/** Gives back what was counted or reserved for a call. Undefined if that is nothing. */
+function releaseOf(state: CallState): ((error: unknown) => Promise<void>) | undefined {
+  const trial = 'trial' in state ? state.trial : null
+  if (trial) return () => trial.cancel()
+  return 'admission' in state ? state.admission.release : undefined
 }
 
 /**

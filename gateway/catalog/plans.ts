@@ -197,6 +197,8 @@ const PLAIN = {
   maxFreshnessSeconds: 0,
   fresh: null,
   sellEmpty: true,
+  trial: null,
+  limit: null,
   timeoutSeconds: PURCHASE_SECONDS,
   queue: 'free',
   costPerMegabyte: 0,

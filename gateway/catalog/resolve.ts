@@ -212,6 +212,8 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     maxFreshnessSeconds: field('max_freshness_seconds', 0),
     fresh: readFresh(field('fresh', parsePrice(priceText) === null ? null : (fresh ?? null))),
     sellEmpty: field('sell_empty', true),
+    trial: field('trial', null),
+    limit: field('limit', null),
     timeoutSeconds: field('timeout_seconds', DEFAULT_TIMEOUT_SECONDS),
     queue: field('queue', parsePrice(priceText) === null ? 'free' : 'paid'),
     costPerMegabyte: field('cost_per_megabyte', 0),

@@ -269,7 +269,7 @@ function checkAnswer(
     at('', 'answer', 'Has no response. Write the JSON Schema of the answer, so that buyers know what they get.')
 }
 
-/** Checks that only what is sold, and answered by a plugin, has a condition for its sale. */
+/** Checks that only what is sold has conditions for its sale, and freshness only what a plugin answers. */
 function checkFresh({ content }: Draft, { fields, isPriced }: OperationDraft, at: Report): void {
   const own = fields['fresh']
   if (own !== undefined && !isPriced)
@@ -282,6 +282,13 @@ function checkFresh({ content }: Draft, { fields, isPriced }: OperationDraft, at
     )
   if (fields['sell_empty'] !== undefined && !isPriced)
     at('/sell_empty', 'fresh', 'Says which answers are sold, but nothing is charged for it. Remove this field.')
+  for (const field of ['trial', 'limit'])
+    if (fields[field] !== undefined && !isPriced)
+      at(
+        pointerOf(field),
+        'sale',
+        'Says how often a sold answer may be called, but nothing is charged for it. Remove this field.',
+      )
 }
 
 /** True for the schema of an answer in server-sent events, which OpenAPI shows with its media type. */

@@ -1,4 +1,5 @@
 /** /llms.txt (https://llmstxt.org): a title, a summary, prose without headings, then lists of links under H2. */
+import { callLimitSentences } from '../catalog/call-limits.ts'
 import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../plugin/catalog.ts'
 import {
   addressOf,
@@ -99,9 +100,8 @@ function line(operation: Operation, context: DocumentContext): string {
   const { maxFreshnessSeconds: delay, displayRoute, summary } = operation
   const price = isPriced(operation) ? `$${dollars(operation.price)}. ` : ''
   const age = isPriced(operation) && delay > 0 ? ` Data at least ${delay / 3600} hours old.` : ''
-  const promise = freshSentence(operation)
-  const fresh = promise === '' ? '' : ` ${promise}`
-  return `- [${displayRoute}](${linkTo(operation, context)}): ${price}${summary}${age}${fresh}`
+  const terms = [callLimitSentences(operation), freshSentence(operation)].filter(Boolean).map((each) => ` ${each}`)
+  return `- [${displayRoute}](${linkTo(operation, context)}): ${price}${summary}${age}${terms.join('')}`
 }
 
 function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, context: DocumentContext): string {

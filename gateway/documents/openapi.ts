@@ -1,5 +1,6 @@
 /** /openapi.json: OpenAPI 3.1 of every listed operation, with prices as indexers read them (`x-payment-info`). */
 import { asText, dereference, fieldsOf, isFileSchema } from '../catalog/schemas.ts'
+import { callLimitSentences } from '../catalog/call-limits.ts'
 import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { ROW_FORMATS, ROW_MEDIA } from '../calls/rows/asked-format.ts'
@@ -137,6 +138,8 @@ function describeOperation(operation: Operation, tag: string, { bundle, schemas,
     ...(operation.maxFreshnessSeconds > 0 ? { 'x-max-freshness-seconds': operation.maxFreshnessSeconds } : {}),
     ...(promisesFreshData(operation) ? { 'x-fresh': writtenFreshData(operation.fresh) } : {}),
     ...(operation.sellEmpty ? {} : { 'x-sell-empty': false }),
+    ...(operation.trial ? { 'x-trial': operation.trial } : {}),
+    ...(operation.limit ? { 'x-limit': operation.limit } : {}),
   }
 }
 
@@ -148,7 +151,8 @@ function describe(operation: Operation, context: DocumentContext, plans: readonl
   const age =
     operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
   const empty = operation.sellEmpty ? '' : 'An answer without a match is refused with 404 and not charged.'
-  return [operation.description, price, covered, age, freshSentence(operation), empty].filter(Boolean).join(' ')
+  const limits = callLimitSentences(operation)
+  return [operation.description, price, limits, covered, age, freshSentence(operation), empty].filter(Boolean).join(' ')
 }
 
 /** The query field by which a caller chooses the format, unless the operation has one of this name. */

@@ -13,6 +13,8 @@ const EXPOSED = [
   'Allow',
   'Link',
   'Idempotent-Replay',
+  'Trial-Calls-Left',
+  'Trial-Renews-At',
   'Mcp-Session-Id',
   'Mcp-Protocol-Version',
 ]

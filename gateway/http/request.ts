@@ -190,6 +190,7 @@ export function callRequest(call: HttpCall): CallRequest {
     url: publicUrl(baseUrl, target),
     // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
+    ...(isProbe ? { isProbe } : {}),
     ...idempotencyKey(headers),
     ...signInOf(headers),
     bodyBytes: operation.bodyMedia.length === 0 ? 0 : announcedBytes(request),
@@ -266,8 +267,9 @@ function readingOf(
   onArrival: (bytes: number) => void,
 ): Reading {
   const { request, response } = visit
-  const isFree = bound.operation.price === null
-  const isPaid = !isFree && headerPayments(request.headers).length > 0
+  const isPaid = bound.operation.price !== null && headerPayments(request.headers).length > 0
+  // Of the calls of a priced route that are read, trial calls have no credential.
+  const isFree = bound.operation.price === null || (!isPaid && headerToken(request.headers) === null)
   return {
     ...(bodies ? { storage: isFree ? bodies.free : bodies.paid } : {}),
     ...(readLarge ? { readLarge: (bytes: Buffer) => readLarge(bound, { bytes, params, query, isPaid }) } : {}),

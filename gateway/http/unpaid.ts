@@ -31,9 +31,9 @@ interface Offer {
 
 const CREDENTIALS = [...PAYMENT_HEADERS, TOKEN_HEADER.toLowerCase()]
 
-/** True for a request to a priced route that has neither a payment nor a token, and does not ask for a page. */
-export function isUnpaid({ headers }: Request, { price, retired }: Operation): boolean {
-  if (price === null || retired) return false
+/** True for a request to a priced route that has neither a payment nor a token, is no trial call, and wants no page. */
+export function isUnpaid({ headers }: Request, { price, retired, trial }: Operation): boolean {
+  if (price === null || retired || trial) return false
   return CREDENTIALS.every((name) => headers[name] === undefined) && !/text\/html/i.test(headers.accept ?? '')
 }
 

@@ -1,4 +1,5 @@
 /** Describes operations as MCP tools. A pure function of the catalog, so the tool list always matches it. */
+import { callLimitSentences } from '../catalog/call-limits.ts'
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
 import type { Catalog, Operation, Product } from '../plugin/catalog.ts'
 import { toolName } from '../catalog/product-drafts.ts'
@@ -149,7 +150,9 @@ function describe({ operation, name, layout }: LaidOut, catalog: Catalog, recipi
   return {
     name,
     title: titleOf(name),
-    description: [operation.summary, operation.description, cost].filter(Boolean).join('\n\n'),
+    description: [operation.summary, operation.description, cost, callLimitSentences(operation)]
+      .filter(Boolean)
+      .join('\n\n'),
     inputSchema: {
       type: 'object',
       properties: { ...layout.properties, ...payment },

@@ -107,6 +107,17 @@ export interface FreshData {
   readonly coverage?: number
 }
 
+/** A number of calls in each minute, hour or day on the clock, in UTC. */
+export interface CallLimit {
+  readonly calls: number
+  readonly per: 'minute' | 'hour' | 'day'
+}
+
+/** Calls that are answered without payment: of a wallet that signs in, or of a network address. */
+export interface Trial extends CallLimit {
+  readonly by: 'wallet' | 'ip'
+}
+
 /** Where heavy work waits for a thread. Paid work never waits for free work. */
 export type Queue = 'paid' | 'free'
 
@@ -159,6 +170,10 @@ export interface Operation {
   readonly fresh: FreshData | 'request' | null
   /** Whether an answer that says that nothing happened is sold. */
   readonly sellEmpty: boolean
+  /** Calls that are answered without payment, or null. */
+  readonly trial: Trial | null
+  /** How many calls one buyer may make, or null for any number. */
+  readonly limit: CallLimit | null
   readonly timeoutSeconds: number
   /** Where its calls wait for a worker thread. */
   readonly queue: Queue

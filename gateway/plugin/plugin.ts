@@ -391,7 +391,10 @@ export type Handler<In = Input, Out = unknown> = (call: Call<In>) => Out | Reply
 
 /** How a call is paid for. */
 export type Access =
-  | { readonly kind: 'free' }
+  | {
+      /** Nothing is paid: the operation is free, or the call is a trial call. */
+      readonly kind: 'free'
+    }
   | {
       /** An access token, which a plan sells. */
       readonly kind: 'token'

@@ -211,7 +211,7 @@ function succeed({ breaker }: Context, answer: unknown): unknown {
 /** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
 function produce(context: Context, call: HandledCall): unknown {
   const streamEnd = call.stream ? new AbortController() : null
-  const running = withTimeout(context.timeout, call.caller, (timeout) =>
+  const running = withTimeout(timeoutOf(context, call), call.caller, (timeout) =>
     run(context, callOf(context, call, timeout, streamEnd)),
   )
   return andThen(running, (answer) => {
@@ -220,6 +220,12 @@ function produce(context: Context, call: HandledCall): unknown {
       ? new Reply(answer.body, answer, endWith(answer.source, call.caller.signal, streamEnd))
       : answer
   })
+}
+
+/** A trial call waits for a thread with the free work. */
+function timeoutOf({ operation, timeout }: Context, { access, claimed }: HandledCall): TimeoutOptions {
+  const isTrial = operation.price !== null && access.kind === 'free' && claimed !== undefined
+  return isTrial ? { ...timeout, queue: 'free' } : timeout
 }
 
 /** The call as the handler gets it. Its signal also ends with the timeout, and with the stream if it asks for one. */

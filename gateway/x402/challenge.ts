@@ -16,7 +16,7 @@ import {
   type PaymentRequirements,
   type RequirementFormat,
 } from './payment-requirements.ts'
-import { SIGN_IN_WITH_X, type SignInChallenge } from './sign-in-with-x.ts'
+import { SIGN_IN_WITH_X, type SignInChallenge, TRIAL_STATEMENT } from './sign-in-with-x.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'
 
 /** One 402, ready to be sent. */
@@ -261,7 +261,7 @@ function createWriter(parts: WriterParts) {
   const mimeType = mediaTypeOf(operation)
   const extensions: Bazaar[] = []
 
-  function objectV2(url: string, error: string, level: number): Fields {
+  function objectV2(url: string, error: string, level: number, more: Fields = {}): Fields {
     const detail = DETAILS[level] as (typeof DETAILS)[number]
     const extension = (extensions[level] ??= bazaar(operation, catalog, detail))
     const params = pathParamsOf(operation, url, bareUrl)
@@ -278,6 +278,7 @@ function createWriter(parts: WriterParts) {
       extensions: {
         bazaar: params ? withPathParams(extension, params) : extension,
         'payment-identifier': { info: { required: operation.identifier === 'required' }, ...PAYMENT_IDENTIFIER },
+        ...more,
       },
     }
   }
@@ -289,9 +290,10 @@ function createWriter(parts: WriterParts) {
     from: number,
     signed: readonly SignedOffer[],
     notice?: FreshnessNotice,
+    more?: Fields,
   ): { v2: Fields; header: string; level: number } {
     for (let level = from; ; level++) {
-      const v2 = objectV2(url, error, level)
+      const v2 = objectV2(url, error, level, more)
       const bytes = Buffer.byteLength(JSON.stringify(v2))
       if (bytes > MAX_BYTES && level < DETAILS.length - 1) continue
       const withSigned = withOffers(v2, signed, MAX_BYTES - bytes)
@@ -316,8 +318,12 @@ function createWriter(parts: WriterParts) {
     const advice = [hint, notice?.status === 'stale' ? STALE_HINT : ''].filter(Boolean).join(' ')
     const reason = error.reason ?? (isPaymentRequired ? 'Payment required.' : error.message)
     const signed = offers?.of(url, requirements) ?? []
+    const more =
+      signInChallenge && isTrialOffered(error) ? { [SIGN_IN_WITH_X]: signInChallenge(url, TRIAL_STATEMENT) } : {}
     const { v2, header } =
-      error.code === 'sign_in_required' ? askToSignIn(url, reason) : fitHeader(url, reason, firstLevel, signed, notice)
+      error.code === 'sign_in_required'
+        ? askToSignIn(url, reason)
+        : fitHeader(url, reason, firstLevel, signed, notice, more)
     const v1 = {
       ...error.fields,
       x402Version: 1,
@@ -337,6 +343,12 @@ function createWriter(parts: WriterParts) {
 }
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** Whether a wallet that signs in need not pay. What is left is known only of a caller whose trial is used up. */
+function isTrialOffered({ fields }: ServiceError): boolean {
+  const trial = fields['trial'] as { readonly by: string; readonly left?: number } | undefined
+  return trial?.by === 'wallet' && trial.left === undefined
+}
 
 const STALE_HINT =
   'At present the data are not fresh enough to be sold: do not pay now, it would be refused with 503 and not charged. Ask again later; /health has the state.'

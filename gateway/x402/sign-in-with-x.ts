@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { getAddress } from 'viem/utils'
-import type { Network } from '../config/networks.ts'
+import type { Hex, Network } from '../config/networks.ts'
 import { isObject } from '../validation/json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -49,6 +49,8 @@ const MAX_AHEAD_SECONDS = 60
 const MAX_CHARACTERS = 16_384
 
 const STATEMENT = 'Prove that you paid for this answer. This costs nothing.'
+/** What a wallet signs that asks for a trial call. */
+export const TRIAL_STATEMENT = 'Ask for an answer without payment. This costs nothing.'
 
 const SCHEMA: Fields = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -57,7 +59,7 @@ const SCHEMA: Fields = {
 }
 
 /** The extension of a 402 that asks for a sign-in. Each is new: its nonce is good for one message. */
-export type SignInChallenge = (url: string) => Fields
+export type SignInChallenge = (url: string, statement?: string) => Fields
 
 export interface SignInParts {
   /** Public address without a trailing slash. */
@@ -72,7 +74,7 @@ export function createSignInChallenge(
 ): SignInChallenge {
   const domain = new URL(baseUrl).host
   const supportedChains = networks.map(({ caip2 }) => ({ chainId: caip2, type: 'eip191' }))
-  return (url) => {
+  return (url, statement = STATEMENT) => {
     const issuedAt = now()
     const expirationTime = new Date(issuedAt.getTime() + MAX_AGE_SECONDS * 1000)
     const info = {
@@ -82,7 +84,7 @@ export function createSignInChallenge(
       nonce: randomBytes(16).toString('hex'),
       issuedAt: issuedAt.toISOString(),
       expirationTime: expirationTime.toISOString(),
-      statement: STATEMENT,
+      statement,
     }
     return { info, supportedChains, schema: SCHEMA }
   }
@@ -103,6 +105,12 @@ export function readSignIn({ baseUrl, now }: SignInParts, presented: PresentedSi
     return refusal('invalid_siwx_uri_mismatch', `was signed for an address that is not below ${origin}`)
   if (signIn.version !== '1') return refusal('invalid_siwx_version', 'must have the version 1')
   return staleness(signIn, now().getTime()) ?? signIn
+}
+
+/** The address that a signed message names, whether or not it signed it. Null if the message cannot be read. */
+export function addressOfSignIn(presented: PresentedSignIn): Hex | null {
+  const signIn = fieldsOf(typeof presented === 'string' ? decoded(presented) : presented)
+  return signIn ? (signIn.address as Hex) : null
 }
 
 /** True if a message was not accepted. */

@@ -78,6 +78,8 @@ export function route(
     maxFreshnessSeconds: 0,
     fresh: null,
     sellEmpty: true,
+    trial: null,
+    limit: null,
     timeoutSeconds: 10,
     queue: 'free',
     costPerMegabyte: 0,

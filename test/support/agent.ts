@@ -42,16 +42,18 @@ export async function offer(url: string, options: RequestOptions = {}): Promise<
   return { response, v2, v1: (await response.json()) as Offer['v1'] }
 }
 
-/** Signs a payment for a route and returns it as a header value. */
+/** Signs a payment for a route and returns it as a header value. `at` is the time by the clock of the gateway. */
 export async function payment(
   url: string,
   account: LocalAccount,
   version: 1 | 2 = 2,
   options: RequestOptions = {},
+  at: Date = new Date(),
 ): Promise<string> {
   const { v1, v2 } = await offer(url, options)
   const requirement = version === 1 ? v1.accepts[0] : v2.accepts[0]
-  return signPayment({ account, requirement: requirement as never, version })
+  const nowSeconds = Math.floor(at.getTime() / 1000)
+  return signPayment({ account, requirement: requirement as never, version, nowSeconds })
 }
 
 /** Sends the request with a payment: X-PAYMENT for version 1, PAYMENT-SIGNATURE for version 2. */
@@ -66,8 +68,9 @@ export async function buy(
   account: LocalAccount,
   version: 1 | 2 = 2,
   options: RequestOptions = {},
+  at?: Date,
 ): Promise<Response> {
-  return send(url, await payment(url, account, version, options), version, options)
+  return send(url, await payment(url, account, version, options, at), version, options)
 }
 
 export function receipt(response: Response, name = 'payment-response'): Record<string, unknown> {

@@ -35,6 +35,8 @@ export const OPERATION: Operation = {
   maxFreshnessSeconds: 0,
   fresh: null,
   sellEmpty: true,
+  trial: null,
+  limit: null,
   timeoutSeconds: 10,
   queue: 'paid',
   costPerMegabyte: 0,

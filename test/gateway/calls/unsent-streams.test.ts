@@ -59,7 +59,18 @@ async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Pro
   const queues = new WorkQueues(2)
   const editions: Pick<Swap, 'during'> = { during: (_, work) => work() }
   const hooks = { wantsRefusals: false, refused: () => {} }
-  const serve = createServe({ payments, quotes: createQuotes(payments), tokens, editions, hooks, queues, now, log })
+  const counts = { count: () => Promise.reject(new Error('no operation has a limit')) }
+  const serve = createServe({
+    payments,
+    quotes: createQuotes(payments),
+    tokens,
+    editions,
+    hooks,
+    queues,
+    counts,
+    now,
+    log,
+  })
   const bound = {
     operation,
     validate: () => input,

@@ -58,6 +58,16 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/rows', 'answer'],
     ],
     [
+      'a trial of what is free',
+      { 'gold.json': gold({ price: 'free', trial: { calls: 5, per: 'day', by: 'ip' } }) },
+      ['gold.json', '/operations/getGold/trial', 'sale'],
+    ],
+    [
+      'a limit of buyers of what is free',
+      { 'gold.json': gold({ price: 'free', limit: { calls: 60, per: 'minute', by: 'buyer' } }) },
+      ['gold.json', '/operations/getGold/limit', 'sale'],
+    ],
+    [
       'an upstream whose answers are sold only while its data are fresh',
       {
         'gold.json': {

@@ -83,6 +83,7 @@ export function createGateway(world: World, id: string): Gateway {
     editions: { during: (_, work) => work() },
     hooks: { wantsRefusals: false, refused: () => {} },
     queues: new WorkQueues(2),
+    counts: { count: () => Promise.reject(new Error('no operation has a limit')) },
     now,
     log,
   })
