@@ -22,6 +22,7 @@ import { HELD_BY_SIGNER } from './config/settlement.ts'
 import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { loadAhead } from './products/build.ts'
 import { createBreakers } from './products/breaker.ts'
+import { createPausedSales } from './products/paused-sales.ts'
 import { createWorkerPool } from './workers/pool.ts'
 import { WorkQueues } from './workers/queues.ts'
 import type { Edition } from './products/edition.ts'
@@ -138,6 +139,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const { journal, prices, revocations } = stores
   const peers = stores.peers ?? overrides.peers ?? null
   const breakers = createBreakers(peers)
+  const paused = createPausedSales(stores.db, log, clock.wall)
+  await paused.start()
   const keys = overrides.signer
     ? remoteKeys(await overrides.signer)
     : await openLocalKeys(config.tokenKeys, config.dataDir, config.secret)
@@ -181,6 +184,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     workers,
     attestations: keys.attestations,
     breakers,
+    paused,
     ...timeout,
     ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
     onLate: editions.reload,
@@ -194,15 +198,16 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
-  const operator = await openOperator(parts, { render, lookSeconds, alarmSeconds })
+  const operator = await openOperator(parts, { render, paused, lookSeconds, alarmSeconds })
   const queues = new WorkQueues(workers.size)
   const counts = createCallCounts(stores.db, clock.wall)
-  const calls = createServe({ payments, quotes, tokens, editions, hooks, queues, counts, now: clock.data, log })
+  const calls = createServe({ payments, quotes, tokens, editions, hooks, queues, counts, paused, now: clock.data, log })
   const serve = metrics.watch(withReceipts({ tokens, log }, calls))
   let isStopping = false
   const { server, mcp } = wireHttp(parts, {
     serve,
     quotes,
+    paused,
     callers,
     bodyReaders,
     render,
@@ -257,6 +262,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
         () => operator.stop(),
         () => hooks.stop(),
         () => breakers.stop(),
+        () => paused.stop(),
         () => editions.close(),
         () => workers.close(),
         () => bodyReaders.close(),

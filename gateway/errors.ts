@@ -226,6 +226,14 @@ export const ERRORS = {
     when: 'The product or the plan is not available at the moment.',
     action: 'Wait as many seconds as Retry-After says, then send the request again.',
   },
+  paused: {
+    status: 503,
+    retry: 'after_delay',
+    message: 'The operator has paused this route; nothing was charged.',
+    when: 'The operator has paused the route or its product.',
+    action:
+      'Send the request again later; an unused payment stays valid. Answers that you bought before are still given again.',
+  },
   data_stale: {
     status: 503,
     retry: 'after_delay',

@@ -317,7 +317,7 @@ async function burntGas({ spending, perHour }: GasParts, now: Date): Promise<Fin
 }
 
 function downProducts(products: ReturnType<AlarmParts['products']>): Finding {
-  const names = products.flatMap(({ product, status }) => (status === 'ok' ? [] : [product]))
+  const names = products.flatMap(({ product, status }) => (['ok', 'paused'].includes(status) ? [] : [product]))
   return names.length === 0 ? null : { message: `products do not answer: ${names.join(', ')}`, about: names }
 }
 

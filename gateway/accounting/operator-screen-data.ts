@@ -12,6 +12,7 @@ import { isOver, type Ledger, type Month, monthAt, monthBefore, monthOf } from '
 import type { Metrics } from './metrics.ts'
 import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
+import type { PauseCheck } from '../products/paused-sales.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface ScreenDataParts {
@@ -26,6 +27,8 @@ export interface ScreenDataParts {
   readonly revoked: ReadonlySet<string>
   readonly issues: () => readonly Issue[]
   readonly alarms: () => readonly Alarm[]
+  /** What the operator has paused. */
+  readonly paused: PauseCheck
   /** Null if there is no node to read the chain from. */
   readonly reconciliation: Reconciliation | null
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
@@ -126,7 +129,7 @@ async function overview(parts: ScreenDataParts, { catalog }: Edition) {
 }
 
 /** The status of every product, with the runs of its jobs. */
-async function products({ settlerHealth }: ScreenDataParts, edition: Edition) {
+async function products({ settlerHealth, paused }: ScreenDataParts, edition: Edition) {
   const facts = await edition.facts()
   return {
     catalog_version: edition.catalog.version,
@@ -139,6 +142,11 @@ async function products({ settlerHealth }: ScreenDataParts, edition: Edition) {
         title: product?.title ?? status.product,
         operations: product?.operations.length ?? 0,
         priced: product?.operations.filter(({ price }) => price !== null).length ?? 0,
+        routes: (product?.operations ?? []).flatMap((operation) =>
+          operation.internal || operation.retired
+            ? []
+            : [{ operation: operation.id, route: operation.route, paused_by: paused.of(operation)?.name ?? null }],
+        ),
         jobs: Object.entries(jobs).map(([name, { runs, failures }]) => ({ name, runs, failures })),
       }
     }),

@@ -10,6 +10,7 @@ import { GATEWAY_ROOT, IS_BUILT, SHOP_ROOT } from '../config/project-root.ts'
 import type { Edition } from '../products/edition.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { PausedSales } from '../products/paused-sales.ts'
 import type { Revocations } from '../tokens/revocations.ts'
 import { exportMonth, MEDIA_TYPES } from './ledger-export.ts'
 import { type Ledger, RepaymentError, TRANSACTION_HASH } from './ledger.ts'
@@ -57,6 +58,7 @@ export interface OperatorScreenParts {
   readonly data: ScreenData
   readonly ledger: Ledger
   readonly revocations: Pick<Revocations, 'revoke'>
+  readonly paused: Pick<PausedSales, 'pause' | 'resume'>
   /** Null if there is no node to read the chain from. */
   readonly reconciliation: Reconciliation | null
   readonly config: Pick<Config, 'environment'>
@@ -66,12 +68,14 @@ export interface OperatorScreenParts {
 
 const NOTE = /^[^\p{C}]{0,200}$/u
 const PAYMENT_KEY = /^[\w:/-]{1,300}$/
+/** The id of a product or an operation. */
+const SOLD_NAME = /^[A-Za-z0-9-]{1,100}$/
 const TOKEN_ID = /^[\w-]{1,128}$/
 const MAX_ROWS = 100
 
 /** Creates the screens, downloads and actions of the console, by path. */
 export function createOperatorScreens(parts: OperatorScreenParts): OperatorScreens {
-  const { data, ledger, revocations, reconciliation, config, log, now } = parts
+  const { data, ledger, revocations, paused, reconciliation, config, log, now } = parts
   const catalog: Screen = { view: 'catalog', label: 'Catalog', data: data.catalogState }
 
   return {
@@ -87,6 +91,27 @@ export function createOperatorScreens(parts: OperatorScreenParts): OperatorScree
     downloads: { '/operator/ledger/export': (query) => exportOf(ledger, query, now()) },
     actions: {
       '/operator/ledger/repaid': { back: '/operator/ledger', run: (fields) => repay(ledger, fields) },
+      '/operator/products/pause': {
+        back: '/operator/products',
+        async run(fields, { catalog }) {
+          const name = textField(fields, 'name', SOLD_NAME)
+          const reason = fields['reason'] === undefined ? '' : textField(fields, 'reason', NOTE).trim()
+          if (!catalog.operations.has(name) && !catalog.products.some(({ id }) => id === name))
+            throw new InvalidInput('is no product and no operation', ['body', 'name'])
+          await paused.pause(name, reason)
+          log.info({ name, reason }, 'sales paused')
+          return { paused: name, reason }
+        },
+      },
+      '/operator/products/resume': {
+        back: '/operator/products',
+        async run(fields) {
+          const name = textField(fields, 'name', SOLD_NAME)
+          await paused.resume(name)
+          log.info({ name }, 'sales resumed')
+          return { resumed: name }
+        },
+      },
       '/operator/subscriptions/revoke': {
         back: '/operator/subscriptions',
         async run(fields) {

@@ -28,6 +28,7 @@ import { screen } from '../products/hooks.ts'
 import { type RowFormat, takeFormat } from './rows/asked-format.ts'
 import { rowsAnswer } from './rows/rows-answer.ts'
 import { tableOf } from '../catalog/table.ts'
+import type { PausedSales } from '../products/paused-sales.ts'
 import type { CallCounts } from '../stores/call-counts.ts'
 import type { Place, WorkQueues } from '../workers/queues.ts'
 import { answerOf, isSaleable } from './answers.ts'
@@ -44,6 +45,8 @@ export interface PipelineParts {
   readonly tokens: TokenReader
   /** Admits heavy work. */
   readonly queues: WorkQueues
+  /** What the operator has paused. */
+  readonly paused: Pick<PausedSales, 'assertOpen' | 'confirmOpen'>
   /** Counts trial calls and the calls of buyers. */
   readonly counts: CallCounts
   /** The clock of the data. Payments and tokens have their own. */
@@ -142,6 +145,7 @@ export function quote(parts: PipelineParts, { call }: Arrived): Awaitable<Quoted
   const quoted = { stage: 'quoted', call, token: null, trial: null } as const
   if (!request.credential) {
     if (operation.retired) throw retiredError(operation.replacement)
+    parts.paused.assertOpen(operation)
     if (operation.price !== null) {
       const { trial } = operation
       if (trial === null || request.isProbe) throw PAYMENT_REQUIRED
@@ -271,7 +275,7 @@ function admitNew(parts: PipelineParts, state: Validated): Awaitable<Admitted | 
   if (operation.price === null) return admitted(unpaid(parts, { kind: 'free' }, operation.maxFreshnessSeconds))
   const { trial } = state
   if (trial)
-    return andThen(fresh?.assertFresh(input, operation.maxFreshnessSeconds), () => {
+    return andThen(confirmSale(parts, state, operation.maxFreshnessSeconds), () => {
       const admission = unpaid(parts, { kind: 'free' }, operation.maxFreshnessSeconds)
       return admitted({ ...admission, settle: (answer) => trial.answered(answer) })
     })
@@ -294,14 +298,24 @@ function admitNew(parts: PipelineParts, state: Validated): Awaitable<Admitted | 
   })
 }
 
+/** Throws if the answer may not be sold now: the operator has paused it, or its data are not fresh. */
+async function confirmSale(
+  { paused }: PipelineParts,
+  { call: { bound }, input }: Validated,
+  delaySeconds: number,
+): Promise<void> {
+  await paused.confirmOpen(bound.operation)
+  await bound.fresh?.assertFresh(input, delaySeconds)
+}
+
 async function admitPaid(
   parts: PipelineParts,
   state: Validated,
   refusal = PAYMENT_REQUIRED,
 ): Promise<Admitted | Answered> {
-  const { call, input, payment } = state
+  const { call, payment } = state
   const { edition, bound, request } = call
-  const { operation, fresh } = bound
+  const { operation } = bound
   const { plan, maxFreshnessSeconds } = operation
   if (payment === null) throw refusal
   if (plan && !plan.enabled)
@@ -310,7 +324,7 @@ async function admitPaid(
       'This plan is not sold at the moment; tokens already issued stay valid.',
     )
   if (operation.identifier === 'required' && payment.identifier === null) throw new ServiceError('identifier_required')
-  await fresh?.assertFresh(input, maxFreshnessSeconds)
+  await confirmSale(parts, state, maxFreshnessSeconds)
   const { catalog } = edition
   const purchase = await admitPayment(parts.payments, operation, payment, {
     version: catalog.version,

@@ -195,7 +195,8 @@ function refusalOf({ quotes, log }: PipelineParts, { edition, bound, request }: 
   }
   const answer = errorAnswer(thrown, request.id)
   const error = answer.error as ServiceError
-  if (error.status >= 500 && !request.caller.hasLeft) {
+  // The operator knows what is paused.
+  if (error.status >= 500 && error.code !== 'paused' && !request.caller.hasLeft) {
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     // The failure of a product was logged with its cause when it happened.
     const err = error.code === 'product_failed' ? {} : { err: cause }

@@ -15,6 +15,7 @@ import type { BoundOperation, CurrentEdition, Edition } from '../products/editio
 import { createUpstreamProxy, type UpstreamProxy } from '../products/upstream-proxy.ts'
 import { MCP_PATHS } from '../documents/how-to-pay.ts'
 import { ServiceError } from '../errors.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { NameClient } from './client-names.ts'
@@ -87,9 +88,15 @@ interface App extends HttpParts {
   /** Sends the 402 of an unpaid call; null if `serve` answers it. */
   readonly answerUnpaid: ReturnType<typeof createUnpaidAnswers> | null
   /** Answers of free operations that are the same for every call without input: documents, for example. */
-  readonly constants: WeakMap<BoundOperation, Answer>
+  readonly constants: WeakMap<BoundOperation, Constant>
   /** Serves the assets. */
   readonly framework: Express
+}
+
+/** An answer that is the same while its catalog is. */
+interface Constant {
+  readonly catalog: Catalog
+  readonly answer: Answer
 }
 
 /** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
@@ -179,7 +186,8 @@ function answer(app: App, visit: Visit): Awaitable<unknown> {
   const { operation } = bound
   visit.route = operation.route
   admit(app, operation.price === null ? 'free' : 'sales', visit)
-  if (app.answerUnpaid && isUnpaid(request, operation)) return app.answerUnpaid(visit, bound)
+  if (app.answerUnpaid && isUnpaid(request, operation) && !app.unpaid?.isPaused(operation))
+    return app.answerUnpaid(visit, bound)
   request.params = params
   const isPlain =
     operation.form === null &&
@@ -189,9 +197,10 @@ function answer(app: App, visit: Visit): Awaitable<unknown> {
     !hasBody(request)
   if (operation.price !== null || !isPlain) return handleOperation(app, visit, bound)
   const known = app.constants.get(bound)
-  if (known && isAvailable(bound)) return respond(app, exchangeOf(app, visit, bound), known)
-  return andThen(handleOperation(app, visit, bound), (made) => {
-    if (isConstantAnswer(made)) app.constants.set(bound, made)
+  const { catalog } = edition
+  if (known?.catalog === catalog && isAvailable(bound)) return respond(app, exchangeOf(app, visit, bound), known.answer)
+  return andThen(handleOperation(app, visit, bound), (answer) => {
+    if (isConstantAnswer(answer)) app.constants.set(bound, { catalog, answer })
   })
 }
 

@@ -19,6 +19,8 @@ import { challengeHeaders } from './respond.ts'
 export interface UnpaidCalls extends Quotes {
   /** The count of such calls of an operation. */
   countOf(operation: Operation): CallCount
+  /** Whether an operation is paused: then it has no 402. */
+  isPaused(operation: Operation): boolean
 }
 
 /** The 402 of a quote. */

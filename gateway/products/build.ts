@@ -25,6 +25,7 @@ import { ServiceError } from '../errors.ts'
 import type { Facts, Hook, Plugin } from '../plugin/plugin.ts'
 import { assertUsable } from './calls-between-products.ts'
 import { bind } from './call.ts'
+import type { PauseCheck, PausedSale } from './paused-sales.ts'
 import type { Breaker } from './breaker.ts'
 import type { Copy } from '../plugin-code/copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
@@ -64,6 +65,8 @@ export interface EditionOptions extends SetupOptions {
   readonly files?: JsonFiles
   /** Folder of the gateway's own views. Without it, the views of pages are not checked. */
   readonly viewDir?: string
+  /** What the operator has paused. Without it, nothing is. */
+  readonly paused?: PauseCheck
   /** Names of the networks that payments are taken on. Without it, documents may name any network. */
   readonly networks?: ReadonlySet<string>
 }
@@ -445,9 +448,13 @@ interface Findings {
   readonly issues: readonly Issue[]
 }
 
+/** Each pause with its reason: one of the whole product is that of all its operations. */
+function reasonOfPauses(pauses: readonly PausedSale[]): string {
+  return [...new Set(pauses)].map(({ name, reason }) => (reason === '' ? name : `${name}: ${reason}`)).join('; ')
+}
+
 /** An edition, and the products it was assembled from, for the build of the next one. */
 class AssembledEdition implements Edition {
-  readonly catalog: Catalog
   readonly disabled: readonly DisabledProduct[]
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly schemaKeys: readonly string[]
@@ -464,7 +471,9 @@ class AssembledEdition implements Edition {
   #freshness: Awaitable<readonly FreshnessState[]> = []
   #lookedAt = -Infinity
   #isStopped = false
-  /** The status while no breaker is open: nothing else that it depends on changes within an edition. */
+  readonly #catalog: Catalog
+  readonly #paused: PauseCheck | undefined
+  /** The status while no breaker is open and nothing is paused: nothing else that it depends on changes within an edition. */
   #undisturbed: readonly ProductStatus[] | null = null
 
   constructor(
@@ -472,9 +481,10 @@ class AssembledEdition implements Edition {
     products: ReadonlyMap<string, ReadyProduct>,
     hooks: readonly ReadyHook[],
     { documents, disabled, issues }: Findings,
-    { checkAnswers, now, log }: Pick<EditionOptions, 'checkAnswers' | 'now' | 'log'>,
+    { checkAnswers, paused, now, log }: Pick<EditionOptions, 'checkAnswers' | 'paused' | 'now' | 'log'>,
   ) {
-    this.catalog = catalog
+    this.#catalog = catalog
+    this.#paused = paused
     this.disabled = disabled
     this.#documents = documents
     this.#issues = issues
@@ -487,7 +497,7 @@ class AssembledEdition implements Edition {
       this.#instances.set(product.id, instance)
       for (const operation of product.operations) {
         const own = validators.get(operation.id) as Validators
-        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, now, log }
+        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, paused, now, log }
         bound.set(operation.id, bind({ ...parts, edition: () => this }))
       }
     }
@@ -508,13 +518,18 @@ class AssembledEdition implements Edition {
     return new Set([...this.#instances.values(), ...this.hooks.map(({ instance }) => instance)])
   }
 
+  get catalog(): Catalog {
+    return this.#paused?.shown(this.#catalog) ?? this.#catalog
+  }
+
   get documentKeys(): readonly string[] {
     const faulty = new Set(this.#issues.map(({ file }) => file))
     return this.#documents.filter(({ file, kind }) => kind !== 'networks' && !faulty.has(file)).map(documentKeyOf)
   }
 
   status(): readonly ProductStatus[] {
-    if (this.#breakers.some((breaker) => breaker.isOpen())) return this.#currentStatus()
+    if (this.catalog !== this.#catalog || this.#breakers.some((breaker) => breaker.isOpen()))
+      return this.#currentStatus()
     return (this.#undisturbed ??= this.#currentStatus())
   }
 
@@ -526,6 +541,8 @@ class AssembledEdition implements Edition {
   }
 
   #statusOf({ id: product, file, operations, uses }: Product): ProductStatus {
+    const pauses = operations.flatMap((operation) => this.#paused?.of(operation) ?? [])
+    if (pauses.length > 0) return { product, status: 'paused', reason: reasonOfPauses(pauses) }
     const failing = operations
       .filter(({ id }) => this.#instances.get(product)?.breaker(id).isOpen())
       .map(({ id }) => id)

@@ -13,6 +13,7 @@ import { isReadingClaim, keepClaim } from './claimed-request.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import { FRESHNESS_MS, type FreshnessLook, keepPlanGate, OperationGate, PlanGate } from './freshness.ts'
 import type { Instance } from './instantiate.ts'
+import type { PauseCheck } from './paused-sales.ts'
 import { RUNNING, type RunningCall, type TimeoutOptions, withTimeout } from '../workers/timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { nameInput, type NamedInput } from './watched-inputs.ts'
@@ -41,6 +42,8 @@ export interface BindParts {
   readonly uses: readonly OperationId[]
   /** True checks every answer against its schema; false checks one in a hundred. */
   readonly checkAnswers: boolean
+  /** What the operator has paused. Without it, nothing is. */
+  readonly paused?: PauseCheck | undefined
   /** The clock of the data. */
   readonly now: () => Date
   readonly log: Logger
@@ -351,7 +354,8 @@ function failureOf({ operation, breaker, log }: Context, call: HandledCall, erro
 }
 
 /** Throws Unavailable if the operation cannot be sold now. A free page is shown even if a product it uses is down. */
-function assertAvailable({ operation, breaker, edition, uses }: Context): void {
+function assertAvailable({ operation, breaker, edition, uses, paused }: Context): void {
+  paused?.assertOpen(operation)
   if (operation.plan && !operation.plan.enabled)
     throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
   breaker.assertClosed()

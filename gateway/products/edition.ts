@@ -57,7 +57,7 @@ export interface BoundOperation {
    * is demanded, or nothing is known.
    */
   lookFor?(plan: Pick<Plan, 'fresh'>): FreshnessLook | null
-  /** Throws Unavailable while the product's breaker is open or a product that it uses is disabled. */
+  /** Throws `paused` while the operator has paused it, and Unavailable while the product's breaker is open or a product that it uses is disabled. */
   assertAvailable(): void
 }
 
@@ -80,7 +80,7 @@ export interface DisabledProduct {
 
 export interface ProductStatus {
   readonly product: string
-  readonly status: 'ok' | 'suspended' | 'withheld'
+  readonly status: 'ok' | 'suspended' | 'paused' | 'withheld'
   /** Why it is not sold. With status "ok", why its last valid version is sold instead of the present files. */
   readonly reason?: string
 }

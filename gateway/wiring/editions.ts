@@ -19,7 +19,10 @@ import type { Plugin } from '../plugin/plugin.ts'
 import { migrate } from '../stores/migrations.ts'
 import type { Attestations } from '../tokens/attestation-keys.ts'
 
-interface BuilderOptions extends Pick<EditionOptions, 'breakers' | 'setupSeconds' | 'timers' | 'onLate' | 'ahead'> {
+interface BuilderOptions extends Pick<
+  EditionOptions,
+  'breakers' | 'paused' | 'setupSeconds' | 'timers' | 'onLate' | 'ahead'
+> {
   readonly plugins: readonly Plugin[]
   readonly workers: WorkerPool
   readonly attestations: Attestations

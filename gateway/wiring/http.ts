@@ -15,12 +15,15 @@ import type { ClosingServer } from '../http/server.ts'
 import { createLargeMessages } from '../mcp/large-messages.ts'
 import type { McpHandler, McpParts } from '../mcp/mcp.ts'
 import { once } from '../once.ts'
+import type { PauseCheck } from '../products/paused-sales.ts'
 
 /** Bodies of calls with a valid payment need not wait as those of strangers do. */
 const PAID_DISK_BYTES_PER_SECOND = 64_000_000
 
 interface HttpOptions extends Pick<HttpParts, 'callers' | 'render' | 'serve' | 'operator' | 'notReady'> {
   readonly quotes: Quotes
+  /** What the operator has paused. */
+  readonly paused: PauseCheck
   /** Reads large bodies in threads of its own. */
   readonly bodyReaders: WorkerPool
 }
@@ -28,7 +31,7 @@ interface HttpOptions extends Pick<HttpParts, 'callers' | 'render' | 'serve' | '
 /** Wires the HTTP server and the MCP endpoint. Nothing listens yet. */
 export function wireHttp(
   { config, editions, settlement, metrics, keys, peers, log }: Parts,
-  { bodyReaders, quotes, ...options }: HttpOptions,
+  { bodyReaders, quotes, paused, ...options }: HttpOptions,
 ): { readonly server: ClosingServer; readonly mcp: McpHandler } {
   const folder = join(config.dataDir, 'bodies')
   const bodies = {
@@ -56,7 +59,7 @@ export function wireHttp(
     config,
     editions,
     bodies,
-    unpaid: { ...quotes, countOf: metrics.offersOf },
+    unpaid: { ...quotes, countOf: metrics.offersOf, isPaused: (operation) => paused.of(operation) !== null },
     readLarge: createLargeBodyReader(bodyReaders),
     nameClient,
     mcp,

@@ -23,6 +23,7 @@ import { planPurchases } from '../documents/plans/plan-purchases.ts'
 import { createOperatorConsole, type OperatorConsole } from '../http/operator-console.ts'
 import { OperatorSessions } from '../http/operator-session.ts'
 import type { Render } from '../http/render.ts'
+import type { PausedSales } from '../products/paused-sales.ts'
 import type { GasAccount } from '../methods/payment-method.ts'
 import type { Logger } from 'pino'
 
@@ -31,6 +32,7 @@ const WEBHOOK_SECONDS = 1
 
 interface OperatorOptions {
   readonly render: Render
+  readonly paused: PausedSales
   /** How often the newest blocks are looked at, and how often alarms are checked. */
   readonly lookSeconds: number
   readonly alarmSeconds: number
@@ -46,7 +48,7 @@ export interface Operator {
 /** Wires the operator's view: the funnel, alarms, reconciliation with the chain, and the console. */
 export async function openOperator(
   parts: Parts,
-  { render, lookSeconds, alarmSeconds }: OperatorOptions,
+  { render, paused, lookSeconds, alarmSeconds }: OperatorOptions,
 ): Promise<Operator> {
   const { config, settlement, stores, editions, metrics, log, clock } = parts
   const now = clock.wall
@@ -102,6 +104,7 @@ export async function openOperator(
     issues: () => editions.issues,
     reconciliation,
     alarms: alarms.raised,
+    paused,
     settlerHealth,
     networks: recipientsOf(settlement).map(({ network }) => network),
     own,
@@ -111,6 +114,7 @@ export async function openOperator(
     data,
     ledger,
     revocations,
+    paused,
     reconciliation,
     config,
     log,

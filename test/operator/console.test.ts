@@ -191,6 +191,23 @@ describe('the operator console', () => {
     expect((await listed())[0]?.state).to.equal('revoked')
   })
 
+  it('pauses an operation and sells it again, from its own form only', async () => {
+    const { cookie, csrf_token } = await logIn()
+    const act = (action: string, fields: Record<string, string>) =>
+      post(`/operator/products/${action}`, fields, { cookie, origin: shop.url, accept: 'text/html' })
+    expect((await act('pause', { name: 'getLate' })).status).to.equal(401)
+    expect((await act('pause', { csrf_token, name: 'getNothing' })).status).to.equal(422)
+    expect((await ask(at('/v1/late'))).status).to.equal(402)
+    expect((await act('pause', { csrf_token, name: 'getLate', reason: 'Repairs.' })).status).to.equal(303)
+    const refused = await ask(at('/v1/late'))
+    expect(refused.status).to.equal(503)
+    expect(await json(refused)).to.include({ code: 'paused' })
+    const page = await (await ask(at('/operator/products'), { headers: { cookie, accept: 'text/html' } })).text()
+    expect(page).to.contain('Resume getLate</button>').and.contain('getLate: Repairs.')
+    expect((await act('resume', { csrf_token, name: 'getLate' })).status).to.equal(303)
+    expect((await ask(at('/v1/late'))).status).to.equal(402)
+  })
+
   it("shows revenue without payments from the operator's own wallets, and the funnel with its reasons", async () => {
     const gateway = await openGateway({
       OPERATOR_TOKEN: TOKEN,

@@ -68,6 +68,7 @@ async function payFor(events: AsyncIterable<ServerEvent>, call = TOOL_CALL): Pro
     hooks,
     queues,
     counts,
+    paused: { assertOpen() {}, confirmOpen: async () => {} },
     now,
     log,
   })

@@ -84,6 +84,7 @@ export function createGateway(world: World, id: string): Gateway {
     hooks: { wantsRefusals: false, refused: () => {} },
     queues: new WorkQueues(2),
     counts: { count: () => Promise.reject(new Error('no operation has a limit')) },
+    paused: { assertOpen() {}, confirmOpen: async () => {} },
     now,
     log,
   })
