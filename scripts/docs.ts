@@ -109,7 +109,11 @@ const CATALOG_FILES = [
     'What the whole service says about itself. Optional: `package.json` beside the folder says the rest.',
   ],
   ['product.json', 'catalog/**/*.json', 'Every other file of the catalog is one product.'],
-  ['plans.json', 'catalog/plans.json', 'Subscriptions: one payment buys access to some routes for a time.'],
+  [
+    'plans.json',
+    'catalog/plans.json',
+    'Subscriptions: one payment buys access to some routes for a time. Several files may hold plans: `plans.json`, and in any folder each whose name ends in `.plans.json`. Each plan has its id in one of them, and `path`, `reissue`, `model` and `note` stand in one of them for all; `family` and `enabled` are those of their file.',
+  ],
   ['hooks.json', 'catalog/hooks.json', 'Plugins that decide who may buy, or are told of payments. Optional.'],
   ['networks.json', 'catalog/networks.json', 'EVM networks beyond Base and Base Sepolia. Optional.'],
 ] as const

@@ -1,6 +1,6 @@
 /**
- * Reads the catalog folder: service.json, plans.json, hooks.json and networks.json. Every other *.json file, in sub-folders too, is a
- * product document.
+ * Reads the catalog folder: service.json, hooks.json, networks.json, plans.json and any file whose name ends in .plans.json.
+ * Every other *.json file, in sub-folders too, is a product document.
  */
 import { statSync } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
@@ -139,7 +139,12 @@ function kindOf(file: string): CatalogDocument['kind'] {
   if (file === SERVICE_FILE) return 'service'
   if (file === NETWORKS_FILE) return 'networks'
   if (file === HOOKS_FILE) return 'hooks'
-  return file === 'plans.json' ? 'plans' : 'product'
+  return isPlansFile(file) ? 'plans' : 'product'
+}
+
+/** True for a file that holds plans: plans.json, and in any folder e.g. gold.plans.json. */
+export function isPlansFile(file: string): boolean {
+  return file === 'plans.json' || file.endsWith('.plans.json')
 }
 
 /** Lists the *.json files. Links are followed: an operator may keep documents or whole folders elsewhere. */

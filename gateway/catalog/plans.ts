@@ -1,4 +1,4 @@
-/** Turns plans.json into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
+/** Turns the files that hold plans into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
 import type { CatalogDocument } from './documents.ts'
 import { promisesFreshData, readFreshData } from './fresh-data.ts'
 import { nearest } from './names-and-references.ts'
@@ -32,7 +32,7 @@ function purchaseId(plan: string): OperationId {
     .join('')}`
 }
 
-/** Lists the operations that plans.json adds, as drafts. Product documents cannot use their ids and routes. */
+/** Lists the operations that a file of plans adds, as drafts. Product documents cannot use their ids and routes. */
 export function planDrafts({ file, content }: CatalogDocument): OperationDraft[] {
   const { path } = content
   const list = typeof path === 'string' ? [draft(file, LIST_ID, '/path', `GET ${path}`, false)] : []
@@ -66,15 +66,46 @@ function planFields(content: Fields): (readonly [pointer: string, fields: Fields
   return plans.flatMap((fields, index) => (isObject(fields) ? [[pointerOf('plans', index), fields] as const] : []))
 }
 
-/** Checks what the schema of plans.json cannot: routes, prices, and that a plan opens operations that exist and are sold. */
-export function planIssues({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Issue[] {
+/**
+ * Checks what the schema of plans cannot: routes, prices, that a plan opens operations that exist and are sold, and that
+ * files do not say the same twice. The first file has the path of the list.
+ */
+export function planIssues(files: readonly CatalogDocument[], operations: readonly OperationDraft[]): Issue[] {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]))
+  const [leading] = files
+  const isListed = typeof leading?.content['path'] === 'string'
+  const unlisted = isListed ? undefined : files.find(({ content }) => planFields(content).length > 0)
+  const message = 'Buyers need the list of the plans that are sold. Write its path.'
+  return [
+    ...(unlisted ? [{ file: unlisted.file, pointer: '/path', rule: 'path', message }] : []),
+    ...files.flatMap((file) => fileIssues(file, byId)),
+    ...doublePlans(files),
+  ]
+}
+
+/** Reports plans whose id another plan has, and fields that only one file may have. */
+function doublePlans(files: readonly CatalogDocument[]): Issue[] {
+  const first = new Map<string, string>()
+  const issues: Issue[] = []
+  const claim = (name: string, what: string, file: string, pointer: string): void => {
+    const other = first.get(name)
+    if (other === undefined) first.set(name, `${file}#${pointer}`)
+    else issues.push({ file, pointer, rule: 'plan-taken', message: `${what} at ${other}. Keep one of them.` })
+  }
+  for (const { file, content } of files) {
+    for (const field of ['model', 'note'])
+      if (content[field] !== undefined) claim(field, `All plans have one ${field}: there is one`, file, `/${field}`)
+    for (const [pointer, { plan }] of planFields(content))
+      claim(`plan ${textOf(plan)}`, `The plan ${textOf(plan)} is already defined`, file, `${pointer}/plan`)
+  }
+  return issues
+}
+
+function fileIssues({ file, content }: CatalogDocument, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   const issues: Issue[] = []
   const report = (pointer: string, rule: string, message: string) => issues.push({ file, pointer, rule, message })
-  const byId = new Map(operations.map((operation) => [operation.id, operation]))
   const { path, family } = content
   const plans = planFields(content)
-  if (plans.length > 0 && typeof path !== 'string')
-    report('/path', 'path', 'Buyers need the list of the plans that are sold. Write its path.')
   const routes = [
     ...(typeof path === 'string' ? [['/path', `GET ${path}`] as const] : []),
     ...(reissuePath(content) === null ? [] : [['/reissue', `POST ${reissuePath(content)}`] as const]),
@@ -116,9 +147,26 @@ export const NO_PLANS: PlanCatalog = { path: null, model: '', note: '', enabled:
  * The plan list. A plan is sold only while everything it opens can be served: while a product is disabled, its
  * plans are not enabled, and tokens issued before keep working for the other routes.
  */
-export function readPlans(content: Fields, served: ReadonlySet<OperationId>): PlanCatalog {
+export function readPlans(files: readonly CatalogDocument[], served: ReadonlySet<OperationId>): PlanCatalog {
+  const content = joined(files)
+  const plans = files.flatMap((file) => plansOf(file.content, served))
+  return {
+    path: (content['path'] as string | null | undefined) ?? null,
+    model: (content['model'] as string | undefined) ?? 'One payment buys unmetered access to one tier for one window.',
+    note: (content['note'] as string | undefined) ?? '',
+    enabled: plans.some((plan) => plan.enabled),
+    plans,
+  }
+}
+
+/** The fields of all files of plans, each from the first file that has it. */
+function joined(files: readonly CatalogDocument[]): Fields {
+  return Object.assign({}, ...files.map(({ content }) => content).reverse()) as Fields
+}
+
+function plansOf(content: Fields, served: ReadonlySet<OperationId>): Plan[] {
   const isSold = content['enabled'] !== false
-  const plans = planFields(content).map(([, fields]): Plan => {
+  return planFields(content).map(([, fields]): Plan => {
     const authorizes = strings(fields['authorizes'])
     return {
       plan: fields['plan'] as string,
@@ -134,29 +182,30 @@ export function readPlans(content: Fields, served: ReadonlySet<OperationId>): Pl
       enabled: isSold && fields['enabled'] !== false && authorizes.every((id) => served.has(id)),
     }
   })
-  return {
-    path: (content['path'] as string | null | undefined) ?? null,
-    model: (content['model'] as string | undefined) ?? 'One payment buys unmetered access to one tier for one window.',
-    note: (content['note'] as string | undefined) ?? '',
-    enabled: plans.some((plan) => plan.enabled),
-    plans,
-  }
 }
 
 /** Creates the product that sells the plans, which the built-in plugin "plans" answers. Null if there is nothing to sell. */
 export function planProduct(
-  content: Fields,
+  files: readonly CatalogDocument[],
   catalog: PlanCatalog,
-  file: string,
   products: readonly Product[],
 ): Product | null {
-  if (!sellsPlans(content)) return null
-  const family = (content['family'] as string | undefined) ?? null
+  const [leading] = files
+  if (!leading || !sellsPlans(leading.content)) return null
+  const content = joined(files)
+  const family = familyOf(leading.content)
+  const families = new Map(
+    files.flatMap((each) => planFields(each.content).map(([, { plan }]) => [plan, familyOf(each.content)])),
+  )
   const shared = { product: PRODUCT, family, tags: [] }
   const reissue = reissuePath(content)
   const operations = [
     ...(catalog.path === null ? [] : [{ ...listOperation(catalog.path), ...shared }]),
-    ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan, products), ...shared })),
+    ...catalog.plans.map((plan) => ({
+      ...purchaseOperation(plan, products),
+      ...shared,
+      family: families.get(plan.plan) ?? null,
+    })),
     ...(reissue === null ? [] : [{ ...reissueOperation(reissue), ...shared }]),
   ]
   return {
@@ -175,8 +224,21 @@ export function planProduct(
     },
     uses: [],
     operations,
-    file,
+    file: leading.file,
   }
+}
+
+const familyOf = ({ family }: Fields): string | null => (family as string | undefined) ?? null
+
+/** Where a plan is written. */
+export function placeOfPlan(
+  files: readonly CatalogDocument[],
+  plan: string,
+): { readonly file: string; readonly pointer: string } | null {
+  for (const { file, kind, content } of files)
+    for (const [pointer, fields] of kind === 'plans' ? planFields(content) : [])
+      if (fields['plan'] === plan) return { file, pointer }
+  return null
 }
 
 /** An operation without the fields that it shares with its product. */

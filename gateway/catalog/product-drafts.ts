@@ -37,7 +37,8 @@ export interface OperationDraft {
 export interface ParsedCatalog {
   readonly documents: readonly CatalogDocument[]
   readonly service: CatalogDocument | undefined
-  readonly plans: CatalogDocument | undefined
+  /** The files that hold plans. The first has what belongs to all of them, such as the list of plans. */
+  readonly plans: readonly CatalogDocument[]
   readonly drafts: readonly Draft[]
 }
 
@@ -46,9 +47,17 @@ export function parseCatalog(documents: readonly CatalogDocument[]): ParsedCatal
   return {
     documents,
     service: documents.find(({ kind }) => kind === 'service'),
-    plans: documents.find(({ kind }) => kind === 'plans'),
+    plans: leadingFirst(documents.filter(({ kind }) => kind === 'plans')),
     drafts: draftsOf(documents.filter(({ kind }) => kind === 'product')),
   }
+}
+
+/** Plan files with the one first that has the path of the list, or else plans to sell. */
+function leadingFirst(files: readonly CatalogDocument[]): readonly CatalogDocument[] {
+  const leading =
+    files.find(({ content }) => typeof content['path'] === 'string') ??
+    files.find(({ content }) => Array.isArray(content['plans']) && content['plans'].length > 0)
+  return leading ? [leading, ...files.filter((file) => file !== leading)] : files
 }
 
 /**

@@ -56,11 +56,11 @@ export function resolveCatalog(
   const service = serviceOf(parsed.service.content)
   const products = drafts.map((draft) => resolved.get(draft, [], () => productOf(draft)))
   const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
-  const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
-  const isSold = plans && !without.has(plans.file)
-  const sale = isSold ? planProduct(plans.content, planCatalog, plans.file, products) : null
+  const planCatalog = plans.length > 0 ? readPlans(plans, served) : NO_PLANS
+  const isSold = !plans.some(({ file }) => without.has(file))
+  const sale = isSold ? planProduct(plans, planCatalog, products) : null
   const all = (sale ? [...products, sale] : products).map((product) => withNetworks(product, service.accepts))
-  const files = new Set(['service.json', plans?.file, ...drafts.map(({ file }) => file)])
+  const files = new Set(['service.json', ...plans.map(({ file }) => file), ...drafts.map(({ file }) => file)])
   const catalog: Catalog = {
     version: versionOf(
       documents.filter(({ file }) => files.has(file)),

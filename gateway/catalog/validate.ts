@@ -58,15 +58,15 @@ export function validateCatalog(
     ...drafts.flatMap((draft) =>
       knownOfProducts.get(draft.content, [draft.file, schemas], () => productIssues(draft, schemas)),
     ),
-    ...nameIssues(drafts, plans ? planDrafts(plans) : [], ownerOf),
+    ...nameIssues(drafts, plans.flatMap(planDrafts), ownerOf),
     ...acceptsIssues(service, drafts, networks),
-    ...(plans ? planIssues(plans, operations) : []),
+    ...planIssues(plans, operations),
   ]
 }
 
 /** Lists the conflicts between documents that are valid by themselves: two claim one name, or one names what is missing. */
 export function conflictsOf({ plans, drafts }: ParsedCatalog, ownerOf?: NameOwner): Issue[] {
-  return nameIssues(drafts, plans ? planDrafts(plans) : [], ownerOf)
+  return nameIssues(drafts, plans.flatMap(planDrafts), ownerOf)
 }
 
 /** Returns true if no catalog can be built: service.json is missing, or a file other than a product document is invalid. */

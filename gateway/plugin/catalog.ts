@@ -222,7 +222,8 @@ export interface Plan {
   readonly plan: string
   /** Its name for people. */
   readonly label: string
-  readonly tier: 'live' | 'archive'
+  /** What the plan opens, in a word of the shop, e.g. "live". */
+  readonly tier: string
   /** Minimum age of the data that holders of the token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
   /** How long a token is valid. */

@@ -14,10 +14,10 @@ import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, documentKeyOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue, pointerOf } from '../validation/issue.ts'
 import { withBuiltIn, withBuiltInSchemas } from '../catalog/built-in.ts'
-import { type CatalogDocument, HOOKS_FILE, type JsonFiles, readDocuments } from '../catalog/documents.ts'
+import { type CatalogDocument, HOOKS_FILE, isPlansFile, type JsonFiles, readDocuments } from '../catalog/documents.ts'
 import { promisesFreshData } from '../catalog/fresh-data.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
-import { sellsPlans } from '../catalog/plans.ts'
+import { placeOfPlan, sellsPlans } from '../catalog/plans.ts'
 import { readSchemas } from '../catalog/schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators, type Validators } from '../catalog/operation-validators.ts'
@@ -173,7 +173,10 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
         const { file } = product
         const document = selection.document(file) as CatalogDocument
         const former = known.get(file)
-        if (former?.document === document && before.get(file) === former) return former
+        // Plans also change with the other files that hold plans.
+        const { plans } = selection.parsed
+        const isWhole = plans.length < 2 || plans[0]?.file !== file
+        if (isWhole && former?.document === document && before.get(file) === former) return former
         return setUp(product, document, plugins.get(file) ?? null, former ?? before.get(file))
       }),
     )
@@ -191,7 +194,7 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
     }
     if (failed.length === 0) {
       const found = [
-        ...unreportedDemands(catalog, products),
+        ...unreportedDemands(catalog, products, selection.parsed.plans),
         ...missingViews(catalog, products, before, options.viewDir),
       ]
       issues.push(...found)
@@ -207,7 +210,11 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
 }
 
 /** Lists the plans that demand fresh data of operations whose products do not report how fresh they are. */
-function unreportedDemands(catalog: Catalog, products: ReadonlyMap<string, ReadyProduct>): Issue[] {
+function unreportedDemands(
+  catalog: Catalog,
+  products: ReadonlyMap<string, ReadyProduct>,
+  planFiles: readonly CatalogDocument[],
+): Issue[] {
   const reporting = new Set(
     catalog.products.filter(({ file }) => products.get(file)?.instance.freshness).map(({ id }) => id),
   )
@@ -217,11 +224,12 @@ function unreportedDemands(catalog: Catalog, products: ReadonlyMap<string, Ready
   }
   const sale = catalog.products.find(({ operations }) => operations.some(({ plan }) => plan))
   if (!sale) return []
-  return catalog.plans.plans.flatMap(({ plan, fresh, authorizes }, at) => {
+  return catalog.plans.plans.flatMap(({ plan, fresh, authorizes }) => {
     const unreported = fresh ? authorizes.find(isUnreported) : undefined
     if (unreported === undefined) return []
     const message = `The plan ${plan} demands fresh data of ${unreported}, but its product does not report how fresh they are. Write a function freshness(input, asOf) in its plugin, or remove "fresh".`
-    return [{ file: sale.file, pointer: pointerOf('plans', at, 'fresh'), rule: 'fresh', message }]
+    const { file, pointer } = placeOfPlan(planFiles, plan) ?? { file: sale.file, pointer: '' }
+    return [{ file, pointer: `${pointer}/fresh`, rule: 'fresh', message }]
   })
 }
 
@@ -340,13 +348,13 @@ function validate(
 ): readonly Issue[] {
   const issues = validateCatalog(parsed, schemas, options)
   const files = new Set([...before, ...issues].map(({ file }) => file))
-  const isBroken = INDISPENSABLE.some((file) => files.has(file))
+  const isBroken = [...files].some((file) => INDISPENSABLE.includes(file) || isPlansFile(file))
   if (isBroken || isUnusable(parsed, files)) throw new CatalogError([...before, ...issues])
   return issues
 }
 
-/** Without these files no catalog can be built. */
-const INDISPENSABLE = ['service.json', 'plans.json', HOOKS_FILE, NETWORKS_FILE]
+/** Without these files, and those that hold plans, no catalog can be built. */
+const INDISPENSABLE: readonly string[] = ['service.json', HOOKS_FILE, NETWORKS_FILE]
 
 interface LoadOptions extends PluginSources {
   readonly builtins: readonly Plugin[]

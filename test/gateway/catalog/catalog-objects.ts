@@ -1,5 +1,5 @@
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
-import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
+import { type CatalogDocument, isPlansFile } from '../../../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { SERVICE } from '../../support/catalog.ts'
 
@@ -17,7 +17,7 @@ export const SCHEMAS = new Map<string, JsonSchema>([
 export function documentsOf(contents: Contents): CatalogDocument[] {
   return Object.entries({ 'service.json': SERVICE, ...contents }).map(([file, content]) => ({
     file,
-    kind: file === 'service.json' ? 'service' : file === 'plans.json' ? 'plans' : 'product',
+    kind: file === 'service.json' ? 'service' : isPlansFile(file) ? 'plans' : 'product',
     content: content as Record<string, unknown>,
   }))
 }

@@ -293,6 +293,30 @@ describe('issues of a catalog', () => {
       ['plans.json', '/plans/0/fresh/coverage', 'maximum'],
     ],
     [
+      'a plan that another file has',
+      {
+        'gold.json': gold(),
+        'gold/more.plans.json': { plans: [{ ...PLANS.plans[0], route: 'POST /v1/plans/more' }] },
+        'plans.json': PLANS,
+      },
+      ['gold/more.plans.json', '/plans/0/plan', 'plan-taken'],
+    ],
+    [
+      'a second list of plans',
+      { 'gold.json': gold(), 'more.plans.json': { path: '/v1/more', plans: [] }, 'plans.json': PLANS },
+      ['plans.json', '/path', 'operation-taken'],
+    ],
+    [
+      'a second note for all plans',
+      { 'gold.json': gold(), 'more.plans.json': { note: 'Another.', plans: [] }, 'plans.json': PLANS },
+      ['more.plans.json', '/note', 'plan-taken'],
+    ],
+    [
+      'a tier that is no word',
+      { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], tier: 'Gold members' }] } },
+      ['plans.json', '/plans/0/tier', 'pattern'],
+    ],
+    [
       'plans without a route that lists them',
       { 'gold.json': gold(), 'plans.json': { ...PLANS, path: null } },
       ['plans.json', '/path', 'path'],

@@ -78,6 +78,26 @@ describe('the catalog', () => {
     expect(catalog.plans.enabled).to.equal(true)
   })
 
+  it('reads plans from several files, with a tier in a word of the shop', () => {
+    const more = {
+      family: 'gold',
+      enabled: false,
+      plans: [{ ...PLANS.plans[0], plan: 'club-7d', tier: 'gold-members', route: 'POST /v1/gold/club' }],
+    }
+    const { catalog, issues } = create({ 'gold.json': gold(), 'gold/club.plans.json': more, 'plans.json': PLANS })
+    expect(issues).to.deep.equal([])
+    const { path, enabled, plans } = catalog.plans
+    expect([path, enabled]).to.deep.equal(['/v1/plans', true])
+    expect(plans.map(({ plan, tier, enabled: isSold }) => [plan, tier, isSold])).to.deep.equal([
+      ['live-24h', 'live', true],
+      ['club-7d', 'gold-members', false],
+    ])
+    expect(catalog.operations.get('purchasePlanClub7d')).to.include({ product: 'plans', family: 'gold' })
+    expect(catalog.operations.get('purchasePlanLive24h')).to.include({ product: 'plans', family: null })
+    const alone = create({ 'gold.json': gold(), 'plans.json': PLANS }).catalog
+    expect(catalog.version).to.not.equal(alone.version)
+  })
+
   it('does not sell a plan while a product that it opens is left out', () => {
     const { catalog } = createCatalog(documentsOf({ 'gold.json': gold(), 'plans.json': PLANS }), SCHEMAS, {
       without: new Set(['gold.json']),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { callOperation } from '../../../gateway/testing/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
-import { gold, PRICED, thing } from '../../support/catalog.ts'
+import { PLANS, gold, PRICED, thing } from '../../support/catalog.ts'
 import { idsOf, useEditions } from './edition-fixture.ts'
 
 describe('an edition that follows another', () => {
@@ -126,7 +126,27 @@ describe('an edition that follows another', () => {
       expect((await build(next.edition)).issues).to.deep.equal([])
     })
 
-  it('is not built if service.json or plans.json has an issue: the previous edition stays', async () => {
+  it('sells what another file of plans adds, and stays as it was if that file has an issue', async () => {
+    const { edition } = await open({ 'gold.json': gold(), 'plans.json': PLANS })
+    const more = { ...PLANS.plans[0], plan: 'club-7d', route: 'POST /v1/plans/club', tier: 'club' }
+    const plansOf = ({ bound }: typeof edition): string[] =>
+      [...bound.values()].flatMap(({ operation: { plan } }) => plan?.plan ?? [])
+    write('club.plans.json', { plans: [more] })
+    const added = await build(edition)
+    expect(added.issues).to.deep.equal([])
+    expect(plansOf(added.edition)).to.deep.equal(['live-24h', 'club-7d'])
+    write('club.plans.json', { plans: [{ ...more, plan: 'club-8d' }] })
+    const changed = await build(added.edition)
+    expect(plansOf(changed.edition)).to.deep.equal(['live-24h', 'club-8d'])
+    for (const broken of ['{', '{ "plans": [{}] }']) {
+      write('club.plans.json', broken)
+      const next = await build(changed.edition)
+      expect(next.edition).to.equal(changed.edition)
+      expect(next.issues[0]?.file).to.equal('club.plans.json')
+    }
+  })
+
+  it('is not built if service.json has an issue: the previous edition stays', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('service.json', '{}')
     const next = await build(edition)
