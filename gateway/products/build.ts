@@ -25,7 +25,7 @@ import { ServiceError } from '../errors.ts'
 import type { Facts, Hook, Plugin } from '../plugin/plugin.ts'
 import { assertUsable } from './calls-between-products.ts'
 import { bind } from './call.ts'
-import type { PauseCheck, PausedSale } from './paused-sales.ts'
+import { type PauseCheck, reasonOfPauses } from './paused-sales.ts'
 import type { Breaker } from './breaker.ts'
 import type { Copy } from '../plugin-code/copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
@@ -174,8 +174,7 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
         const document = selection.document(file) as CatalogDocument
         const former = known.get(file)
         // Plans also change with the other files that hold plans.
-        const { plans } = selection.parsed
-        const isWhole = plans.length < 2 || plans[0]?.file !== file
+        const isWhole = selection.parsed.plans.length < 2 || selection.parsed.plans[0]?.file !== file
         if (isWhole && former?.document === document && before.get(file) === former) return former
         return setUp(product, document, plugins.get(file) ?? null, former ?? before.get(file))
       }),
@@ -348,13 +347,12 @@ function validate(
 ): readonly Issue[] {
   const issues = validateCatalog(parsed, schemas, options)
   const files = new Set([...before, ...issues].map(({ file }) => file))
-  const isBroken = [...files].some((file) => INDISPENSABLE.includes(file) || isPlansFile(file))
+  const isBroken = [...files].some(
+    (file) => ['service.json', HOOKS_FILE, NETWORKS_FILE].includes(file) || isPlansFile(file),
+  )
   if (isBroken || isUnusable(parsed, files)) throw new CatalogError([...before, ...issues])
   return issues
 }
-
-/** Without these files, and those that hold plans, no catalog can be built. */
-const INDISPENSABLE: readonly string[] = ['service.json', HOOKS_FILE, NETWORKS_FILE]
 
 interface LoadOptions extends PluginSources {
   readonly builtins: readonly Plugin[]
@@ -454,11 +452,6 @@ interface Findings {
   readonly documents: readonly CatalogDocument[]
   readonly disabled: readonly DisabledProduct[]
   readonly issues: readonly Issue[]
-}
-
-/** Each pause with its reason: one of the whole product is that of all its operations. */
-function reasonOfPauses(pauses: readonly PausedSale[]): string {
-  return [...new Set(pauses)].map(({ name, reason }) => (reason === '' ? name : `${name}: ${reason}`)).join('; ')
 }
 
 /** An edition, and the products it was assembled from, for the build of the next one. */

@@ -155,6 +155,11 @@ export function createPausedSales(db: Knex, log: Pick<Logger, 'warn'>, now: () =
   }
 }
 
+/** Each pause with its reason: one of the whole product is that of all its operations. */
+export function reasonOfPauses(pauses: readonly PausedSale[]): string {
+  return [...new Set(pauses)].map(({ name, reason }) => (reason === '' ? name : `${name}: ${reason}`)).join('; ')
+}
+
 function pausedError({ id }: Sold, { reason }: PausedSale): ServiceError {
   const why = reason === '' ? '' : ` The operator says: ${reason}`
   return new ServiceError('paused', `${id} is paused by the operator; nothing was charged.${why}`, {

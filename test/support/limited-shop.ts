@@ -100,5 +100,5 @@ export async function signedChallenge(
   }
   const { info, supportedChains } = extensions['sign-in-with-x']
   const signed = { ...info, ...supportedChains[0] } as unknown as Parameters<typeof createSIWxPayload>[0]
-  return { 'sign-in-with-x': encodeSIWxHeader(await createSIWxPayload(signed, wallet as never, info.uri)) }
+  return { 'sign-in-with-x': encodeSIWxHeader(await createSIWxPayload(signed, wallet, info.uri)) }
 }
