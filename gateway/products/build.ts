@@ -173,9 +173,8 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
         const { file } = product
         const document = selection.document(file) as CatalogDocument
         const former = known.get(file)
-        // Plans also change with the other files that hold plans.
-        const isWhole = selection.parsed.plans.length < 2 || selection.parsed.plans[0]?.file !== file
-        if (isWhole && former?.document === document && before.get(file) === former) return former
+        const isInOneFile = selection.parsed.plans.length < 2 || selection.parsed.plans[0]?.file !== file
+        if (isInOneFile && former?.document === document && before.get(file) === former) return former
         return setUp(product, document, plugins.get(file) ?? null, former ?? before.get(file))
       }),
     )
