@@ -1,8 +1,10 @@
 /**
  * What the operator has paused: operations and whole products. A small table that every process reads four times a second,
- * so a pause holds in all of them and over a restart. Before a call is charged the table is read again: once a pause is
- * written, nothing more is sold. Answers that were bought before still go back to their buyers.
+ * so a pause holds in all of them and over a restart. Nothing is sold on a reading that is older than a second, and `pause`
+ * returns a second after it has written: from then on no process sells. Answers that were bought before still go back to
+ * their buyers.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
@@ -32,11 +34,11 @@ export interface PauseCheck {
 }
 
 export interface PausedSales extends PauseCheck {
-  /** Throws `paused`, after what was written before this call has been read. Calls at the same time share a reading. */
+  /** Throws `paused`, after what was written a second before this call has been read. */
   confirmOpen(operation: Sold): Promise<void>
   /** What is paused, by name. */
   list(): Promise<readonly PausedSale[]>
-  /** Pauses a product or an operation, or changes the reason. */
+  /** Pauses a product or an operation, or changes the reason. Resolves when no process sells it any more. */
   pause(name: string, reason: string): Promise<void>
   /** Returns false if it was not paused. */
   resume(name: string): Promise<boolean>
@@ -47,6 +49,8 @@ export interface PausedSales extends PauseCheck {
 }
 
 const READ_MS = 250
+/** A call is charged only on what was read within this time. */
+const FRESH_MS = 1_000
 const RETRY_SECONDS = 60
 
 const STEPS: readonly Step[] = [
@@ -73,10 +77,14 @@ export function createPausedSales(db: Knex, log: Pick<Logger, 'warn'>, now: () =
   let next: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
+  /** When the last reading that succeeded began. */
+  let readAt = Number.NEGATIVE_INFINITY
 
   async function readTable(): Promise<void> {
     await ready()
+    const began = performance.now()
     const rows = await db<Row>('paused_sales').orderBy('name')
+    readAt = began
     const read = rows.map(({ name, reason, at }): PausedSale => ({ name, reason, since: new Date(Number(at)) }))
     if (JSON.stringify(read) === JSON.stringify([...paused.values()])) return
     paused = new Map(read.map((each) => [each.name, each]))
@@ -124,7 +132,7 @@ export function createPausedSales(db: Knex, log: Pick<Logger, 'warn'>, now: () =
       return known
     },
     async confirmOpen(operation) {
-      await read().catch(warn)
+      if (performance.now() - readAt > FRESH_MS) await read().catch(warn)
       assertOpen(operation)
     },
     async list() {
@@ -135,7 +143,7 @@ export function createPausedSales(db: Knex, log: Pick<Logger, 'warn'>, now: () =
       await ready()
       const row = { name, reason, at: now().getTime() }
       await db('paused_sales').insert(row).onConflict('name').merge(['reason'])
-      await read()
+      await Promise.all([read(), sleep(FRESH_MS)])
     },
     async resume(name) {
       await ready()
