@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { type LiveGateway, openLiveGateway, root } from '../dynamic/live-gateway.ts'
@@ -45,9 +46,11 @@ describe('an unpaid call of a priced route', () => {
   it('gets the same 402 before the router as from it, on every route', async () => {
     expect(priced().length).to.be.greaterThan(10)
     for (const { method, path } of priced()) {
-      const { call, ...early } = await answerTo(method, path)
+      let { call, ...early } = await answerTo(method, path)
       // An empty payment header is no payment, but only the router looks into it.
       const { call: other, ...routed } = await answerTo(method, path, ['X-PAYMENT: '])
+      // The signed offer, or what is said of the data, may be renewed between two calls: then the next one has it too.
+      if (!isDeepStrictEqual(early, routed)) ({ call, ...early } = await answerTo(method, path))
       expect(early, path).to.deep.equal(routed)
       expect(early.status, path).to.equal(402)
       expect(call)
