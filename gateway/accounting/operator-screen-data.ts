@@ -7,6 +7,7 @@ import type { PriceHistory } from '../payments/price-history.ts'
 import type { Catalog, Plan } from '../plugin/catalog.ts'
 import type { Alarm } from './alarms.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
+import { searchPayments } from './payment-search.ts'
 import { totalToJson } from './ledger-export.ts'
 import { isOver, type Ledger, type Month, monthAt, monthBefore, monthOf } from './ledger.ts'
 import type { Metrics } from './metrics.ts'
@@ -16,7 +17,7 @@ import type { PauseCheck } from '../products/paused-sales.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface ScreenDataParts {
-  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'reversals'>
+  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'reversals' | 'list' | 'events'>
   readonly ledger: Ledger
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
@@ -66,6 +67,7 @@ export function createScreenData(parts: ScreenDataParts) {
   return {
     overview: (edition: Edition) => overview(parts, edition),
     ledger: (query: URLSearchParams) => ledgerOf(parts, query),
+    payments: (query: URLSearchParams) => searchPayments(parts.journal, query.get('q') ?? ''),
     products: (edition: Edition) => products(parts, edition),
     subscriptions: (edition: Edition) => subscriptions(parts, edition),
     reconciliation: () => lastReconciliation(parts),

@@ -82,6 +82,7 @@ export function createOperatorScreens(parts: OperatorScreenParts): OperatorScree
     screens: {
       '/operator': { view: 'overview', label: 'Money', data: data.overview },
       '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => data.ledger(query) },
+      '/operator/payments': { view: 'payments', label: 'Payments', data: (_edition, query) => data.payments(query) },
       '/operator/products': { view: 'products', label: 'Products', data: data.products },
       '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: data.subscriptions },
       '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: data.reconciliation },

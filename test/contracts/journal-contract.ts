@@ -1,7 +1,7 @@
 /** What every journal promises. The suite runs on each database. */
 import { expect } from 'chai'
 import { AnswerBody } from '../../gateway/plugin/answer-body.ts'
-import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import type { Journal, PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import { answerOf, INTENT, PATHS, paymentIn, reservationOf, type Step, STEPS, TRANSACTION } from './journal-payments.ts'
 import type { TestJournal } from './journals.ts'
@@ -223,6 +223,14 @@ export function journalContract(name: string, create: () => Promise<TestJournal 
       expect((await journal.list(filter)).map(({ operation }) => operation)).to.deep.equal(['buy-settled'])
       expect(await journal.list({ payer, limit: 2 })).to.have.length(2)
       expect(await journal.list({ payer, states: [], limit: 2 })).to.have.length(0)
+      const [newest] = bought
+      const { key, network } = newest as PaymentRecord
+      const older = await journal.list({ payer, network, before: key, limit: 10 })
+      expect(older.map((each) => each.key)).to.deep.equal(keys.toReversed().slice(1))
+      expect(await journal.list({ payer, network: 'eip155:1', limit: 2 })).to.have.length(0)
+      const ofCall = await journal.list({ call: (newest as PaymentRecord).callId, limit: 10 })
+      expect(ofCall.map((each) => each.key)).to.include(key)
+      expect(await journal.list({ payer, before: 'unknown', limit: 2 })).to.have.length(0)
     })
 
     it('records the first delivery of a paid answer, and forgets it when the payment is reserved again', async () => {

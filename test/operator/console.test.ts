@@ -9,7 +9,7 @@ import { newWallet, openGateway, type TestGateway, until } from '../support/gate
 
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
-const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
+const SCREENS = ['', '/ledger', '/payments', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
 const HERE: CallerAddress = { address: '127.0.0.1', isKnown: true, isShared: false }
 const FORM = 'application/x-www-form-urlencoded'
 

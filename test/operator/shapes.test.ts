@@ -14,6 +14,7 @@ const SHAPES = {
   '': 'Money',
   '/ledger': 'Ledger',
   '/ledger/export?format=json': 'LedgerExport',
+  '/payments': 'Payments',
   '/products': 'Products',
   '/subscriptions': 'Subscriptions',
   '/reconciliation': 'Reconciliation',

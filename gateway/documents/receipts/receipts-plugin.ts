@@ -15,7 +15,7 @@ export interface ReceiptParts {
   readonly networks: readonly Network[]
   readonly now: () => Date
   /** Absent without a journal, in which payments are looked up. */
-  readonly journal?: Pick<Journal, 'find'>
+  readonly journal?: Pick<Journal, 'find' | 'list'>
   /** Checks the sign-in of a payer. */
   readonly signIn?: WalletSignIn
 }
@@ -34,6 +34,11 @@ interface PaymentParams {
   readonly network: string
   readonly payer: Hex
   readonly nonce: Hex
+}
+
+interface PageQuery {
+  readonly limit: number
+  readonly cursor?: Hex
 }
 
 const EXPIRED = 'It is ours and unaltered, but it has expired: ask for a fresh quote.'
@@ -78,6 +83,32 @@ export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }:
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
   }
 
+  /**
+   * Lists the payments of a wallet, for whoever signs in with it. Of a wallet without any, no chain is asked about its
+   * signature. Without a proof it makes no difference whether it has paid.
+   */
+  async function listPayments(call: Call<{ params: Omit<PaymentParams, 'nonce'>; query: PageQuery; body: unknown }>) {
+    const { params, query } = call.input
+    const { payer } = params
+    const network = findNetwork(networks, params.network)
+    const listed = async (limit: number, before?: Hex): Promise<readonly PaymentRecord[]> => {
+      if (!network || !journal) return []
+      const page = before === undefined ? {} : { before: paymentKey(network, payer, before) }
+      return journal.list({ payer, network: network.caip2, withoutAnswers: true, limit, ...page })
+    }
+    const [newest] = await listed(1)
+    const claim = claimOf(claimedBy(call) ?? { client: null })
+    const bought = { ...NOTHING_BOUGHT, payer, network: newest?.network ?? null }
+    await assertAccess({ claim, isPlan: true, signIn, now }, bought)
+    const found = await listed(query.limit + 1, query.cursor)
+    const payments = found.slice(0, query.limit)
+    const body = {
+      payments: payments.map(paymentOf),
+      next_cursor: found.length > query.limit ? (payments.at(-1)?.identity ?? null) : null,
+    }
+    return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
+  }
+
   return definePlugin({
     name: 'receipts',
     setup: () => ({
@@ -89,6 +120,7 @@ export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }:
             ? { asked: false }
             : verify(input.query.jws).then((found) => ({ asked: true, ...found })),
         getPayment: readsClaim(getPayment),
+        listPayments: readsClaim(listPayments),
       },
     }),
   })

@@ -294,6 +294,12 @@ export interface PaymentFilter {
   readonly payer?: string
   /** Hash of the settlement; case does not matter. */
   readonly transaction?: string
+  /** The id of the call that the payment was sent with. */
+  readonly call?: string
+  /** CAIP-2. */
+  readonly network?: string
+  /** Only payments that are older than this one. None if it is unknown. */
+  readonly before?: PaymentKey
   /** Does not read the bodies of stored answers. */
   readonly withoutAnswers?: boolean
   readonly limit: number

@@ -213,7 +213,7 @@ export function createStatements(dialect: Dialect): StoreStatements {
 }
 
 function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: Dialect): Query {
-  const { states, operations, payer, transaction, withoutAnswers: bare, limit } = filter
+  const { states, operations, payer, transaction, call, network, before, withoutAnswers: bare, limit } = filter
   const values: (string | number)[] = []
   const next = (value: string | number): string => place(values.push(value))
   const among = (column: string, list: readonly string[]): string =>
@@ -223,11 +223,14 @@ function listQuery(filter: PaymentFilter, { place, columns: all, bareColumns }: 
     ...(operations ? [among('operation', operations)] : []),
     ...(payer === undefined ? [] : [`lower(payer) = ${next(payer.toLowerCase())}`]),
     ...(transaction === undefined ? [] : [`lower(transaction_hash) = ${next(transaction.toLowerCase())}`]),
+    ...(call === undefined ? [] : [`call_id = ${next(call)}`]),
+    ...(network === undefined ? [] : [`network = ${next(network)}`]),
+    ...(before === undefined ? [] : [`id < (SELECT id FROM payments WHERE key = ${next(before)})`]),
   ]
   const columns = bare ? bareColumns : all
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   // `+id` keeps a database from reading all payments in this order where an index finds the few that are wanted.
-  const order = transaction === undefined ? 'id' : '+id'
+  const order = transaction === undefined && call === undefined ? 'id' : '+id'
   return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY ${order} DESC LIMIT ${next(limit)}`, values }
 }
 
