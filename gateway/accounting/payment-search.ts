@@ -4,7 +4,8 @@ import { InvalidInput } from '../errors.ts'
 
 type SearchedJournal = Pick<Journal, 'list' | 'events'>
 
-const MAX_FOUND = 50
+/** Their answers are read too. */
+const MAX_FOUND = 20
 /** How many of them are told with all that happened to them. */
 const MAX_TOLD = 10
 
@@ -19,7 +20,7 @@ const UNREADABLE =
   'Is no wallet (0x and 40 digits), no transaction (0x and 64 digits) and no call id (x-call-id of an answer).'
 
 /**
- * Finds payments, newest first, at most 50. An empty text finds none.
+ * Finds payments, newest first, at most 20. An empty text finds none.
  * @throws InvalidInput for a text that is neither a wallet nor a transaction nor a call id
  */
 export async function searchPayments(journal: SearchedJournal, text: string) {

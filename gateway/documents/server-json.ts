@@ -18,7 +18,7 @@ export function serverJson({ service }: Catalog, { baseUrl }: DocumentContext) {
     description: shortened(service.title),
     version: service.version,
     websiteUrl: baseUrl,
-    remotes: [MCP_PATHS.named, MCP_PATHS.all].map((path) => ({ type: 'streamable-http', url: baseUrl + path })),
+    remotes: [{ type: 'streamable-http', url: baseUrl + MCP_PATHS.named }],
   }
 }
 

@@ -103,7 +103,8 @@ export function createReceiptsPlugin({ tokens, networks, journal, signIn, now }:
     const found = await listed(query.limit + 1, query.cursor)
     const payments = found.slice(0, query.limit)
     const body = {
-      payments: payments.map(paymentOf),
+      // The answers are not read for a list.
+      payments: payments.map((record) => ({ ...paymentOf(record), answer_kept: undefined })),
       next_cursor: found.length > query.limit ? (payments.at(-1)?.identity ?? null) : null,
     }
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })

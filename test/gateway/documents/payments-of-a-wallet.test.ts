@@ -42,6 +42,7 @@ describe('the payments of a wallet', () => {
     const times = payments.map(({ created_at: at }) => String(at))
     expect(times).to.deep.equal(times.toSorted().toReversed())
     expect(payments[1]).to.include({ payer: wallet.address.toLowerCase(), amount: '5000', network: 'eip155:84532' })
+    expect(payments[1]).not.to.have.property('answer_kept')
     expect(payments[1]?.['transaction']).to.match(/^0x[0-9a-f]{64}$/)
   })
 
