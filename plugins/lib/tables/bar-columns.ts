@@ -1,7 +1,7 @@
 /** The columns of tables of bars: the names that vendors and languages give them, and what they are by their values. */
 import { once } from 'tollgate/plugin'
 import { isMissing, isUnset, readNumber, type CellFormat } from './cell-values.ts'
-import { quoted } from './column-names.ts'
+import { MAX_NAME, quoted } from './column-names.ts'
 import { createTimeReader } from './time-cells.ts'
 import { findPrices, findVolume, fitOf, type Numbers, type OrderFit, type PriceOrder } from './price-order.ts'
 
@@ -49,6 +49,7 @@ const UTC_NAME = /utc|gmt/
 /** A name of a column of bars without case, punctuation, number and currency. It keeps its zone: "gmttime". */
 export const barName = (name: string): string =>
   name
+    .slice(0, MAX_NAME)
     .replace(NUMBERED, '')
     .replace(IN_CURRENCY, '$1')
     .toLowerCase()

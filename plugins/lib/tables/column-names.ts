@@ -21,6 +21,9 @@ const CURRENCIES = new Set(
 const SIGNS: Readonly<Record<string, string>> = { $: 'USD', '€': 'EUR', '£': 'GBP', '¥': 'JPY', '₹': 'INR' }
 const ZONE = /(?<!\p{L})(?:utc|gmt)(?!\p{L})(?:\s*([+-]\d{1,2})(?::?(\d\d))?)?/iu
 
+/** No export has longer names. What is read of a name takes a time that grows faster than it. */
+export const MAX_NAME = 80
+
 /** Whether a text is a code of a currency that is often traded or paid with. */
 export const isCurrency = (text: string): boolean => CURRENCIES.has(text.toLowerCase())
 
@@ -29,7 +32,8 @@ export const isCurrency = (text: string): boolean => CURRENCIES.has(text.toLower
  *
  * @example columnName('Fee (USDT)') // { words: ['fee'], plain: 'fee', currency: 'USDT', zone: null }
  */
-export function columnName(name: string): ColumnName {
+export function columnName(whole: string): ColumnName {
+  const name = whole.slice(0, MAX_NAME)
   const spaced = name.replace(/([\p{Ll}\d])(\p{Lu})/gu, '$1 $2').replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
   const [zoned, hours, minutes = '0'] = ZONE.exec(spaced) ?? []
   const sign = /[$€£¥₹]/.exec(name)?.[0]
