@@ -6,14 +6,16 @@ type SearchedJournal = Pick<Journal, 'list' | 'events'>
 
 /** Their answers are read too. */
 const MAX_FOUND = 20
-/** How many of them are told with all that happened to them. */
-const MAX_TOLD = 10
 
 /** What a search text can be. */
 const KINDS = [
   { kind: 'payer', pattern: /^0x[0-9a-f]{40}$/i, filter: (payer: string) => ({ payer }) },
   { kind: 'transaction', pattern: /^0x[0-9a-f]{64}$/i, filter: (transaction: string) => ({ transaction }) },
-  { kind: 'call', pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, filter: (call: string) => ({ call }) },
+  {
+    kind: 'call',
+    pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+    filter: (call: string) => ({ call: call.toLowerCase() }),
+  },
 ] as const
 
 const UNREADABLE =
@@ -31,9 +33,9 @@ export async function searchPayments(journal: SearchedJournal, text: string) {
   const filter: PaymentFilter = { ...kind.filter(query), limit: MAX_FOUND + 1 }
   const found = await journal.list(filter)
   const payments = await Promise.all(
-    found.slice(0, MAX_FOUND).map(async (record, at) => ({
+    found.slice(0, MAX_FOUND).map(async (record) => ({
       ...stateOf(record),
-      events: at < MAX_TOLD ? (await journal.events(record.key)).map(eventToJson) : null,
+      events: (await journal.events(record.key)).map(eventToJson),
     })),
   )
   return { query, searched: kind.kind, payments, more: found.length > MAX_FOUND }
