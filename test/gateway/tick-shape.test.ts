@@ -16,6 +16,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGateway } from './gateway/compose.ts'
 import { readConfig } from './gateway/config/config.ts'
+import { NETWORKS } from './gateway/config/networks.ts'
+import { createScriptedSettler } from './test/support/settler.ts'
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
 const config = readConfig({
   DATA_DIR: folder,
@@ -23,6 +25,10 @@ const config = readConfig({
   CATALOG_DIR: 'test/fixtures/shop/catalog',
   PLUGIN_DIRS: 'test/fixtures/shop/plugins',
 })
+const network = NETWORKS['base-sepolia']
+const settler = createScriptedSettler({ network, now: () => new Date() })
+const payTo = '0x00000000000000000000000000000000000000A1'
+const settlement = { network, payTo, settler, sandbox: null, close: async () => {} }
 const { default: show } = await import('data:text/javascript,export default (value) => %25DebugPrint(value)')
 const tick = () => new Promise((done) => process.nextTick(() => done(show(executionAsyncResource()))))
 await tick()
@@ -44,7 +50,7 @@ function shapes(work: string): readonly string[] {
 
 describe('the shape of the objects of nextTick', () => {
   it('outlasts the full garbage collections of a start, and only if it is kept', () => {
-    const [before, after, ...more] = shapes('createGateway(config, { inMemory: true })')
+    const [before, after, ...more] = shapes('createGateway(config, { settlement, inMemory: true })')
     expect([before === after, before?.slice(0, 2), more]).to.deep.equal([true, '0x', []])
     expect(new Set(shapes('sleep(100)')).size, 'not kept').to.equal(2)
   })
