@@ -6,6 +6,8 @@ import { ask, payment, send } from '../support/agent.ts'
 import { newWallet, until } from '../support/gateway.ts'
 import { type LiveGateway, openLiveGateway } from './live-gateway.ts'
 
+/** The most that an upload may have. */
+const MAX_ROWS = 200_000
 /** Enough to fill the queue, and few enough that each is done in its time on a machine that is busy otherwise. */
 const ROWS = 60_000
 
@@ -125,6 +127,12 @@ describe('heavy work', function () {
     expect(paid.map(({ status, body }) => (status === 200 ? 200 : body))).to.deep.equal(paid.map(() => 200))
     expectServedOrShed(free)
     await expectNoPause()
+  })
+
+  it('that is paid is delivered at the largest size that anybody may send', async () => {
+    const header = await paymentOf()
+    const paid = await inTime(() => paidAudit(header, Buffer.from(ledgerOf(MAX_ROWS))))
+    expect(paid.status, JSON.stringify(paid.body).slice(0, 500)).to.equal(200)
   })
 })
 
