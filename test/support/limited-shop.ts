@@ -20,6 +20,10 @@ export interface LimitedShop {
   open(): Promise<TestGateway>
   /** The time by the clock of its processes. */
   now(): Date
+  /** The address of a path at the first or the second process. */
+  at(nth: number, path: string): string
+  /** How many payments all processes have settled. */
+  transfers(): number
   /** Buys a call of the first or the second process. */
   pay(nth: number, path: string, wallet: LocalAccount, options?: RequestOptions): Promise<Response>
   close(): Promise<void>
@@ -70,6 +74,8 @@ export async function openLimitedShop(
     dataDir,
     environment,
     open,
+    at: (nth, path) => `${(processes[nth % 2] as TestGateway).url}${path}`,
+    transfers: () => processes.reduce((sum, { settler }) => sum + settler.transfers.length, 0),
     now: () => (processes[0] as TestGateway).now(),
     pay: (nth, path, wallet, options) =>
       buy(`${(processes[nth % 2] as TestGateway).url}${path}`, wallet, 2, options, (processes[0] as TestGateway).now()),

@@ -9,7 +9,6 @@ for (const stores of SHARED_STORES)
   describe(`the limit of a buyer at two processes that share ${stores}`, function () {
     this.timeout(60_000)
     let shop: LimitedShop
-    let urls: readonly string[]
     before(async function () {
       const opened = await openLimitedShop(stores, {
         getEcho: { limit: LIMIT },
@@ -18,20 +17,16 @@ for (const stores of SHARED_STORES)
       })
       if (!opened) return this.skip()
       shop = opened
-      urls = shop.processes.map(({ url }) => url)
     })
     after(() => shop?.close())
 
-    const at = (nth: number, path: string): string => `${urls[nth % 2] as string}${path}`
-    const transfers = (): number => shop.processes.reduce((sum, { settler }) => sum + settler.transfers.length, 0)
-
     it('admits as many calls of a wallet as the catalog says, and charges nothing for the others', async () => {
       const wallet = newWallet()
-      const before = transfers()
+      const before = shop.transfers()
       const answers = await Promise.all(Array.from({ length: 8 }, (_, nth) => shop.pay(nth, '/v1/echo/hello', wallet)))
       const statuses = answers.map(({ status }) => status)
       expect(statuses).to.have.members([200, 200, 200, 429, 429, 429, 429, 429])
-      expect(transfers()).to.equal(before + 3)
+      expect(shop.transfers()).to.equal(before + 3)
       const refused = answers.find(({ status }) => status === 429) as Response
       expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 86_400)
       const body = await json(refused)
@@ -50,12 +45,12 @@ for (const stores of SHARED_STORES)
     it('gives a bought answer again as often as it is asked for', async () => {
       const wallet = newWallet()
       const named = { headers: { 'idempotency-key': 'limited-purchase-1' } }
-      const header = await payment(at(0, '/v1/echo/hello'), wallet, 2, {}, shop.now())
+      const header = await payment(shop.at(0, '/v1/echo/hello'), wallet, 2, {}, shop.now())
       for (const nth of [0, 1, 0, 1, 0])
-        expect((await send(at(nth, '/v1/echo/hello'), header, 2, named)).status).to.equal(200)
+        expect((await send(shop.at(nth, '/v1/echo/hello'), header, 2, named)).status).to.equal(200)
       for (const nth of [0, 1]) expect((await shop.pay(nth, '/v1/echo/hello', wallet)).status).to.equal(200)
       expect((await shop.pay(0, '/v1/echo/hello', wallet)).status).to.equal(429)
-      expect((await send(at(1, '/v1/echo/hello'), header, 2, named)).status).to.equal(200)
+      expect((await send(shop.at(1, '/v1/echo/hello'), header, 2, named)).status).to.equal(200)
     })
 
     it('does not count what was not sold, and a refused payment can be used when the limit is renewed', async () => {
@@ -66,8 +61,8 @@ for (const stores of SHARED_STORES)
         expect((await post({ text: 'a', fault: 'teapot' }, nth)).status).to.equal(418)
       }
       for (const nth of [0, 1, 2]) expect((await post({ text: 'a' }, nth)).status).to.equal(200)
-      const header = await payment(at(0, '/v1/echo'), wallet, 2, { method: 'POST' }, shop.now())
-      const refused = await send(at(0, '/v1/echo'), header, 2, { method: 'POST', body: { text: 'a' } })
+      const header = await payment(shop.at(0, '/v1/echo'), wallet, 2, { method: 'POST' }, shop.now())
+      const refused = await send(shop.at(0, '/v1/echo'), header, 2, { method: 'POST', body: { text: 'a' } })
       expect(refused.status).to.equal(429)
       expect(receipt.bind(null, refused)).to.throw()
     })
@@ -76,7 +71,7 @@ for (const stores of SHARED_STORES)
       const wallet = newWallet()
       const bought = await shop.pay(0, '/v1/passes/late/1h', wallet, { method: 'POST' })
       const { token } = (await bought.json()) as { token: string }
-      const late = (nth: number) => ask(at(nth, '/v1/late'), { headers: { 'x-service-token': token } })
+      const late = (nth: number) => ask(shop.at(nth, '/v1/late'), { headers: { 'x-service-token': token } })
       expect((await late(0)).status).to.equal(200)
       expect((await shop.pay(1, '/v1/late', wallet)).status).to.equal(200)
       expect((await late(1)).status).to.equal(200)

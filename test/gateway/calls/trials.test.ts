@@ -25,7 +25,6 @@ for (const stores of SHARED_STORES)
   describe(`trial calls at two processes that share ${stores}`, function () {
     this.timeout(60_000)
     let shop: LimitedShop
-    let urls: readonly string[]
     before(async function () {
       const opened = await openLimitedShop(stores, {
         getEcho: { trial: BY_WALLET },
@@ -34,15 +33,11 @@ for (const stores of SHARED_STORES)
       })
       if (!opened) return this.skip()
       shop = opened
-      urls = shop.processes.map(({ url }) => url)
     })
     after(() => shop?.close())
 
-    const at = (nth: number, path: string): string => `${urls[nth % 2] as string}${path}`
-    const transfers = (): number => shop.processes.reduce((sum, { settler }) => sum + settler.transfers.length, 0)
-
     it('are offered to a wallet that signs in, in a 402 that a buyer can pay as always', async () => {
-      const { response, v1, v2 } = await offer(at(0, '/v1/echo/hello'))
+      const { response, v1, v2 } = await offer(shop.at(0, '/v1/echo/hello'))
       expect(response.status).to.equal(402)
       expect(v1).to.deep.include({ code: 'payment_required', trial: BY_WALLET })
       expect(v2).to.have.nested.property('extensions.sign-in-with-x.info.nonce')
@@ -52,10 +47,10 @@ for (const stores of SHARED_STORES)
 
     it('are as many as the catalog says, whichever process gets them, and then the wallet pays', async () => {
       const wallet = newWallet()
-      const before = transfers()
+      const before = shop.transfers()
       const answers = await Promise.all(
         Array.from({ length: 8 }, async (_, nth) => {
-          const url = at(nth, '/v1/echo/hello')
+          const url = shop.at(nth, '/v1/echo/hello')
           return ask(url, { headers: await signInHeader(url, wallet) })
         }),
       )
@@ -68,16 +63,16 @@ for (const stores of SHARED_STORES)
       const refused = answers.find(({ status }) => status === 402) as Response
       const body = (await refused.json()) as { trial: object; message: string }
       expect(body.trial).to.deep.equal({ ...BY_WALLET, left: 0, renews_at: renewsAt })
-      expect(transfers()).to.equal(before)
+      expect(shop.transfers()).to.equal(before)
       expect((await shop.pay(1, '/v1/echo/hello', wallet)).status).to.equal(200)
-      expect(transfers()).to.equal(before + 1)
+      expect(shop.transfers()).to.equal(before + 1)
     })
 
     it('need a sign-in that is the caller’s, and each counts once', async () => {
-      const url = at(0, '/v1/echo/hello')
+      const url = shop.at(0, '/v1/echo/hello')
       const header = await signInHeader(url, newWallet())
       expect((await ask(url, { headers: header })).status).to.equal(200)
-      const again = await offer(at(1, '/v1/echo/hello'), { headers: header })
+      const again = await offer(shop.at(1, '/v1/echo/hello'), { headers: header })
       expect(again.response.status).to.equal(402)
       expect(again.v1.error).to.equal('invalid_siwx_nonce')
       // The new challenge can be signed at once.
@@ -92,17 +87,17 @@ for (const stores of SHARED_STORES)
         [['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:db8:1:2::3'], '2001:db8:1:3::1'],
       ] as const) {
         for (const [nth, address] of own.entries())
-          expect((await ask(at(nth, '/v1/late'), from(address))).status).to.equal(200)
-        const refused = await ask(at(1, '/v1/late'), from(own[0]))
+          expect((await ask(shop.at(nth, '/v1/late'), from(address))).status).to.equal(200)
+        const refused = await ask(shop.at(1, '/v1/late'), from(own[0]))
         expect(refused.status).to.equal(402)
         expect(refused.headers.get('trial-calls-left')).to.equal('0')
-        expect((await ask(at(0, '/v1/late'), from(other))).status).to.equal(200)
+        expect((await ask(shop.at(0, '/v1/late'), from(other))).status).to.equal(200)
       }
     })
 
     it('are not used up by what was not answered', async () => {
       const caller = from('203.0.113.20')
-      const post = (body: unknown, nth = 0) => ask(at(nth, '/v1/echo'), { method: 'POST', body, ...caller })
+      const post = (body: unknown, nth = 0) => ask(shop.at(nth, '/v1/echo'), { method: 'POST', body, ...caller })
       for (const [fault, status] of [
         ['throw', 502],
         ['missing', 404],
@@ -118,27 +113,27 @@ for (const stores of SHARED_STORES)
     it('are not used up by a question about the price', async () => {
       const caller = from('203.0.113.30')
       for (const _ of [1, 2, 3, 4])
-        expect((await ask(at(0, '/v1/late'), { method: 'HEAD', ...caller })).status).to.equal(402)
-      const answered = await ask(at(0, '/v1/late'), caller)
+        expect((await ask(shop.at(0, '/v1/late'), { method: 'HEAD', ...caller })).status).to.equal(402)
+      const answered = await ask(shop.at(0, '/v1/late'), caller)
       expect(answered.headers.get('trial-calls-left')).to.equal('2')
     })
 
     it('are offered beside payments: a payment that came is charged as always', async () => {
-      const url = at(0, '/v1/late')
+      const url = shop.at(0, '/v1/late')
       const caller = from('203.0.113.60')
-      for (const nth of [0, 1, 2]) await ask(at(nth, '/v1/late'), caller)
+      for (const nth of [0, 1, 2]) await ask(shop.at(nth, '/v1/late'), caller)
       const header = await payment(url, newWallet(), 2, caller, shop.now())
-      const before = transfers()
+      const before = shop.transfers()
       expect((await send(url, header, 2, caller)).status).to.equal(200)
-      expect(transfers()).to.equal(before + 1)
+      expect(shop.transfers()).to.equal(before + 1)
     })
 
     it('renew with the next day', async () => {
       const caller = from('203.0.113.40')
-      for (const nth of [0, 1, 2]) await ask(at(nth, '/v1/late'), caller)
-      expect((await ask(at(0, '/v1/late'), caller)).status).to.equal(402)
+      for (const nth of [0, 1, 2]) await ask(shop.at(nth, '/v1/late'), caller)
+      expect((await ask(shop.at(0, '/v1/late'), caller)).status).to.equal(402)
       for (const { advance } of shop.processes) advance(86_400)
-      expect((await ask(at(1, '/v1/late'), caller)).status).to.equal(200)
+      expect((await ask(shop.at(1, '/v1/late'), caller)).status).to.equal(200)
     })
   })
 

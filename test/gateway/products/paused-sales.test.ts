@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { ask, json, payment, send } from '../../support/agent.ts'
-import { newWallet, type TestGateway, until } from '../../support/gateway.ts'
+import { newWallet, until } from '../../support/gateway.ts'
 import { type LimitedShop, openLimitedShop, SHARED_STORES } from '../../support/limited-shop.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -27,50 +27,48 @@ for (const stores of SHARED_STORES)
       const { stdout } = await run(process.execPath, arguments_, { cwd: root, env })
       return stdout
     }
-    const at = (nth: number, path: string): string => `${(shop.processes[nth % 2] as TestGateway).url}${path}`
-    const transfers = (): number => shop.processes.reduce((sum, { settler }) => sum + settler.transfers.length, 0)
-    const status = async (nth: number, path: string): Promise<number> => (await ask(at(nth, path))).status
+    const status = async (nth: number, path: string): Promise<number> => (await ask(shop.at(nth, path))).status
     /** Waits until both processes answer calls without payment so. */
     const untilBoth = (path: string, expected: number): Promise<void> =>
       until(async () => (await status(0, path)) === expected && (await status(1, path)) === expected)
 
     it('are not sold from the moment at which the command has ended, and nothing is charged', async () => {
       const wallet = newWallet()
-      const bought = await payment(at(0, '/v1/late'), wallet, 2, {}, shop.now())
-      const unused = await payment(at(0, '/v1/late'), wallet, 2, {}, shop.now())
+      const bought = await payment(shop.at(0, '/v1/late'), wallet, 2, {}, shop.now())
+      const unused = await payment(shop.at(0, '/v1/late'), wallet, 2, {}, shop.now())
       const named = { headers: { 'idempotency-key': 'paused-purchase-1' } }
-      const answer = await send(at(0, '/v1/late'), bought, 2, named)
+      const answer = await send(shop.at(0, '/v1/late'), bought, 2, named)
       expect(answer.status).to.equal(200)
-      const before = transfers()
+      const before = shop.transfers()
       expect(await command('pause', 'getLate', '--reason', 'The source is down.')).to.contain('getLate is paused')
       for (const nth of [0, 1]) {
-        const refused = await send(at(nth, '/v1/late'), unused)
+        const refused = await send(shop.at(nth, '/v1/late'), unused)
         expect(refused.status).to.equal(503)
         expect(refused.headers.get('retry-after')).to.equal('60')
         const body = await json(refused)
         expect(body).to.include({ code: 'paused', retry: 'after_delay' })
         expect(body['message']).to.contain('nothing was charged').and.contain('The source is down.')
         // What was bought before goes back to its buyer.
-        const again = await send(at(nth, '/v1/late'), bought, 2, named)
+        const again = await send(shop.at(nth, '/v1/late'), bought, 2, named)
         expect(again.status).to.equal(200)
         expect(again.headers.get('idempotent-replay')).to.equal('true')
       }
       await untilBoth('/v1/late', 503)
-      expect(transfers()).to.equal(before)
+      expect(shop.transfers()).to.equal(before)
       expect(await command('pause')).to.match(/^getLate +since .* The source is down\.\n$/)
       expect(await command('resume', 'getLate')).to.equal('getLate is sold again.\n')
       await untilBoth('/v1/late', 402)
-      expect((await send(at(1, '/v1/late'), unused)).status).to.equal(200)
+      expect((await send(shop.at(1, '/v1/late'), unused)).status).to.equal(200)
     })
 
     it('are in no document, and /health names them with the reason', async () => {
       const listed = async (nth: number): Promise<boolean> =>
-        (await (await ask(at(nth, '/.well-known/x402'))).text()).includes('/v1/late')
+        (await (await ask(shop.at(nth, '/.well-known/x402'))).text()).includes('/v1/late')
       expect(await listed(0)).to.equal(true)
       await command('pause', 'getLate')
       await untilBoth('/v1/late', 503)
       for (const nth of [0, 1]) expect(await listed(nth)).to.equal(false)
-      const { products } = (await json(await ask(at(1, '/health')))) as { products: { product: string }[] }
+      const { products } = (await json(await ask(shop.at(1, '/health')))) as { products: { product: string }[] }
       expect(products.find(({ product }) => product === 'echo')).to.include({ status: 'paused', reason: 'getLate' })
       await command('resume', 'getLate')
       await untilBoth('/v1/late', 402)
