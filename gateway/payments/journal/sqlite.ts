@@ -542,7 +542,17 @@ export async function connect(file: string, mode: 'read' | 'write'): Promise<Con
         )
       })
       statements.push(statement)
-      return (...values) => inTurn(() => rows((callback) => statement.all(values, callback)))
+      return (...values) =>
+        inTurn(async () => {
+          try {
+            return await rows((callback) => statement.all(values, callback))
+          } catch (error) {
+            // A statement that was refused for a lock counts as a running writer until it is reset: nothing that
+            // follows on its connection would be committed, and then its reset would take it all back.
+            await new Promise<void>((resolve) => void statement.reset(() => resolve()))
+            throw error
+          }
+        })
     },
     run: (sql, ...values) => inTurn(() => rows((callback) => database.all(sql, values, callback))),
     async close() {

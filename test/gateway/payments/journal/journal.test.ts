@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { AnswerBody } from '../../../../gateway/plugin/answer-body.ts'
 import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
+import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import { balancesContract } from '../../../contracts/journal-balances.ts'
 import { identifiersContract } from '../../../contracts/journal-identifiers.ts'
@@ -172,6 +173,37 @@ describe('the SQLite file of the journal', () => {
     await Promise.allSettled(writes)
     await other.close()
     await journal.close()
+  })
+
+  it('commits what follows a write that was refused because another process held the lock', async () => {
+    const journals = await Promise.all(Array.from({ length: 3 }, () => openJournal({ file })))
+    const [forReserve, forMove, forAnswer] = journals as [Journal, Journal, Journal]
+    const key = await paymentIn(forMove, 'reserved')
+    const other = await connect(file, 'write')
+    await other.exec('BEGIN IMMEDIATE')
+    const refused = await Promise.allSettled([
+      forReserve.reserve(reservationOf()),
+      forMove.released(key, 1, 'not wanted'),
+      forAnswer.submitted(key, 1, INTENT, { answer: answerOf('y'.repeat(50_000)) }),
+    ])
+    for (const each of refused)
+      expect(String('reason' in each && each.reason)).to.contain('another process has locked the file')
+    await other.exec('ROLLBACK')
+    const committed = async (payment: string): Promise<unknown> => {
+      // Whoever else writes can, so no lock is left.
+      await other.exec('BEGIN IMMEDIATE; ROLLBACK')
+      return (await other.run('SELECT state FROM payments WHERE key = ?', payment))[0]?.['state']
+    }
+    for (const journal of journals)
+      for (const body of ['z'.repeat(50_000), 'short']) {
+        const reservation = reservationOf()
+        expect((await journal.reserve(reservation)).reserved).to.equal(true)
+        expect(await committed(reservation.key)).to.equal('reserved')
+        expect(await journal.submitted(reservation.key, 1, INTENT, { answer: answerOf(body) })).to.equal(true)
+        expect(await committed(reservation.key)).to.equal('submitted')
+      }
+    await other.close()
+    for (const journal of journals) await journal.close()
   })
 
   it('is created once when several processes start together', async () => {
