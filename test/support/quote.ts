@@ -29,9 +29,9 @@ export const entryOfV1 = z.object({
   resource: z.string().url(),
   description: z.string(),
   mimeType: z.string(),
-  outputSchema: z.record(z.any()).optional(),
+  outputSchema: z.record(z.string(), z.any()).optional(),
   payTo: z.string().regex(/^0x[a-fA-F0-9]{40}$/),
   maxTimeoutSeconds: z.number().int(),
   asset: z.string().regex(/^0x[a-fA-F0-9]{40}$/),
-  extra: z.record(z.any()).optional(),
+  extra: z.record(z.string(), z.any()).optional(),
 })
