@@ -130,7 +130,7 @@ function describeOperation(operation: Operation, tag: string, { bundle, schemas,
     description: describe(operation, context, plans),
     tags: [tag],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(operation.body === null ? {} : { requestBody: requestBody(operation, operation.body, { bundle, schemas }) }),
+    ...bodyOf(operation, { bundle, schemas }),
     responses: responses(operation, bundle),
     security: isPriced(operation) ? securityOf(plans) : [],
     ...(isPriced(operation) ? { 'x-payment-info': paymentInfo(operation, context) } : {}),
@@ -176,6 +176,15 @@ function parametersIn(location: 'path' | 'query', operation: Operation, bundle: 
     schema,
     ...(name in examples ? { example: examples[name] } : {}),
   }))
+}
+
+/** Validators of indexers expect a body wherever a priced route could take one: it may be an empty object, and left out. */
+const EMPTY = { schema: { type: 'object', maxProperties: 0 }, example: {} }
+const NO_BODY = { required: false, content: { 'application/json': EMPTY } }
+
+function bodyOf(operation: Operation, parts: Pick<OperationContext, 'bundle' | 'schemas'>): object {
+  if (operation.body !== null) return { requestBody: requestBody(operation, operation.body, parts) }
+  return isPriced(operation) && !['GET', 'DELETE'].includes(operation.method) ? { requestBody: NO_BODY } : {}
 }
 
 /** The example is shown for the first media type. The other media types have the same fields; in JSON, files are text. */

@@ -7,8 +7,11 @@ import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { isObject } from '../validation/json.ts'
 
-/** How much of a schema is shown: all, without descriptions, names and types, those of its own fields, or its type. */
-type SchemaDetail = 'full' | 'rules' | 'types' | 'fields' | 'none'
+/**
+ * How much of a schema is shown: all, without descriptions, names and types, those of its own fields, of the first of
+ * these, or its type.
+ */
+type SchemaDetail = 'full' | 'rules' | 'types' | 'fields' | 'first' | 'none'
 
 /** How much of an example is shown: all, the first item of each list, its own fields, the first of these, or nothing. */
 type ExampleDetail = 'whole' | 'short' | 'outline' | 'first' | 'none'
@@ -128,8 +131,10 @@ function bodyTypeOf({ bodyMedia: [media = 'application/json'] }: Operation): 'js
 
 /** How deep the outline of a request goes: its query or body, and their fields. */
 const REQUEST_DEPTH = 2
-const MAX_TEXT = { short: 80, outline: 40, first: 40 } as const
+const MAX_TEXT = { short: 80, outline: 40, first: 24 } as const
+/** How many fields of an example, and of a schema, "the first" are. */
 const MAX_FIRST = 10
+const MAX_FIRST_TYPES = 3
 
 /** An example in less room. Deeper than `depth`, lists and objects of an outline are empty. */
 function shortened<Value>(value: Value, to: Exclude<ExampleDetail, 'none'>, depth: number): Value
@@ -152,7 +157,7 @@ function allowAnything(schema: JsonSchema, value: unknown): JsonSchema {
 /** The names of an answer's own fields are enough: a list of those that are always there would say them twice. */
 function outputOf(schema: JsonSchema, to: SchemaDetail): JsonSchema {
   const { required, ...rest } = reduce(schema, to)
-  return to === 'fields' || required === undefined ? rest : { ...rest, required }
+  return to === 'fields' || to === 'first' || required === undefined ? rest : { ...rest, required }
 }
 
 /** A schema without titles, descriptions and examples. */
@@ -177,10 +182,10 @@ function reduce(schema: JsonSchema, to: SchemaDetail): JsonSchema {
 }
 
 function reduceEach(schemas: Readonly<Record<string, JsonSchema>>, to: SchemaDetail): Fields {
-  const each = (schema: JsonSchema): JsonSchema => (to === 'fields' ? ownType(schema) : reduce(schema, to))
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, isObject(schema) ? each(schema) : schema]),
-  )
+  const isShallow = to === 'fields' || to === 'first'
+  const each = (schema: JsonSchema): JsonSchema => (isShallow ? ownType(schema) : reduce(schema, to))
+  const fields = Object.entries(schemas).slice(0, to === 'first' ? MAX_FIRST_TYPES : undefined)
+  return Object.fromEntries(fields.map(([name, schema]) => [name, isObject(schema) ? each(schema) : schema]))
 }
 
 /** The type and the values of a field, without what is in it. */

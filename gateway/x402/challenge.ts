@@ -81,8 +81,8 @@ const DETAILS: readonly (Detail & { readonly description: boolean })[] = [
   { description: false, answer: 'outline', output: 'fields', request: 'whole', input: 'fields' },
   { description: false, answer: 'outline', output: 'fields', request: 'short', input: 'types' },
   { description: false, answer: 'outline', output: 'fields', request: 'outline', input: 'fields' },
-  { description: false, answer: 'outline', output: 'none', request: 'whole', input: 'fields' },
-  { description: false, answer: 'outline', output: 'none', request: 'outline', input: 'fields' },
+  { description: false, answer: 'first', output: 'first', request: 'whole', input: 'fields' },
+  { description: false, answer: 'first', output: 'first', request: 'outline', input: 'fields' },
   { description: false, answer: 'first', output: 'none', request: 'whole', input: 'fields' },
   { description: false, answer: 'first', output: 'none', request: 'first', input: 'fields' },
   { description: false, answer: 'none', output: 'none', request: 'none', input: 'none' },
@@ -92,7 +92,6 @@ const OFFERS_SCHEMA = { type: 'object', required: ['offers'] } as const
 
 const PAYMENT_IDENTIFIER = {
   schema: {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
     properties: {
       required: { type: 'boolean' },
