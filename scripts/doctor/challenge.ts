@@ -8,6 +8,8 @@ import { type Answer, type Client, type Fields, fieldsOf, itemsOf, parseJson, ty
 
 /** Common proxies allow 8 KB for all headers of an answer, and some allow 4 KB for one header. */
 const HEADER_BYTES = 4096
+/** Indexers read no longer body of a 402. */
+const BODY_BYTES = 16_384
 /** Headers of a 402 or a paid answer that a page in a browser must be able to read. */
 const EXPOSED = ['payment-required', 'payment-response', 'x-payment-response']
 /** Headers that a buyer sends from a page in a browser. */
@@ -39,12 +41,13 @@ export async function checkRoute(
     }
   const [[, answer]] = probes
   if (answer.status !== 402) return null
+  checkSize(answer, report)
   checkHeaders(answer, report)
   await checkOptions(listed, address, client, report)
   return checkOffers(answer, listed, baseUrl, report)
 }
 
-function checkHeaders({ headers }: Answer, report: Report): void {
+function checkSize({ headers, text }: Answer, report: Report): void {
   const length = headers.get('payment-required')?.length ?? 0
   if (length > HEADER_BYTES)
     report(
@@ -52,6 +55,16 @@ function checkHeaders({ headers }: Answer, report: Report): void {
       `Its PAYMENT-REQUIRED header is ${length} characters long.`,
       `Shorten the summary, the description or the schemas: proxies drop headers above ${HEADER_BYTES} bytes.`,
     )
+  const bytes = Buffer.byteLength(text)
+  if (bytes > BODY_BYTES)
+    report(
+      'body-size',
+      `The body of its 402 has ${bytes} bytes.`,
+      `Shorten the example or the schemas: indexers read ${BODY_BYTES} bytes.`,
+    )
+}
+
+function checkHeaders({ headers }: Answer, report: Report): void {
   if (!/\bno-store\b/.test(headers.get('cache-control') ?? ''))
     report('cache', 'Its 402 may be cached.', 'Send cache-control: no-store with every 402.')
   if (headers.get('access-control-allow-origin') === null)
@@ -90,7 +103,7 @@ const listOf = (list: string | null): string[] => (list ?? '').toLowerCase().spl
 /** Checks both versions of the 402: their shape, that they agree, and what they tell an indexer. */
 function checkOffers(
   { headers, json }: Answer,
-  { method }: ListedOperation,
+  listed: ListedOperation,
   baseUrl: string,
   report: Report,
 ): string | null {
@@ -127,7 +140,7 @@ function checkOffers(
   if (all2.some(({ amount }) => amount !== first2?.['amount']))
     report('offers', 'The price differs between networks.', 'Ask the same price on every network.')
   checkResource(fieldsOf(fieldsOf(v2)['resource'])['url'] ?? first1?.['resource'], baseUrl, report)
-  checkDiscovery(fieldsOf(fieldsOf(fieldsOf(v2)['extensions'])['bazaar']), method, report)
+  if (v2 !== undefined) checkDiscovery(fieldsOf(fieldsOf(fieldsOf(v2)['extensions'])['bazaar']), listed, report)
   const amount = first2?.['amount'] ?? first1?.['maxAmountRequired']
   return typeof amount === 'string' ? amount : null
 }
@@ -138,14 +151,30 @@ function checkResource(url: unknown, baseUrl: string, report: Report): void {
     report('address', `Gives its address as ${url}.`, `Set BASE_URL to the address buyers use: ${baseUrl}.`)
 }
 
-/** Checks what an indexer lists: the example call must match its own schema. */
-function checkDiscovery({ info, schema }: Fields, method: string, report: Report): void {
-  if (typeof schema !== 'object' || schema === null) return
+/** Checks what an indexer lists: how to call the route, what it answers, and that its example call matches its schema. */
+function checkDiscovery(bazaar: Fields, { method, path, operation }: ListedOperation, report: Report): void {
+  const { info, schema, routeTemplate } = bazaar
+  if (typeof schema !== 'object' || schema === null)
+    return report(
+      'discovery',
+      'Its PAYMENT-REQUIRED header has no bazaar extension, without which indexers do not list it.',
+      'Add extensions.bazaar with info and schema.',
+    )
   const wrong = violationOf(schema, info)
   if (wrong)
     report('discovery', `Its example call does not match its own schema: ${wrong}.`, 'Fix the example or the schema.')
-  const named = fieldsOf(fieldsOf(info)['input'])['method']
+  const { input, output } = fieldsOf(info)
+  const named = fieldsOf(input)['method']
   if (named !== method) report('discovery', `Is described as ${String(named)}.`, `Describe it as ${method}.`)
+  if (path.includes('{') && routeTemplate !== path.replace(/\{([^}]+)\}/g, ':$1'))
+    report('discovery', `Has the route template ${String(routeTemplate)}.`, 'Name the parameters of its path in it.')
+  const shapes = fieldsOf(fieldsOf(schema)['properties'])
+  const { example: answer } = fieldsOf(fieldsOf(shapes['output'])['properties'])
+  if (fieldsOf(output)['example'] === undefined && answer === undefined)
+    report('discovery', 'Says nothing of its answer.', 'Give it an example with a response in the catalog.')
+  const { body } = fieldsOf(fieldsOf(shapes['input'])['properties'])
+  if (fieldsOf(operation['requestBody'])['required'] === true && body === undefined)
+    report('discovery', 'Says nothing of the body that it needs.', 'Describe the body in the catalog.')
 }
 
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }

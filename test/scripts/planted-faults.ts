@@ -149,6 +149,42 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     ),
   ),
   plant(
+    'discovery',
+    GOLD,
+    'a 402 without the extension that indexers read',
+    gold(v2((offer) => delete at(offer, 'extensions')['bazaar'])),
+  ),
+  plant(
+    'discovery',
+    GOLD,
+    'a 402 that says nothing of its answer',
+    gold(
+      v2((offer) => {
+        delete at(offer, 'extensions', 'bazaar', 'info', 'output')['example']
+        delete at(offer, 'extensions', 'bazaar', 'schema', 'properties', 'output', 'properties')['example']
+      }),
+    ),
+  ),
+  plant(
+    'discovery',
+    THROWS,
+    'a 402 that says nothing of the body it needs',
+    on(
+      '/v1/throws',
+      v2((offer) => {
+        const input = at(offer, 'extensions', 'bazaar', 'schema', 'properties', 'input')
+        delete at(input, 'properties')['body']
+        input['additionalProperties'] = true
+      }),
+    ),
+  ),
+  plant(
+    'body-size',
+    GOLD,
+    'a body of a 402 that is too long for indexers',
+    gold(json((body) => (at(body)['more'] = 'x'.repeat(17_000)))),
+  ),
+  plant(
     'price',
     '/.well-known/x402',
     'a wrong price in the discovery document',
