@@ -6,11 +6,19 @@ import {
   type CallToolRequest,
   CallToolRequestSchema,
   ErrorCode,
+  GetPromptRequestSchema,
   type InitializeResult,
   InitializeRequestSchema,
   LATEST_PROTOCOL_VERSION,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  type JSONRPCRequest,
   ListToolsRequestSchema,
+  McpError,
   PingRequestSchema,
+  ReadResourceRequestSchema,
+  type ReadResourceResult,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
@@ -47,6 +55,8 @@ import { StreamPlaces } from '../http/stream-places.ts'
 import { InvalidParams, parseRequest } from './invalid-params.ts'
 import { answerPost, BATCH_TOO_LONG, type Method, type Methods, type PostAnswer, rpcError } from './json-rpc.ts'
 import type { NotificationStream } from './notification-stream.ts'
+import { createPrompts } from './prompts.ts'
+import { createResources, type ReadableResource } from './resources.ts'
 import { toolResult } from './tool-results.ts'
 import { cacheable, completed, STATELESS_VERSION } from './stateless-requests.ts'
 import { publicUrl } from '../http/request-target.ts'
@@ -116,7 +126,9 @@ const META_PAYMENTS = [META_PAYMENT, 'x402.payment'] as const
 const META_SIGN_IN = `x402/${SIGN_IN_WITH_X}`
 /** How long a stateless client may keep the list of tools: by default, an old price is honoured for longer. */
 const LIST_TTL_MS = 60_000
-const CAPABILITIES = { tools: { listChanged: true } }
+const CAPABILITIES = { tools: { listChanged: true }, resources: {}, prompts: {} }
+/** The same where no stream tells of a change. */
+const STATELESS_CAPABILITIES = { tools: {}, resources: {}, prompts: {} }
 
 /** Creates the MCP endpoint. Each request is served by the edition that is current when it arrives. */
 export function createMcp(parts: McpParts): McpHandler {
@@ -273,11 +285,20 @@ function preparedOf(endpoint: Endpoint, edition: Edition, scope: 'named' | 'all'
 function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<string, Tool>): Methods<Exchange> {
   const { catalog } = edition
   const server = serverInfo(catalog)
-  const definitions = { tools: [...tools.values()].map(({ definition }) => definition) }
-  const list = JSON.stringify(definitions)
-  const statelessList = cacheable(definitions, server, LIST_TTL_MS)
+  const resources = createResources(catalog, endpoint.baseUrl)
+  const prompts = createPrompts(catalog, tools)
+  const lists = [
+    listMethod('tools/list', ListToolsRequestSchema, { tools: definitionsOf(tools) }),
+    listMethod('resources/list', ListResourcesRequestSchema, { resources: definitionsOf(resources) }),
+    listMethod('resources/templates/list', ListResourceTemplatesRequestSchema, { resourceTemplates: [] }),
+    listMethod('prompts/list', ListPromptsRequestSchema, { prompts: definitionsOf(prompts) }),
+  ]
   const discovery = cacheable(
-    { supportedVersions: [STATELESS_VERSION], capabilities: { tools: {} }, instructions: instructionsOf(catalog) },
+    {
+      supportedVersions: [STATELESS_VERSION],
+      capabilities: STATELESS_CAPABILITIES,
+      instructions: instructionsOf(catalog),
+    },
     server,
     LIST_TTL_MS,
   )
@@ -286,6 +307,18 @@ function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<stri
     const tool = tools.get(params.name)
     if (!tool) throw new InvalidParams(`Unknown tool: ${params.name}. tools/list names the tools.`)
     return callTool(endpoint, edition, tool, params, exchange)
+  }
+  const read = async (request: JSONRPCRequest, exchange: Exchange) => {
+    const { uri } = parseRequest(ReadResourceRequestSchema, request).params
+    const resource = resources.get(uri)
+    if (!resource) throw new InvalidParams(`Unknown resource: ${uri}. resources/list names the resources.`)
+    return readResource(endpoint, edition, resource, exchange)
+  }
+  const getPrompt = (request: JSONRPCRequest) => {
+    const { name, arguments: given } = parseRequest(GetPromptRequestSchema, request).params
+    const prompt = prompts.get(name)
+    if (!prompt) throw new InvalidParams(`Unknown prompt: ${name}. prompts/list names the prompts.`)
+    return prompt.messages(given?.['question'])
   }
   const session = new Map<string, Method<Exchange>>([
     [
@@ -303,27 +336,43 @@ function methodsOf(endpoint: Endpoint, edition: Edition, tools: ReadonlyMap<stri
         return '{}'
       },
     ],
-    [
-      'tools/list',
-      (request) => {
-        parseRequest(ListToolsRequestSchema, request)
-        return list
-      },
-    ],
+    ...lists.map(({ name, method }): [string, Method<Exchange>] => [name, method(JSON.stringify)]),
     ['tools/call', call],
+    ['resources/read', async (request, exchange) => JSON.stringify(await read(request, exchange))],
+    ['prompts/get', (request) => JSON.stringify(getPrompt(request))],
   ])
   const stateless = new Map<string, Method<Exchange>>([
     ['server/discover', () => discovery],
-    [
-      'tools/list',
-      (request) => {
-        parseRequest(ListToolsRequestSchema, request)
-        return statelessList
-      },
-    ],
+    ...lists.map(({ name, method }): [string, Method<Exchange>] => [
+      name,
+      method((result) => cacheable(result, server, LIST_TTL_MS)),
+    ]),
     ['tools/call', async (request, exchange) => completed(await call(request, exchange))],
+    ['resources/read', async (request, exchange) => cacheable(await read(request, exchange), server, 0)],
+    ['prompts/get', (request) => completed(JSON.stringify(getPrompt(request)))],
   ])
   return { session, stateless }
+}
+
+const definitionsOf = <Definition>(all: ReadonlyMap<string, { readonly definition: Definition }>): Definition[] =>
+  [...all.values()].map(({ definition }) => definition)
+
+/** A method that lists what an edition has. Its result is serialized once for each revision of MCP. */
+function listMethod(
+  name: string,
+  schema: Parameters<typeof parseRequest>[0],
+  result: Readonly<Record<string, unknown>>,
+) {
+  return {
+    name,
+    method(serialize: (result: Readonly<Record<string, unknown>>) => string): Method<Exchange> {
+      const list = serialize(result)
+      return (request) => {
+        parseRequest(schema, request)
+        return list
+      }
+    },
+  }
 }
 
 function initializeResult(catalog: Catalog, protocolVersion: string): InitializeResult {
@@ -340,39 +389,68 @@ function serverInfo({ service: { name, title, version } }: Catalog): InitializeR
 }
 
 async function callTool(
-  { serve, baseUrl, log, largeMessages }: Endpoint,
+  endpoint: Endpoint,
   edition: Edition,
   tool: Tool,
   params: CallToolRequest['params'],
-  { request, response, caller, size, large }: Exchange,
+  exchange: Exchange,
 ): Promise<string> {
+  const { largeMessages, log, baseUrl } = endpoint
+  const { request, large } = exchange
   const bound = edition.bound.get(tool.operation.id)
   if (!bound) throw new InvalidParams(`The tool ${params.name} is not available.`)
-  const id = randomUUID()
   const input = tool.split(params.arguments ?? {})
   const payments = paymentsOf(params, request)
-  const answer = await serve(edition, bound, {
-    id,
-    transport: 'mcp',
-    url: publicUrl(baseUrl, tool.targetOf(input)),
+  const call = callOf(exchange, publicUrl(baseUrl, tool.targetOf(input)))
+  const answer = await endpoint.serve(edition, bound, {
+    ...call,
     credential: credentialOf(payments, headerToken(request.headers)),
     ...idempotencyKey(request.headers),
     ...signInOf(request.headers),
     ...metaSignIn(params),
-    bodyBytes: size,
-    client: clientOf(visitOf(response)),
-    ...callerPlaceOf(visitOf(response)),
-    caller,
-    onSent: (listener) => void response.once('finish', listener),
     read(onArrival) {
       onArrival?.()
       return large && largeMessages ? largeMessages.read(tool, bound, large, input, payments.length > 0) : input
     },
   })
-  const line: ToolFields = { call: id, tool: params.name, status: answer.status }
+  const line: ToolFields = { call: call.id, tool: params.name, status: answer.status }
   log.info(line, 'tool call')
   const mistakes = answer.quote && payments.length === 0 && !large ? mistakesIn(bound, input) : []
-  return toolResult(answer, tool, id, mistakes)
+  return toolResult(answer, tool, call.id, mistakes)
+}
+
+/** What all calls of one exchange say of themselves. */
+function callOf({ request, response, caller, size }: Exchange, url: string) {
+  return {
+    id: randomUUID(),
+    transport: 'mcp',
+    url,
+    credential: credentialOf([], headerToken(request.headers)),
+    bodyBytes: size,
+    client: clientOf(visitOf(response)),
+    ...callerPlaceOf(visitOf(response)),
+    caller,
+    onSent: (listener: () => void) => void response.once('finish', listener),
+  } as const
+}
+
+/** Returns what a resource has at present. Throws an Error with its message if the operation refuses. */
+async function readResource(
+  { serve, baseUrl }: Endpoint,
+  edition: Edition,
+  { operation, definition: { uri, mimeType } }: ReadableResource,
+  exchange: Exchange,
+): Promise<ReadResourceResult> {
+  const bound = edition.bound.get(operation.id)
+  if (!bound) throw new InvalidParams(`The resource ${uri} is not available.`)
+  const call = callOf(exchange, publicUrl(baseUrl, { path: operation.path, search: '' }))
+  const read = (onArrival?: () => void): RawInput => {
+    onArrival?.()
+    return { params: {}, query: {}, body: undefined }
+  }
+  const { error, headers, body } = await serve(edition, bound, { ...call, read })
+  if (error) throw new McpError(ErrorCode.InternalError, error.message)
+  return { contents: [{ uri, mimeType: headers['content-type'] ?? mimeType, text: body.toString() }] }
 }
 
 /** What the product would refuse of these arguments, so that nobody signs a payment for a call that cannot be answered. */

@@ -43,10 +43,19 @@ export function faultOf({ method, params }: JSONRPCRequest, headers: IncomingHtt
   return (
     mismatch(headers, VERSION_HEADER, version) ??
     mismatch(headers, 'mcp-method', method) ??
-    (method === 'tools/call' && typeof params?.['name'] === 'string'
-      ? mismatch(headers, 'mcp-name', params['name'])
-      : null)
+    mismatchOfName(headers, params?.[NAMES[method] ?? ''])
   )
+}
+
+/** The field of a method's params that the header mcp-name repeats. */
+const NAMES: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'resources/read': 'uri',
+  'prompts/get': 'name',
+}
+
+function mismatchOfName(headers: IncomingHttpHeaders, name: unknown): Fault | null {
+  return typeof name === 'string' ? mismatch(headers, 'mcp-name', name) : null
 }
 
 function incomplete(key: string): Fault {

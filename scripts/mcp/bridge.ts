@@ -4,8 +4,12 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   type CallToolResult,
   CallToolRequestSchema,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
   ListToolsRequestSchema,
   ListToolsResultSchema,
+  ReadResourceRequestSchema,
   type Tool,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
@@ -53,7 +57,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const { service } = options
   const instructions = service.getInstructions()
   const server = new Server(service.getServerVersion() ?? { name: options.url.host, version: '1' }, {
-    capabilities: { tools: { listChanged: true } },
+    capabilities: { tools: { listChanged: true }, ...passedOn(service) },
     ...(instructions === undefined ? {} : { instructions }),
   })
   const running = new Set<Promise<CallToolResult>>()
@@ -73,8 +77,23 @@ export function createBridge(options: BridgeOptions): Bridge {
       running.delete(buying)
     }
   })
+  const { resources, prompts } = passedOn(service)
+  if (resources) {
+    server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => service.listResources(params))
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => service.readResource(params))
+  }
+  if (prompts) {
+    server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => service.listPrompts(params))
+    server.setRequestHandler(GetPromptRequestSchema, ({ params }) => service.getPrompt(params))
+  }
   service.setNotificationHandler(ToolListChangedNotificationSchema, () => server.sendToolListChanged())
   return { server, idle: async () => void (await Promise.allSettled(running)) }
+}
+
+/** What the service has besides tools. It is free, so it is passed on. */
+function passedOn(service: Client): { readonly resources?: object; readonly prompts?: object } {
+  const { resources, prompts } = service.getServerCapabilities() ?? {}
+  return { ...(resources ? { resources: {} } : {}), ...(prompts ? { prompts: {} } : {}) }
 }
 
 /** A tool without what only a client that pays itself can use. */

@@ -8,6 +8,8 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { expect } from 'chai'
+import { Mppx } from 'mppx/client'
+import { assets, evm } from 'mppx/evm/client'
 import { json, receipt } from '../support/agent.ts'
 import { until } from '../support/gateway.ts'
 import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
@@ -64,6 +66,22 @@ describe('an unmodified public client', function () {
     expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
   })
 
+  it('pays through mppx, which signs no more than it was allowed', async () => {
+    const buy = (maxAmount: string): Promise<Response> =>
+      Mppx.create({
+        polyfill: false,
+        methods: [evm({ account: shop.buyer, maxAmount, currencies: [assets.baseSepolia.USDC], networks: [84532] })],
+      }).fetch(route)
+    await shop.moved()
+    const refused = await buy('0.001').catch((error: Error) => error.message)
+    expect(refused).to.be.a('string')
+    expect(await shop.moved()).to.deep.equal({ buyer: 0n, payee: 0n })
+    const response = await buy('1')
+    expect(response.status).to.equal(200)
+    expect(receipt(response)).to.include({ success: true, network: 'eip155:84532' })
+    expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
+  })
+
   it('pays over MCP through the official SDK, by payment_signature and by _meta', async () => {
     proves('mcp-address', 'mcp-payment', 'mcp-tools')
     const mcp = new Client({ name: 'buyer', version: '1.0.0' })
@@ -117,6 +135,42 @@ describe('an unmodified public client', function () {
       expect(refused).to.contain('Unknown tool: get_gold')
       await mcp.close()
     })
+
+  it('reads over MCP what is free, and is told how to use each product', async () => {
+    const clients = [
+      new Client({ name: 'buyer', version: '1.0.0' }),
+      new StatelessClient({ name: 'buyer', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
+    ] as const
+    await clients[0].connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    await clients[1].connect(new StatelessTransport(new URL(`${shop.url}/mcp`)))
+    for (const mcp of clients) {
+      const { resources } = await mcp.listResources()
+      expect(resources.map(({ uri }) => uri)).to.include.members(
+        ['/llms.txt', '/openapi.json', '/pricing.json', '/v1/regime/sample'].map((path) => shop.url + path),
+      )
+      for (const { uri, mimeType } of resources) {
+        const [content, ...others] = (await mcp.readResource({ uri })).contents as { text: string; mimeType: string }[]
+        expect(others).to.deep.equal([])
+        expect(content?.mimeType.split(';')[0], uri).to.equal(mimeType)
+        if (uri.endsWith('/llms.txt')) expect(content?.text).to.equal(await (await fetch(uri)).text())
+      }
+      const unknown = `${shop.url}/v1/regime/current`
+      const refused = await mcp.readResource({ uri: unknown }).catch((error: unknown) => String(error))
+      expect(refused).to.contain(`Unknown resource: ${unknown}`)
+      const { prompts } = await mcp.listPrompts()
+      expect(prompts.map(({ name }) => name)).to.include.members(['regime', 'cost', 'audit'])
+      const question = 'Should I trade bigger now?'
+      const { messages } = await mcp.getPrompt({ name: 'regime', arguments: { question } })
+      expect(messages).to.have.length(1)
+      expect(messages[0]?.content)
+        .to.have.property('text')
+        .that.matches(/^Should I trade bigger now\?\n/)
+      expect(messages[0]?.content).to.have.property('text').that.contains('- get_regime_current ($0.005): ')
+      const missing = await mcp.getPrompt({ name: 'gold' }).catch((error: unknown) => String(error))
+      expect(missing).to.contain('Unknown prompt: gold')
+      await mcp.close()
+    }
+  })
 
   it('is told over MCP, with the price, what is wrong with its arguments', async () => {
     const mcp = new Client({ name: 'buyer', version: '1.0.0' })

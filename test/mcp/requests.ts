@@ -192,13 +192,13 @@ const REQUESTS = [
   request('tools/list with an empty version header', message('tools/list'), { [HEADER]: '' }),
   request('tools/list with two version headers', message('tools/list'), { [HEADER]: ['2025-06-18', '2025-06-18'] }),
   request('tools/list with a session id', message('tools/list'), { 'mcp-session-id': 's' }),
-  ...['resources/list', 'prompts/list', 'logging/setLevel', 'completion/complete', 'tasks/get', 'tasks/list', ''].map(
-    (method) => request(`method ${JSON.stringify(method)}`, message(method)),
+  ...['logging/setLevel', 'completion/complete', 'tasks/get', 'tasks/list', ''].map((method) =>
+    request(`method ${JSON.stringify(method)}`, message(method)),
   ),
   ...['__proto__', 'constructor', 'toString', 'tools/list ', 'TOOLS/LIST', 'notifications/initialized'].map((method) =>
     request(`method ${JSON.stringify(method)}`, message(method, {})),
   ),
-  request('an unknown method with a task', message('resources/list', { task: {} })),
+  request('an unknown method with a task', message('completion/complete', { task: {} })),
   request('a number as method', message(7)),
   request('no method', { jsonrpc: '2.0', id: 1 }),
   request('JSON-RPC 1.0', { ...message('ping'), jsonrpc: '1.0' }),

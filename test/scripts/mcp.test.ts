@@ -88,6 +88,22 @@ describe('tollgate mcp', function () {
     expect(said()).to.contain('get_echo: Paid 0.005 USDC')
   })
 
+  it('passes on what the service lets clients read, and its prompts', async () => {
+    const { client } = await openHost()
+    const { resources } = await client.listResources()
+    const uri = `${shop.url}/llms.txt`
+    expect(resources.map((resource) => resource.uri)).to.include(uri)
+    const { contents } = await client.readResource({ uri })
+    expect(contents).to.have.length(1)
+    expect((contents[0] as { text: string }).text).to.match(/^# /)
+    const { prompts } = await client.listPrompts()
+    const [prompt] = prompts
+    const { messages } = await client.getPrompt({ name: prompt?.name ?? '', arguments: { question: 'Why?' } })
+    expect(messages[0]?.content)
+      .to.have.property('text')
+      .that.matches(/^Why\?\n/)
+  })
+
   it('refuses what costs more than a call may, and names the limit', async () => {
     const { call } = await openHost(['--max-per-call', '0.004'])
     const result = await call('hello')
