@@ -44,7 +44,7 @@ export function openapi(catalog: Catalog, context: DocumentContext) {
       summary: service.summary,
       description: description.join('\n\n'),
       version: service.version,
-      ...(service.contact === undefined ? {} : { contact: contactOf(service.contact) }),
+      contact: { name: service.name, ...contactOf(service.contact ?? context.baseUrl) },
       ...(service.license === undefined ? {} : { license: { name: service.license } }),
       'x-catalog-version': catalog.version,
       'x-guidance': [howToPay(context), ...capNotes(catalog)].join(' '),
@@ -146,7 +146,7 @@ function describeOperation(operation: Operation, tag: string, { bundle, schemas,
 function describe(operation: Operation, context: DocumentContext, plans: readonly string[]): string {
   const price = isPriced(operation)
     ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${networkNames(recipientsFor(operation, context))}.`
-    : ''
+    : 'Free.'
   const covered = plans.length > 0 ? `Unmetered with a token of ${plans.join(', ')}.` : ''
   const age =
     operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
