@@ -78,6 +78,8 @@ export const CASES: readonly Case[] = [
     'renders the preview card and the icons from the logo'),
   one('lighthouse', null, () => import('./lighthouse.ts'),
     'scores the start page, the price page and a report; fetches Lighthouse on its first run'),
+  one('outside', null, () => import('./outside.ts'),
+    'buys with clients of others and lints the OpenAPI document; fetches them on its first run'),
   one('verify-preflight', null, () => import('./verify-preflight.ts'),
     'verifies a signed preflight: [BASE_URL [ANSWER.json]]'),
 ]
