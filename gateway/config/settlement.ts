@@ -3,6 +3,7 @@
  * with a network's name at its end (RPC_URL_BASE_SEPOLIA) configures that network.
  */
 import type { Environment } from './environment.ts'
+import { readFacilitatorAuth } from './facilitator-auth.ts'
 import type { Hex, Network } from './networks.ts'
 
 /** How payments are settled on one network. */
@@ -11,6 +12,8 @@ export interface NetworkConfig {
   readonly network: string
   readonly payTo: Hex | null
   readonly facilitatorUrls: readonly string[]
+  /** What each facilitator wants to be shown, in the order of the addresses. */
+  readonly facilitatorAuth: readonly string[]
   readonly rpcUrl: string | null
   readonly settleRpcUrl: string | null
   readonly settleKey: SettleKey | null
@@ -36,7 +39,14 @@ export type SettleKey = Hex | typeof HELD_BY_SIGNER
  * Variables that a network may override. Other networks do not fall back to those of one chain, because a node serves a
  * single chain and chains have coins of their own.
  */
-const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SETTLE_MAX_GWEI'] as const
+const SHARED = [
+  'PAY_TO',
+  'FACILITATOR_URL',
+  'FACILITATOR_AUTH',
+  'SETTLE_KEY',
+  'CONFIRM_BLOCKS',
+  'SETTLE_MAX_GWEI',
+] as const
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL', 'GAS_COIN_USD'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
@@ -81,11 +91,12 @@ export function networkConfigs(
     const node = isLeading ? shared : own
     const settleRpcUrl = node('SETTLE_RPC_URL')
     const settleKey = isLeading || settleRpcUrl !== null ? shared('SETTLE_KEY') : own('SETTLE_KEY')
-    const settleKeys = (settleKey ?? '').split(/\s+/).filter(Boolean) as SettleKey[]
+    const settleKeys = wordsOf(settleKey) as SettleKey[]
     return {
       network,
       payTo: shared('PAY_TO') as Hex | null,
-      facilitatorUrls: (shared('FACILITATOR_URL') ?? '').split(/\s+/).filter(Boolean),
+      facilitatorUrls: wordsOf(shared('FACILITATOR_URL')),
+      facilitatorAuth: wordsOf(shared('FACILITATOR_AUTH')),
       rpcUrl: node('RPC_URL') ?? settleRpcUrl,
       settleRpcUrl,
       settleKey: settleKeys[0] ?? null,
@@ -98,6 +109,8 @@ export function networkConfigs(
   }
   return [configOf(leading, true), ...others.map((name) => configOf(name, false))]
 }
+
+const wordsOf = (text: string | null): readonly string[] => (text ?? '').split(/\s+/).filter(Boolean)
 
 /** @example weiOf('0.05') → 50_000_000n */
 function weiOf(gwei: string | null): bigint | null {
@@ -121,7 +134,7 @@ export function networkIssues(
       ? []
       : ['NETWORK: the sandbox cannot be combined with other networks. Name only the sandbox, or only others.']
   return configs.flatMap((config, index) => {
-    const { network, payTo, facilitatorUrls, rpcUrl, settleRpcUrl, settleKey } = config
+    const { network, payTo, facilitatorUrls, facilitatorAuth, rpcUrl, settleRpcUrl, settleKey } = config
     const unknown = unknownNetwork(network, known)
     if (unknown.length > 0) return unknown
     const named = (variable: Variable): string => (index === 0 ? variable : ownVariable(variable, network))
@@ -137,6 +150,8 @@ export function networkIssues(
         issues.push(
           `${named(variable as Variable)} names something that is not an address. ${describe(variable as Variable)}`,
         )
+    if (facilitatorAuth.length > facilitatorUrls.length || !facilitatorAuth.every(isUnderstood))
+      issues.push(`${named('FACILITATOR_AUTH')} is not understood. ${describe('FACILITATOR_AUTH')}`)
     if (settleRpcUrl !== null && settleKey === null) missing('SETTLE_KEY', `, and ${named('SETTLE_RPC_URL')} needs it`)
     if (settleKey !== null && settleRpcUrl === null) missing('SETTLE_RPC_URL', `, and ${named('SETTLE_KEY')} needs it`)
     if (facilitatorUrls.length === 0 && settleKey === null && settleRpcUrl === null)
@@ -147,6 +162,15 @@ export function networkIssues(
       missing('RPC_URL', ': the chain decides when the outcome of a settlement is unknown')
     return issues
   })
+}
+
+function isUnderstood(auth: string): boolean {
+  try {
+    readFacilitatorAuth(auth)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The issue of a network that nobody has described; none if it is known. */

@@ -20,8 +20,13 @@ export interface Facilitator {
 /**
  * Starts the reference facilitator.
  * @param versions of x402 that it supports
+ * @param admits whether it takes a request; it answers others with 401
  */
-export async function startFacilitator(chain: TestChain, versions: readonly (1 | 2)[] = [1, 2]): Promise<Facilitator> {
+export async function startFacilitator(
+  chain: TestChain,
+  versions: readonly (1 | 2)[] = [1, 2],
+  admits: (request: IncomingMessage) => Promise<boolean> = async () => true,
+): Promise<Facilitator> {
   const account = privateKeyToAccount(await newSettleKey(chain), { nonceManager })
   const transport = http(chain.rpcUrl)
   const client = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval: 50 }).extend(
@@ -51,12 +56,17 @@ export async function startFacilitator(chain: TestChain, versions: readonly (1 |
       : facilitator.verify(paymentPayload, paymentRequirements)
   }
   const server = createServer((request, response) => {
-    read(request)
-      .then((body) => answer(request.url ?? '/', body))
-      .then(
-        (value) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value)),
-        (error: unknown) => response.writeHead(500).end(JSON.stringify({ error: String(error) })),
-      )
+    const answered = async () => {
+      const body = await read(request)
+      if (await admits(request)) return answer(request.url ?? '/', body)
+      response.statusCode = 401
+      return { error: 'unauthorized' }
+    }
+    answered().then(
+      (value) =>
+        response.writeHead(response.statusCode, { 'content-type': 'application/json' }).end(JSON.stringify(value)),
+      (error: unknown) => response.writeHead(500).end(JSON.stringify({ error: String(error) })),
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -1,4 +1,5 @@
 /** Opens the settlers that the configuration asks for: one per network, by our own key or through facilitators. */
+import { readFacilitatorAuth } from '../../config/facilitator-auth.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { type Hex, type Network, readNetworks } from '../../config/networks.ts'
 import type { Recipient, Recipients } from '../../config/pay-to.ts'
@@ -104,7 +105,7 @@ async function openSettler(
   log: Logger,
   signer: SignerClient | null,
 ): Promise<Settler> {
-  const { settleRpcUrl, rpcUrl, settleKey, facilitatorUrls: urls } = settings
+  const { settleRpcUrl, rpcUrl, settleKey, facilitatorUrls: urls, facilitatorAuth } = settings
   if (settleRpcUrl !== null && settleKey !== null) {
     const key = settleKey === HELD_BY_SIGNER ? remoteSigner(signer, settings) : settleKey
     const nodes = [settleRpcUrl, rpcUrl].join(',')
@@ -112,7 +113,7 @@ async function openSettler(
   }
   const { baseUrl, walletFactories: factories, twoNodesFrom } = config
   const { confirmBlocks } = settings
-  const own = { factories, confirmBlocks, twoNodesFrom }
+  const own = { factories, confirmBlocks, twoNodesFrom, authorize: facilitatorAuth.map(readFacilitatorAuth) }
   return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, ...own })
 }
 

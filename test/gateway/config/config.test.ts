@@ -102,6 +102,12 @@ describe('the configuration', () => {
     ])
     for (const line of found) expect(line.match(/as buyers see it/g)?.length ?? 0, line).to.be.lessThan(2)
     expect(issues({ ...production, FACILITATOR_URL: 'facilitator.example' })).to.have.length(1)
+    for (const auth of ['s3cret', 'bearer:one bearer:two', 'jwt:cdp:id:s3cret']) {
+      const given = { ...production, FACILITATOR_URL: 'https://facilitator.example', FACILITATOR_AUTH: auth }
+      expect(issues(given).join(), auth)
+        .to.match(/^FACILITATOR_AUTH is not understood.*bearer:TOKEN/)
+        .and.not.contain('s3cret')
+    }
     expect(
       issues({ NETWORK: 'Base', BASE_URL: 'https://shop.example' }).filter((line) => line.startsWith('NETWORK')),
     ).to.have.length(1)
@@ -200,6 +206,7 @@ describe('the configuration', () => {
       PAY_TO_BASE_SEPOLIA: `0x${'b'.repeat(40)}`,
       SETTLE_RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:8546',
       FACILITATOR_URL_POLYGON: 'https://one.example https://two.example',
+      FACILITATOR_AUTH_POLYGON: '- bearer:abc',
       RPC_URL_POLYGON: 'http://127.0.0.1:8547',
     })
     expect(config).to.include({ network: 'base', payTo: PAYEE, settleRpcUrl: 'http://127.0.0.1:8545' })
@@ -216,6 +223,7 @@ describe('the configuration', () => {
       network: 'polygon',
       payTo: PAYEE,
       facilitatorUrls: ['https://one.example', 'https://two.example'],
+      facilitatorAuth: ['-', 'bearer:abc'],
       settleRpcUrl: null,
       settleKey: null,
       rpcUrl: 'http://127.0.0.1:8547',

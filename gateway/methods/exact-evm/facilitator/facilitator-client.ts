@@ -2,6 +2,7 @@
 import type { Logger } from '../../../plugin/plugin.ts'
 import { timeoutSignal } from '../../../plugin/timeout-signal.ts'
 import { withoutCredentials } from '../../../config/address-credentials.ts'
+import type { HeadersFor } from '../../../config/facilitator-auth.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { DecodedPayment, Listing, PaymentMethod } from '../../payment-method.ts'
@@ -36,6 +37,8 @@ export interface FacilitatorClient {
 export interface FacilitatorClientOptions {
   /** A user name and a password in it are sent as Basic authorization. */
   readonly url: string
+  /** Returns what it wants to be shown. Default: nothing beside the credentials in the address. */
+  readonly authorize?: HeadersFor
   readonly network: Network
   /** Public address of the gateway: the resource of a v1 request without a listing. */
   readonly baseUrl: string
@@ -52,6 +55,7 @@ const UNCLEAR_STATUS = new Set([408, 409, 425])
 /** Creates the client of one facilitator for one network. */
 export function createFacilitatorClient({
   url: given,
+  authorize,
   network,
   baseUrl,
   timeoutSeconds,
@@ -61,6 +65,10 @@ export function createFacilitatorClient({
   const url = address.replace(/\/+$/, '')
   const method = createExactEvm(network)
   let versions: ReadonlySet<unknown> | null = null
+  const headersFor = async (verb: 'GET' | 'POST', path: string): Promise<Readonly<Record<string, string>>> => ({
+    ...credentials,
+    ...(await authorize?.(verb, new URL(url + path))),
+  })
 
   return {
     url,
@@ -69,7 +77,7 @@ export function createFacilitatorClient({
     async refresh() {
       try {
         const response = await fetch(`${url}/supported`, {
-          headers: credentials,
+          headers: await headersFor('GET', '/supported'),
           signal: timeoutSignal(SUPPORTED_TIMEOUT_SECONDS * 1000),
         })
         const { kinds } = (await jsonOf(response)) as { readonly kinds: readonly Fields[] }
@@ -87,7 +95,7 @@ export function createFacilitatorClient({
       try {
         const response = await fetch(`${url}/settle`, {
           method: 'POST',
-          headers: { 'content-type': 'application/json', ...credentials },
+          headers: { 'content-type': 'application/json', ...(await headersFor('POST', '/settle')) },
           body: JSON.stringify(settleRequest({ method, versions, baseUrl }, payment, requirements, listing)),
           redirect: 'error',
           signal: timeoutSignal(timeoutSeconds * 1000),

@@ -6,6 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { RateLimited, ServiceError } from '../../../errors.ts'
+import type { HeadersFor } from '../../../config/facilitator-auth.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import type {
   DecodedPayment,
@@ -40,6 +41,8 @@ import { type FacilitatorIntent, intentOf } from '../settlement-intent.ts'
 export interface FacilitatorSettlerOptions {
   /** Base addresses in order of preference. */
   readonly urls: readonly string[]
+  /** What each of them wants to be shown, in their order. Default: nothing. */
+  readonly authorize?: readonly HeadersFor[]
   /** The node that shows what really happened; several are separated by commas. */
   readonly rpcUrl: string
   readonly network: Network
@@ -103,7 +106,10 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const assertReady = createCanAgree(agreement)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets), assertReady })
   const readOutcome = createOutcomeReader(rpc, network, { depth: confirmBlocks, agreement })
-  const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
+  const clients = urls.map((url, nth) => {
+    const authorize = options.authorize?.[nth]
+    return createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log, ...(authorize ? { authorize } : {}) })
+  })
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
   const confirmMs = secondsToDepth(confirmSeconds, confirmBlocks) * 1000

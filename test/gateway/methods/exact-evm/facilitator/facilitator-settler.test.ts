@@ -1,10 +1,13 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
+import { jwtVerify } from 'jose'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { RateLimited } from '../../../../../gateway/errors.ts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
 import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
+import { type HeadersFor, readFacilitatorAuth } from '../../../../../gateway/config/facilitator-auth.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
 import { JOURNALS } from '../../../../contracts/journals.ts'
 import { reservationOf, SHORT_ANSWER } from '../../../../contracts/journal-payments.ts'
@@ -34,7 +37,7 @@ describe('the facilitator settler', () => {
 
   const open = (
     urls: readonly string[] = [first.url, second.url],
-    change: { rpcUrl?: string; confirmSeconds?: number } = {},
+    change: { rpcUrl?: string; confirmSeconds?: number; authorize?: readonly HeadersFor[] } = {},
   ): Settler => {
     const settler = createFacilitatorSettler({
       urls,
@@ -105,6 +108,35 @@ describe('the facilitator settler', () => {
       } finally {
         await v2Only.close()
         await v1Only.close()
+      }
+    })
+
+    it('shows a facilitator that wants a key a JWT of its own for each request', async () => {
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+      const secret = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+      const seen = new Set<unknown>()
+      const wary = await startFacilitator(chain, [2], async ({ headers, method, url }) => {
+        const token = headers.authorization?.replace(/^Bearer /, '') ?? ''
+        const verified = await jwtVerify(token, publicKey, { issuer: 'cdp', subject: 'our-key' }).catch(() => null)
+        const uris = [`${method} ${headers.host}${url}`]
+        const isNew = !seen.has(verified?.payload.jti)
+        seen.add(verified?.payload.jti)
+        return isNew && verified?.payload['uris']?.toString() === uris.toString()
+      })
+      try {
+        const refused = open([wary.url])
+        expect(await settle(refused, await pay()).catch((error: Error) => error.message)).to.not.include({
+          state: 'settled',
+        })
+        const authorize = [readFacilitatorAuth(`jwt:cdp:our-key:${secret}`)]
+        const settler = open([wary.url], { authorize })
+        await until(() => settler.health().ready)
+        for (let paid = 1n; paid <= 2n; paid += 1n) {
+          expect(await settle(settler, await pay())).to.include({ state: 'settled' })
+          expect(await received()).to.equal(paid * PRICE)
+        }
+      } finally {
+        await wary.close()
       }
     })
 
