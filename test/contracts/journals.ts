@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
-import { connect } from '../../gateway/payments/journal/sqlite.ts'
+import { connect } from '../../gateway/payments/journal/sqlite-connection.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { openSchema } from './postgres.ts'
 

@@ -43,6 +43,19 @@ for (const [name, create] of Object.entries(JOURNALS))
       expect(await journal.dailySums(20_001 * DAY, [])).to.have.length(1)
     })
 
+    it('names the wallets that paid most for each operation', async () => {
+      const { journal } = opened
+      const other = '0x00000000000000000000000000000000000000b2'
+      const [first, ...rest] = await journal.topBuyers(20_000 * DAY, 2)
+      expect(first).to.include({ operation: 'buyPlan', payments: 1, amount: 750_000_000n, buyers: 1 })
+      expect(rest.map(({ operation, amount, buyers }) => ({ operation, amount, buyers }))).to.deep.equal([
+        { operation: 'getEcho', amount: 5001n, buyers: 3 },
+        { operation: 'getEcho', amount: 5000n, buyers: 3 },
+      ])
+      expect(rest[0]?.payer).to.equal(other)
+      expect(await journal.topBuyers(20_001 * DAY, 2)).to.have.length(1)
+    })
+
     it('lists payments with or without their stored answers', async () => {
       const { journal } = opened
       const settled = { states: ['settled'], limit: 10 } as const

@@ -211,6 +211,11 @@ export interface Journal {
    * network and state. `own` payers are summed separately.
    */
   dailySums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
+  /**
+   * The `limit` wallets that paid most for each operation since this moment (ms), by amount, and how many paid for it. Only
+   * settled payments count.
+   */
+  topBuyers(settledSince: number, limit: number): Promise<readonly Buyer[]>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
   /** Whether it can be written, as the last write has shown. While it cannot, it is tried every second. */
   health(): JournalHealth
@@ -321,6 +326,17 @@ export interface Settlement extends Pick<
   readonly id: number
   /** Milliseconds since the epoch. */
   readonly settledAt: number
+}
+
+/** What one wallet has paid for one operation. */
+export interface Buyer {
+  readonly operation: string
+  readonly payer: string
+  readonly payments: number
+  /** Atomic units. */
+  readonly amount: bigint
+  /** How many wallets paid for the operation. */
+  readonly buyers: number
 }
 
 export interface PaymentSum {

@@ -2,7 +2,15 @@
  * The queries with the same SQL in both databases: everything but the three statements that write groups.
  */
 import type { Hex } from '../../config/networks.ts'
-import type { CallPayment, JournalEvent, PaymentFilter, PaymentSum, Settlement, SettlementPage } from './journal.ts'
+import type {
+  Buyer,
+  CallPayment,
+  JournalEvent,
+  PaymentFilter,
+  PaymentSum,
+  Settlement,
+  SettlementPage,
+} from './journal.ts'
 import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
 import type { PaymentState } from './payment-states.ts'
 import {
@@ -99,6 +107,7 @@ export function createQueries(dialect: Dialect): JournalQueries {
         limit,
       ),
     dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
+    topBuyers: async (settledSince, limit) => (await read(topBuyersQuery(place), settledSince, limit)).map(toBuyer),
     events: async (key) =>
       (
         await read(
@@ -275,6 +284,24 @@ SELECT settled_at / ${DAY_MS} AS day, operation, network, state,
 FROM payments WHERE state IN ('settled', 'owed', 'reversed') AND settled_at >= ${place(1)}
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
   return { sql, values: [settledSince, ...own.map((address) => address.toLowerCase())] }
+}
+
+const topBuyersQuery = (place: Placeholder): string => `
+SELECT operation, payer, payments, CAST(amount AS text) AS amount, buyers FROM (
+  SELECT operation, lower(payer) AS payer, count(*) AS payments, sum(CAST(amount AS bigint)) AS amount,
+    count(*) OVER (PARTITION BY operation) AS buyers,
+    row_number() OVER (PARTITION BY operation ORDER BY sum(CAST(amount AS bigint)) DESC, lower(payer)) AS nth
+  FROM payments WHERE state = 'settled' AND settled_at >= ${place(1)} GROUP BY operation, lower(payer)) AS ranked
+WHERE nth <= ${place(2)} ORDER BY operation, nth`
+
+function toBuyer(row: Row): Buyer {
+  return {
+    operation: text(row, 'operation'),
+    payer: text(row, 'payer'),
+    payments: Number(row['payments']),
+    amount: BigInt(text(row, 'amount')),
+    buyers: Number(row['buyers']),
+  }
 }
 
 function toSum(row: Row): PaymentSum {

@@ -36,6 +36,7 @@ export type JournalQueries = Pick<
   | 'settlements'
   | 'debts'
   | 'dailySums'
+  | 'topBuyers'
   | 'events'
   | 'ledgerEntries'
   | 'ledgerTotals'

@@ -1,6 +1,6 @@
 /** A SQLite journal that is already large, for benchmarks of what a payment costs when many came before it. */
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
-import { connect } from '../../../gateway/payments/journal/sqlite.ts'
+import { connect } from '../../../gateway/payments/journal/sqlite-connection.ts'
 
 /** Creates a journal with a year of settled and delivered payments, written in two statements. */
 export async function fillJournal(file: string, rows: number): Promise<void> {

@@ -7,7 +7,7 @@ import sqlite3 from 'sqlite3'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
 import { AHEAD, LIMIT } from '../../../../gateway/payments/journal/postgres.ts'
-import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
+import { connect } from '../../../../gateway/payments/journal/sqlite-connection.ts'
 import { INTENT, paymentIn, reservationOf, STEPS, TRANSACTION } from '../../../contracts/journal-payments.ts'
 import { openSchema, type Schema } from '../../../contracts/postgres.ts'
 
@@ -67,6 +67,7 @@ async function useEverything(journal: Journal): Promise<void> {
   await journal.counts()
   journal.health()
   await journal.dailySums(WINDOW.before, [named.payer])
+  await journal.topBuyers(WINDOW.before, 3)
   await journal.events(key)
   await journal.ledgerEntries({ ...WINDOW, limit: 10 })
   await journal.ledgerEntries({ ...WINDOW, after: { at: WINDOW.from, id: 1 }, limit: 10 })
