@@ -35,6 +35,8 @@ export interface Metrics {
   onSettled(listener: (outcome: string) => void): void
   /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
   latencies(): readonly number[]
+  /** Returns how many seconds the last paid calls of an operation took that were delivered, oldest first; at most 200. */
+  durations(operation: string): readonly number[]
   /** Sets how many rows are in each bucket after a reconciliation. Buckets that are not named have no figure any more. */
   reconciled(buckets: Readonly<Record<string, number>>): void
   /** Adds the metrics of the accounts that pay gas, which are read when the metrics are. */
@@ -62,6 +64,7 @@ export interface MetricsParts {
 }
 
 const MAX_LATENCIES = 1_000
+const MAX_DURATIONS = 200
 const MAX_REASONS = 200
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60]
 
@@ -73,16 +76,26 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   const callListeners: ((outcome: CallOutcome, calls: number) => void)[] = []
   const settlementListeners: ((outcome: string) => void)[] = []
   const latencies: number[] = []
+  const durations = new Map<string, number[]>()
   const boundedReason = createReasonLimit()
 
-  function count(operation: Operation, request: CallRequest, answer: Answer): void {
+  function count(operation: Operation, request: CallRequest, answer: Answer, seconds: number): void {
     const { product, id, price } = operation
     const code = answer.error?.code
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
     if (found.kind === 'by_token') usualOf('by_token', operation).unreported += 1
-    else report({ ...found, reason: boundedReason(found.reason), operation: id, product }, 1)
+    else {
+      if (found.kind === 'delivered') addDuration(id, seconds)
+      report({ ...found, reason: boundedReason(found.reason), operation: id, product }, 1)
+    }
+  }
+
+  function addDuration(id: string, seconds: number): void {
+    const known = durations.get(id)
+    if (known === undefined) durations.set(id, [seconds])
+    else if (known.push(seconds) > MAX_DURATIONS) known.shift()
   }
 
   function report(outcome: CallOutcome, ended: number): void {
@@ -121,17 +134,20 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   }
 
   return {
-    watch: (serve) => (edition, bound, request) =>
-      andThen(serve(edition, bound, request), (answer) => {
-        count(bound.operation, request, answer)
+    watch: (serve) => (edition, bound, request) => {
+      const began = performance.now()
+      return andThen(serve(edition, bound, request), (answer) => {
+        count(bound.operation, request, answer, (performance.now() - began) / 1000)
         return answer
-      }),
+      })
+    },
     offersOf: (operation) => usualOf('offered', operation),
     timed: (settler) => timedSettler(settler, settled),
     onCallsEnded: (listener) => void callListeners.push(listener),
     flush,
     onSettled: (listener) => void settlementListeners.push(listener),
     latencies: () => latencies,
+    durations: (operation) => durations.get(operation) ?? [],
     reconciled(rows) {
       buckets.reset()
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)

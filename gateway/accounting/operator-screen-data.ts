@@ -17,10 +17,10 @@ import type { PauseCheck } from '../products/paused-sales.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface ScreenDataParts {
-  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'reversals' | 'list' | 'events'>
+  readonly journal: Pick<Journal, 'dailySums' | 'topBuyers' | 'counts' | 'debts' | 'reversals' | 'list' | 'events'>
   readonly ledger: Ledger
   readonly funnel: Funnel
-  readonly metrics: Pick<Metrics, 'latencies'>
+  readonly metrics: Pick<Metrics, 'latencies' | 'durations'>
   readonly prices: Pick<PriceHistory, 'history'>
   /** The plans that were bought, newest first, with the window in which each token is valid. */
   readonly purchases: (catalog: Catalog, limit: number) => Promise<readonly Purchase[]>
@@ -56,6 +56,7 @@ const DAYS = 30
 const MAX_SUBSCRIPTIONS = 500
 const MAX_REVERSALS = 100
 const MAX_ROWS = 100
+const TOP_BUYERS = 3
 
 /** Returns the month that a query names, by default the current one. Throws InvalidInput if it is malformed. */
 export function requestedMonth(query: URLSearchParams, now: Date): Month {
@@ -68,6 +69,7 @@ export function createScreenData(parts: ScreenDataParts) {
     overview: (edition: Edition) => overview(parts, edition),
     ledger: (query: URLSearchParams) => ledgerOf(parts, query),
     payments: (query: URLSearchParams) => searchPayments(parts.journal, query.get('q') ?? ''),
+    routes: (edition: Edition) => routes(parts, edition),
     products: (edition: Edition) => products(parts, edition),
     subscriptions: (edition: Edition) => subscriptions(parts, edition),
     reconciliation: () => lastReconciliation(parts),
@@ -128,6 +130,41 @@ async function overview(parts: ScreenDataParts, { catalog }: Edition) {
       histogram: histogram(latencies),
     },
   }
+}
+
+/** What became of the calls of every priced route in the last 30 days, how long they took, and who paid most. */
+async function routes({ journal, funnel, metrics, paused, own, now }: ScreenDataParts, { catalog }: Edition) {
+  const last = dayOf(now())
+  const first = last - DAYS + 1
+  const [sums, counted, buyers] = await Promise.all([
+    journal.dailySums(first * DAY_MS, own),
+    funnel.read(first),
+    journal.topBuyers(first * DAY_MS, TOP_BUYERS),
+  ])
+  const priced = [...catalog.operations.values()].filter(({ price, retired }) => price !== null && !retired)
+  const rows = priced.map((operation) => {
+    const { id, route } = operation
+    const isOf = (row: { readonly operation: string }): boolean => row.operation === id
+    const { offered, refused, not_charged, pending, delivered, repeated, by_token, ...reasons } = funnelOf(
+      counted.filter(isOf),
+    )
+    const settled = sums.filter((sum) => isOf(sum) && sum.state === 'settled' && !sum.isOwn)
+    const durations = metrics.durations(id)
+    const top = buyers.filter(isOf)
+    return {
+      operation: id,
+      route,
+      paused_by: paused.of(operation)?.name ?? null,
+      calls: { offered, refused, not_charged, pending, delivered, repeated, by_token },
+      refusals: [...reasons.refused_by_reason, ...reasons.not_charged_by_reason],
+      revenue: String(settled.reduce((total, { amount }) => total + amount, 0n)),
+      seconds: { count: durations.length, p50: quantile(durations, 0.5), p99: quantile(durations, 0.99) },
+      buyers: top[0]?.buyers ?? 0,
+      top_buyers: top.map(({ payer, payments, amount }) => ({ payer, payments, amount: String(amount) })),
+    }
+  })
+  rows.sort((one, other) => Number(other.revenue) - Number(one.revenue) || other.calls.offered - one.calls.offered)
+  return { from: dayText(first), to: dayText(last), routes: rows }
 }
 
 /** The status of every product, with the runs of its jobs. */

@@ -83,6 +83,7 @@ export function createOperatorScreens(parts: OperatorScreenParts): OperatorScree
       '/operator': { view: 'overview', label: 'Money', data: data.overview },
       '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => data.ledger(query) },
       '/operator/payments': { view: 'payments', label: 'Payments', data: (_edition, query) => data.payments(query) },
+      '/operator/routes': { view: 'routes', label: 'Routes', data: data.routes },
       '/operator/products': { view: 'products', label: 'Products', data: data.products },
       '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: data.subscriptions },
       '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: data.reconciliation },
