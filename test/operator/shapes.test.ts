@@ -15,6 +15,7 @@ const SHAPES = {
   '/ledger': 'Ledger',
   '/ledger/export?format=json': 'LedgerExport',
   '/payments': 'Payments',
+  '/routes': 'Routes',
   '/products': 'Products',
   '/subscriptions': 'Subscriptions',
   '/reconciliation': 'Reconciliation',

@@ -29,7 +29,6 @@ import {
   MAY_MOVE,
   moveStatement,
   OPEN,
-  type Row,
   TAKEOVER,
   UNCLEAR_INDEX,
   UNSETTLED_INDEX,
