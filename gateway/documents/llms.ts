@@ -1,6 +1,8 @@
 /** /llms.txt (https://llmstxt.org): a title, a summary, prose without headings, then lists of links under H2. */
 import { callLimitSentences } from '../catalog/call-limits.ts'
+import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../plugin/catalog.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
 import {
   addressOf,
   exampleAddress,
@@ -46,11 +48,12 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
     ...capNotes(catalog),
     ...tokenNotes(catalog),
     MCP_NOTE,
+    INPUT_NOTE,
     ...paidExample(catalog, context),
     list('Products', products(catalog, context)),
     list(
       'Paid endpoints',
-      paid.map((operation) => line(operation, context)),
+      paid.map((operation) => `${line(operation, context)}${inputOf(operation, catalog)}`),
     ),
     list(
       'Free endpoints',
@@ -71,6 +74,34 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
     .filter((part) => part !== '')
     .join('\n\n')
     .concat('\n')
+}
+
+const INPUT_NOTE =
+  'Paid endpoints are listed below with their input; * marks what is required. Input that a route does not understand is refused with 422, which names the field, and not charged. /llms-full.txt says what each field means.'
+
+/** The fields of the input by name, each with its values or its type. */
+function inputOf({ params, query, body }: Operation, { schemas }: Catalog): string {
+  const parts = [
+    ['Path', params],
+    ['Query', query],
+    ['Body', body],
+  ] as const
+  return parts
+    .map(([name, schema]) => {
+      const required = schema === null ? [] : dereference(schema, schemas)['required']
+      const fields = Object.entries(fieldsOf(schema, schemas)).map(
+        ([field, rule]) => `${field}${Array.isArray(required) && required.includes(field) ? '*' : ''}${valuesOf(rule)}`,
+      )
+      return fields.length === 0 ? '' : ` ${name}: ${fields.join(', ')}.`
+    })
+    .join('')
+}
+
+/** The values that a field may have, or its type. Nothing where it may be text. */
+function valuesOf({ enum: values, type }: JsonSchema): string {
+  if (Array.isArray(values)) return ` (${values.map(String).join(' | ')})`
+  const types = [type].flat().filter((each) => typeof each === 'string' && each !== 'null')
+  return types.length === 0 || types.includes('string') ? '' : ` (${types.join(' or ')})`
 }
 
 /** What is sold, when to use it, and one call of each. */

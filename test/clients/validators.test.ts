@@ -19,7 +19,10 @@ interface Route {
 interface Operation {
   readonly 'x-payment-info'?: object
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly example?: unknown }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example?: unknown }>> }
+  readonly requestBody?: {
+    readonly required: boolean
+    readonly content: Readonly<Record<string, { readonly example?: unknown }>>
+  }
 }
 
 /** A dropped-in product: a query, a path parameter, a body, and an operation that its author described no further. */
@@ -149,8 +152,7 @@ describe('a validator of an indexer', function () {
       expect(properties.output.properties.example, name).to.have.property('properties').that.is.not.empty
       if (!WITHOUT_EXAMPLE.includes(route.path)) expect(info.output.example, name).to.be.an('object').that.is.not.empty
       if (route.path.includes('{')) expect(routeTemplate, name).to.equal(route.path.replace(/\{(\w+)\}/g, ':$1'))
-      const [content] = Object.values(route.operation.requestBody?.content ?? {})
-      if (content?.example === undefined) continue
+      if (!route.operation.requestBody?.required) continue
       expect(info.input.body, name).to.be.an('object').that.is.not.empty
       expect(properties.input.properties.body, name).to.have.property('properties').that.is.not.empty
     }

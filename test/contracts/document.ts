@@ -14,6 +14,7 @@ import { robots } from '../../gateway/documents/sitemap.ts'
 import { serverJson } from '../../gateway/documents/server-json.ts'
 import { sitemap } from '../../gateway/documents/sitemap.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
+import { dereference, fieldsOf } from '../../gateway/catalog/schemas.ts'
 import { createValidators } from '../../gateway/catalog/operation-validators.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createChallenges } from '../../gateway/x402/challenge.ts'
@@ -169,6 +170,21 @@ export function documentContract(name: string, load: () => Promise<Catalog>, dep
         expect(lines[at]).to.contain(`${method} ${deployment.baseUrl}${path.split('{')[0]}`)
         const body = example?.request.body
         if (body !== undefined) expect(lines[at]).to.contain(typeof body === 'string' ? body : JSON.stringify(body))
+      }
+    })
+
+    it('name in llms.txt each field of the input of what is sold, with its values, and mark what is required', () => {
+      const [section = ''] = llms(catalog, deployment).split('## Paid endpoints\n\n')[1]?.split('\n\n## ') ?? []
+      for (const { displayRoute, params, query, body } of paid.filter(isSold)) {
+        const line = section.split('\n').find((each) => each.startsWith(`- [${displayRoute}]`)) ?? ''
+        for (const schema of [params, query, body]) {
+          if (schema === null) continue
+          const required = (dereference(schema, catalog.schemas)['required'] ?? []) as readonly string[]
+          for (const [name, { enum: values }] of Object.entries(fieldsOf(schema, catalog.schemas))) {
+            const shown = Array.isArray(values) ? ` (${values.join(' | ')})` : ''
+            expect(line, displayRoute).to.contain(` ${name}${required.includes(name) ? '*' : ''}${shown}`)
+          }
+        }
       }
     })
 
