@@ -14,7 +14,6 @@ import {
   MCP_NOTE,
   MCP_PATHS,
   networkList,
-  recipientsFor,
   tokenNotes,
 } from './how-to-pay.ts'
 
@@ -36,9 +35,7 @@ export function discovery(catalog: Catalog, context: DocumentContext) {
       pay_to: context.payTo,
       ...networkList(context),
       client_limits: capNotes(catalog),
-      ...(first === undefined
-        ? {}
-        : { program: buyerProgram(addressOf(first, context.baseUrl), recipientsFor(first, context)) }),
+      ...(first === undefined ? {} : { program: buyerProgram(addressOf(first, context.baseUrl), first, context) }),
     },
     free_endpoints: [
       ...new Set(

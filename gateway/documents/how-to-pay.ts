@@ -1,6 +1,7 @@
 /** Explains how to pay, with the same text in every document. */
+import { typescript } from '../../views/assets/snippets.js'
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
-import { type Recipient, recipientsOf } from '../config/pay-to.ts'
+import { type Recipient, type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { offeredOn } from '../x402/payment-requirements.ts'
 import { dollars } from '../dollars.ts'
 import { priced, type PricedOperation } from './listed-operations.ts'
@@ -20,7 +21,7 @@ export function networkNames(recipients: readonly Recipient[]): string {
 }
 
 /** Returns the networks and addresses at which an operation can be paid. */
-export function recipientsFor(operation: Operation, context: Deployment): readonly [Recipient, ...Recipient[]] {
+export function recipientsFor(operation: Operation, context: Recipients): readonly [Recipient, ...Recipient[]] {
   return offeredOn(operation, recipientsOf(context))
 }
 
@@ -99,21 +100,8 @@ export const MCP_NOTE =
   'payment with the payment-identifier of the purchase, or sign the challenge of the refusal and send it in ' +
   '_meta["x402/sign-in-with-x"].'
 
-/** Returns a program that pays for one URL with @x402/fetch. */
-export function buyerProgram(address: string, recipients: readonly Recipient[]): string {
-  const schemes = recipients.map(
-    ({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`,
-  )
-  return `import { env } from 'node:process'
-import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
-import { ExactEvmScheme } from '@x402/evm'
-import { privateKeyToAccount } from 'viem/accounts'
-
-const account = privateKeyToAccount(env.BUYER_KEY)
-const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
-  schemes: [${schemes.join(', ')}],
-  spendControls: { maxAmountPerPayment: '$1' }, // raise as needed
-})
-const answer = await payingFetch('${address}')
-console.log(await answer.json())`
+/** Returns a program that pays for one URL of a priced operation with @x402/fetch. */
+export function buyerProgram(url: string, operation: PricedOperation, context: Recipients): string {
+  const networks = recipientsFor(operation, context).map(({ network }) => network.caip2)
+  return typescript({ method: 'GET', url }, { networks, price: operation.priceText })
 }

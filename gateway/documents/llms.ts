@@ -162,8 +162,7 @@ function tools(catalog: Catalog): string {
 function paidExample(catalog: Catalog, context: DocumentContext): readonly string[] {
   const operation = simplest(catalog)
   if (operation === undefined) return []
-  const recipients = recipientsFor(operation, context)
-  const [{ network, payTo }] = recipients
+  const [{ network, payTo }] = recipientsFor(operation, context)
   const address = exampleAddress(operation, context.baseUrl)
   const accepted = {
     scheme: 'exact',
@@ -189,7 +188,7 @@ function paidExample(catalog: Catalog, context: DocumentContext): readonly strin
     `A complete paid call (${operation.displayRoute}, $${dollars(operation.price)}):`,
     fenced(exchange.join('\n')),
     'The same with @x402/fetch, which does both steps:',
-    fenced(buyerProgram(address, recipients), 'js'),
+    fenced(buyerProgram(address, operation, context), 'js'),
   ]
 }
 

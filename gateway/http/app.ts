@@ -17,6 +17,7 @@ import { MCP_PATHS } from '../documents/how-to-pay.ts'
 import { ServiceError } from '../errors.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import type { TestWallet } from '../sandbox/test-wallet.ts'
 import type { CallerAddresses } from './caller-address.ts'
 import type { NameClient } from './client-names.ts'
 import type { BodyStorages } from './body-storage.ts'
@@ -35,6 +36,7 @@ import { type Exchange, respond } from './respond.ts'
 import { createRoutes, type Routes } from './routes.ts'
 import { type ClosingServer, createServer } from './server.ts'
 import { StreamPlaces } from './stream-places.ts'
+import { answerTestWallet, TEST_WALLET } from './test-wallet.ts'
 import { createUnpaidAnswers, isUnpaid, type UnpaidCalls } from './unpaid.ts'
 
 export interface HttpParts {
@@ -61,6 +63,8 @@ export interface HttpParts {
   readonly maxStreams?: number
   /** What keeps the process from selling, for /readyz. If absent, nothing does. */
   readonly notReady?: NotReady
+  /** The wallet that pages lend, at /sandbox/wallet. Null on real networks, where the path answers 404. */
+  readonly testWallet?: TestWallet | null
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
   readonly operator?: OperatorConsole | null
 }
@@ -180,6 +184,7 @@ function answer(app: App, visit: Visit): Awaitable<unknown> {
   if (MCP.has(path)) return answerMcp(app, visit)
   if (app.operator && OPERATOR.test(path)) return answerOperator(app, app.operator, visit)
   if (ASSET.test(path)) return answerAsset(app, visit)
+  if (app.testWallet && path === TEST_WALLET) return answerWallet(app, app.testWallet, visit)
   const found = routesOf(app, edition)(request.method, path)
   if (found.bound === null) return answerUnrouted(app, visit, found.methods)
   const { bound, params } = found
@@ -255,6 +260,13 @@ function answerOperator(app: App, operator: OperatorConsole, visit: Visit): Prom
   admit(app, 'free', visit)
   visit.route = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
   return operator(request, response, { id, edition, path: target.path, from })
+}
+
+async function answerWallet(app: App, wallet: TestWallet, visit: Visit): Promise<void> {
+  visit.route = `${visit.request.method} ${TEST_WALLET}`
+  if (visit.request.method !== 'POST') return answerUnrouted(app, visit, ['POST'])
+  admit(app, 'free', visit)
+  await answerTestWallet(wallet, visit, app.headers.data)
 }
 
 function answerAsset(app: App, visit: Visit): void {

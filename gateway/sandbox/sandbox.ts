@@ -156,7 +156,7 @@ async function prepare(rpc: Rpc, { settleKeys, buyer, blockSeconds, log }: Prepa
  * Tops up a buyer who holds little. Gateways that open one chain at once send from the same account, and the chain takes one of
  * their transactions. The others look again until the buyer has it.
  */
-async function fund(rpc: Rpc, { asset }: Network, buyer: Hex, log: Logger): Promise<void> {
+export async function fund(rpc: Rpc, { asset }: Network, buyer: Hex, log: Logger): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const balance = BigInt(await rpc.call<Hex>('eth_call', { to: asset, data: balanceData(buyer) }, 'latest'))
     if (balance >= LOW_BALANCE) return

@@ -15,6 +15,7 @@ import type { ClosingServer } from '../http/server.ts'
 import { createLargeMessages } from '../mcp/large-messages.ts'
 import type { McpHandler, McpParts } from '../mcp/mcp.ts'
 import { once } from '../once.ts'
+import { createTestWallet } from '../sandbox/test-wallet.ts'
 import type { PauseCheck } from '../products/paused-sales.ts'
 
 /** Bodies of calls with a valid payment need not wait as those of strangers do. */
@@ -64,6 +65,7 @@ export function wireHttp(
     nameClient,
     mcp,
     network: settlement.network,
+    testWallet: settlement.sandbox && createTestWallet(settlement.sandbox, log),
     limits,
   })
   return { server, mcp }

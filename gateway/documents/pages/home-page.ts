@@ -1,6 +1,6 @@
 /** The start page: what is sold, a paid call to copy, and the tools. */
 import type { Call, Catalog, Operation } from '../../plugin/plugin.ts'
-import { curl } from './curl.ts'
+import { exampleCurl } from './example-request.ts'
 import { isPriced, listed } from '../listed-operations.ts'
 import { anchorOf, ask, byPrice, type Discovery, networksOf, pricedGets, problemMessage, tools } from './page-data.ts'
 import { linkedService } from './structured-data.ts'
@@ -31,7 +31,7 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
       title: 'Call',
       text: 'Call the route with any client. The response is 402 with the price, the network and the address to pay.',
       label: 'Terminal',
-      code: curl(operation, baseUrl),
+      code: exampleCurl(operation, catalog, baseUrl),
     },
     ...(payment.program === undefined
       ? []
