@@ -251,6 +251,7 @@ const PLAIN = {
   body: null,
   bodyMedia: [],
   rows: null,
+  chart: null,
   view: null,
   form: null,
   tool: null,

@@ -205,6 +205,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     bodyMedia: body === null ? [] : [field<string | string[]>('body_media', 'application/json')].flat(),
     response: field('response', null),
     rows: field('rows', null),
+    chart: field('chart', null),
     view: field('view', null),
     form: field('form', null),
     tool: isRetired ? null : draft.tool,

@@ -263,6 +263,11 @@ function checkAnswer(
   const response = isObject(fields['response']) ? fields['response'] : null
   if (typeof rows === 'string' && (streams || !listSchema(response, rows, schemas)))
     at('/rows', 'answer', `The response has no list ${rows}. Write the name of one, or remove this field.`)
+  const chart = isObject(fields['chart']) ? fields['chart'] : {}
+  if (chart['y'] !== undefined && rows === undefined)
+    at('/chart/y', 'answer', 'Draws columns of rows, and the answer has none. Write rows, or remove this field.')
+  if (typeof chart['parts'] === 'string' && fieldsOf(response, schemas)[chart['parts']] === undefined)
+    at('/chart/parts', 'answer', `The response has no field ${chart['parts']}. Write the name of one.`)
   const needsResponse =
     (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
   if (needsResponse && fields['response'] === undefined)

@@ -24,6 +24,14 @@ export interface Network {
   readonly v2Only?: boolean
   /** A test network: its money has no value. */
   readonly isTest?: boolean
+  /** What a browser wallet needs to add the network (EIP-3085). Without it, buyers add the network themselves. */
+  readonly wallet?: {
+    readonly title: string
+    readonly rpcUrl: string
+    readonly explorerUrl: string
+    /** Ether if absent. */
+    readonly nativeCurrency?: { readonly name: string; readonly symbol: string }
+  }
 }
 
 /** USDC on Base and Base Sepolia. The EIP-712 names differ, and a wrong name invalidates every signature. */
@@ -34,6 +42,7 @@ export const NETWORKS = {
     chainId: 8453,
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     domain: { name: 'USD Coin', version: '2' },
+    wallet: { title: 'Base', rpcUrl: 'https://mainnet.base.org', explorerUrl: 'https://basescan.org' },
   },
   'base-sepolia': {
     name: 'base-sepolia',
@@ -42,6 +51,11 @@ export const NETWORKS = {
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     domain: { name: 'USDC', version: '2' },
     isTest: true,
+    wallet: {
+      title: 'Base Sepolia',
+      rpcUrl: 'https://sepolia.base.org',
+      explorerUrl: 'https://sepolia.basescan.org',
+    },
   },
 } as const satisfies Readonly<Record<'base' | 'base-sepolia', Network>>
 
@@ -61,6 +75,12 @@ interface Entry {
   readonly domain: { readonly name: string; readonly version: string }
   readonly v1: boolean
   readonly test?: boolean
+  readonly wallet?: {
+    readonly title: string
+    readonly rpc_url: string
+    readonly explorer_url: string
+    readonly currency?: { readonly name: string; readonly symbol: string }
+  }
 }
 
 let compiledSchema: ValidateFunction | undefined
@@ -111,7 +131,7 @@ export function knownNetworks(catalogDir: string): { readonly known: readonly Ne
   }
 }
 
-function fromEntry({ name, chain_id: chainId, asset, domain, v1, test }: Entry): Network {
+function fromEntry({ name, chain_id: chainId, asset, domain, v1, test, wallet }: Entry): Network {
   return {
     name,
     caip2: `eip155:${chainId}`,
@@ -120,6 +140,16 @@ function fromEntry({ name, chain_id: chainId, asset, domain, v1, test }: Entry):
     domain,
     ...(v1 ? {} : { v2Only: true }),
     ...(test === true ? { isTest: true } : {}),
+    ...(wallet === undefined
+      ? {}
+      : {
+          wallet: {
+            title: wallet.title,
+            rpcUrl: wallet.rpc_url,
+            explorerUrl: wallet.explorer_url,
+            ...(wallet.currency ? { nativeCurrency: wallet.currency } : {}),
+          },
+        }),
   }
 }
 

@@ -153,6 +153,8 @@ export interface Operation {
    * list itself. Null if there is none.
    */
   readonly rows: string | null
+  /** The chart that the page of the operation draws of an answer, or null. */
+  readonly chart: AnswerChart | null
   /** Name of the Pug view that renders the answer as a page, or null. */
   readonly view: string | null
   /** Where a browser is sent after a form was handled, or null. */
@@ -204,6 +206,18 @@ export interface Operation {
   readonly replacement: string | null
   /** The plan that this operation sells, or null. */
   readonly plan: Plan | null
+}
+
+/** A chart of an answer: columns of its rows over time, or the parts of a sum. */
+export interface AnswerChart {
+  readonly title: string
+  readonly unit?: 'number' | 'percent' | 'bps' | 'times'
+  /** The column of times. Default: the first. */
+  readonly x?: string
+  /** The columns to draw. */
+  readonly y?: readonly string[]
+  /** The field of the answer whose fields are the parts of a sum. */
+  readonly parts?: string
 }
 
 /** An example call, shown in the documents. */

@@ -71,6 +71,7 @@ export function route(
     bodyMedia: [],
     response: {},
     rows: null,
+    chart: null,
     view: null,
     form: null,
     tool: null,

@@ -28,6 +28,7 @@ export const OPERATION: Operation = {
   bodyMedia: [],
   response: { type: 'object', required: ['size'], properties: { size: { type: 'number' } } },
   rows: null,
+  chart: null,
   view: null,
   form: null,
   tool: null,

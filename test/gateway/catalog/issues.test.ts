@@ -58,6 +58,16 @@ describe('issues of a catalog', () => {
       ['gold.json', '/operations/getGold/rows', 'answer'],
     ],
     [
+      'a chart of rows that the answer has not',
+      { 'gold.json': gold({ chart: { title: 'Price', y: ['price'] } }) },
+      ['gold.json', '/operations/getGold/chart/y', 'answer'],
+    ],
+    [
+      'a chart of parts that the answer has not',
+      { 'gold.json': gold({ chart: { title: 'Parts', parts: 'nothing' } }) },
+      ['gold.json', '/operations/getGold/chart/parts', 'answer'],
+    ],
+    [
       'a trial of what is free',
       { 'gold.json': gold({ price: 'free', trial: { calls: 5, per: 'day', by: 'ip' } }) },
       ['gold.json', '/operations/getGold/trial', 'sale'],
