@@ -171,6 +171,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const callers = new CallerAddresses({ ...config, log })
   const plugins = builtInPlugins(parts, {
     recipients: settlement,
+    sandbox: settlement.sandbox,
     warnings: () => callers.warnings,
     messages,
     signIn,
@@ -327,6 +328,7 @@ export async function openCatalog(config: Config, replaced: Replacements = {}): 
       network: findNetwork(known, config.network) ?? NETWORKS['base-sepolia'],
       payTo: config.payTo ?? NO_PAY_TO,
     },
+    sandbox: null,
     warnings: () => [],
     messages,
     signIn: createWalletSignIn({ ...messages, baseUrl: config.baseUrl, chains: [], now: clock.wall }),

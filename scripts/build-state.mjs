@@ -11,13 +11,16 @@ export function isBuilt() {
   return !existsSync(join(root, 'gateway')) || sourcesOfBuild() === hashOfSources()
 }
 
+/** The one module that the gateway shares with its pages. */
+const SHARED = join(root, 'views', 'assets', 'snippets.js')
+
 /** A hash of everything that decides what a build writes: the lock file, the gateway and the scripts. */
 export function hashOfSources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
   const files = ['gateway', 'scripts'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()),
   )
-  const paths = files.map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+  const paths = [SHARED, ...files.map((entry) => join(entry.parentPath ?? entry.path, entry.name))]
   for (const path of paths.sort()) hash.update(`${path.slice(root.length)}\0`).update(readFileSync(path))
   return hash.digest('hex')
 }

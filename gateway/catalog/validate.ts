@@ -77,7 +77,7 @@ export function isUnusable({ documents, service }: ParsedCatalog, invalid: Reado
 type Report = (pointer: string, rule: string, message: string) => void
 
 /** Paths that the gateway serves itself. */
-const RESERVED = /^\/(mcp|assets)(\/|$)|^\/(livez|readyz)$/
+const RESERVED = /^\/(mcp|assets)(\/|$)|^\/(livez|readyz|sandbox\/wallet)$/
 
 /** Media types that the gateway decodes for a plugin. An upstream may take any. */
 const READ_MEDIA = ['application/json', ...FORM_MEDIA, 'text/csv']

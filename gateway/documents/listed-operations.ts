@@ -1,4 +1,5 @@
 /** Selects the operations that the documents show, and formats their URLs and prices. */
+import { isEventStream } from '../catalog/validate.ts'
 import { promisesFreshData, writtenFreshData } from '../catalog/fresh-data.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 
@@ -109,6 +110,14 @@ export function exampleAddress(operation: Operation, baseUrl: string): string {
 
 function scalar(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Returns true if an operation is for sale with an answer that a tool call can carry. Plans are bought over HTTP. */
+export function isSoldAsJson(operation: Operation, { products }: Catalog): boolean {
+  const { price, plan, response, view } = operation
+  const streams = products.find(({ id }) => id === operation.product)?.upstream?.stream === true
+  const isJson = response !== null && view === null && !streams && !isEventStream(response)
+  return price !== null && plan === null && isListed(operation) && isJson
 }
 
 /** Returns true if the operation has any input, and so can answer 422. */

@@ -20,20 +20,20 @@ export function llmsFull(catalog: Catalog, context: DocumentContext): string {
       const operation = document.paths[path]?.[method.toLowerCase()]
       if (!operation) return []
       const entry = { path, method, operation }
-      return textOf(articleOf(entry, { schemas, catalog, baseUrl: context.baseUrl }))
+      return textOf(articleOf(entry, { schemas, catalog, baseUrl: context.baseUrl, recipients: context }))
     }),
   ])
   return [llms(catalog, context).trimEnd(), ...sections].join('\n\n').concat('\n')
 }
 
-function textOf({ method, path, summary, description, price, parameters, body, answer, curl }: Article): string[] {
+function textOf({ method, path, summary, description, price, parameters, body, answer, code }: Article): string[] {
   return [
     `### ${method} ${path}`,
     `${summary} ${price === null ? 'Free.' : `Costs $${dollars(price)}.`}`,
     description.replace(summary, '').trim(),
     ...fields('Parameters', parameters),
     ...fields(`Body, ${body?.media ?? ''}`, body?.fields ?? []),
-    ...(curl === null ? [] : ['Example:', fenced(curl, 'sh')]),
+    ...(code?.texts[0] ? ['Example:', fenced(code.texts[0].text, 'sh')] : []),
     ...fields(`Answer, ${answer.media}`, answer.fields),
     ...(answer.example === null ? [] : ['Example of the answer:', fenced(answer.example, 'json')]),
   ].filter((part) => part !== '')

@@ -1,9 +1,9 @@
 /** Describes operations as MCP tools. A pure function of the catalog, so the tool list always matches it. */
 import { callLimitSentences } from '../catalog/call-limits.ts'
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
-import type { Catalog, Operation, Product } from '../plugin/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { toolName } from '../catalog/product-drafts.ts'
-import { isEventStream } from '../catalog/validate.ts'
+import { isSoldAsJson } from '../documents/listed-operations.ts'
 import { asText, dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../products/edition.ts'
 import type { ValidationItem } from '../errors.ts'
@@ -61,9 +61,8 @@ export function createTools(
   recipients: Recipients,
   scope: 'named' | 'all' = 'named',
 ): ReadonlyMap<string, Tool> {
-  const products = new Map(catalog.products.map((product) => [product.id, product]))
   const isIncluded = (operation: Operation): boolean =>
-    operation.tool !== null ? !operation.internal : scope === 'all' && isSoldAsJson(operation, products)
+    operation.tool !== null ? !operation.internal : scope === 'all' && isSoldAsJson(operation, catalog)
   const layouts = [...catalog.operations.values()].filter(isIncluded).map((operation) => ({
     operation,
     name: operation.tool ?? toolName(operation.id),
@@ -72,14 +71,6 @@ export function createTools(
   // The catalog checks only tools of its own for arguments of the same name.
   const clear = layouts.filter(({ operation: { tool }, layout: { isAmbiguous } }) => tool !== null || !isAmbiguous)
   return new Map(clear.map((each) => [each.name, createTool(each, catalog, recipients)]))
-}
-
-/** Whether an operation is for sale with an answer that a tool call can carry. Plans are bought over HTTP. */
-function isSoldAsJson(operation: Operation, products: ReadonlyMap<string, Product>): boolean {
-  const { price, plan, listed, internal, retired, response, view } = operation
-  const isStream = products.get(operation.product)?.upstream?.stream === true || isEventStream(response)
-  const isJson = response !== null && view === null && !isStream
-  return price !== null && plan === null && listed && !internal && !retired && isJson
 }
 
 interface LaidOut {

@@ -4,6 +4,7 @@ import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import type { Warning } from '../documents/document.ts'
 import { createDocumentsPlugin } from '../documents/documents-plugin.ts'
 import { createPagesPlugin } from '../documents/pages/pages-plugin.ts'
+import { walletTerms } from '../documents/pages/wallet-terms.ts'
 import { createPlansPlugin } from '../documents/plans/plans-plugin.ts'
 import { createReissue } from '../documents/plans/reissue.ts'
 import { createReceiptsPlugin } from '../documents/receipts/receipts-plugin.ts'
@@ -11,9 +12,12 @@ import { denyListHook } from '../hooks/deny-list.ts'
 import type { Settler } from '../methods/payment-method.ts'
 import type { MessageChecks, WalletSignIn } from '../payments/wallet-sign-in.ts'
 import type { Plugin } from '../plugin/plugin.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 
 interface PluginOptions {
   readonly recipients: Recipients
+  /** The local chain; null on real networks. */
+  readonly sandbox: Pick<Sandbox, 'rpcUrl'> | null
   /** Settings that the operator should look at. */
   readonly warnings: () => readonly Warning[]
   readonly messages: MessageChecks
@@ -27,7 +31,7 @@ export const BUILTINS: ReadonlySet<string> = new Set(['documents', 'pages', 'pla
 /** Creates the plugins of these names. */
 export function builtInPlugins(
   { config, editions, stores, tokens, clock }: Pick<Parts, 'config' | 'editions' | 'stores' | 'tokens' | 'clock'>,
-  { recipients, warnings, messages, signIn, settlerHealth }: PluginOptions,
+  { recipients, sandbox, warnings, messages, signIn, settlerHealth }: PluginOptions,
 ): readonly Plugin[] {
   const { baseUrl, dataMode } = config
   const { journal, prices, revocations } = stores
@@ -58,7 +62,7 @@ export function builtInPlugins(
   const networks = recipientsOf(recipients).map(({ network }) => network)
   return [
     documents,
-    createPagesPlugin(),
+    createPagesPlugin(recipients, walletTerms(recipients, sandbox?.rpcUrl ?? null)),
     createPlansPlugin({ tokens, baseUrl, reissue }),
     createReceiptsPlugin({ tokens, networks, journal, signIn, now: clock.wall }),
   ]

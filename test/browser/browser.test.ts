@@ -1,3 +1,4 @@
+import { buying } from './buying.ts'
 import { hasChromium } from './chromium.ts'
 import { forms } from './forms.ts'
 import { hostileInput } from './hostile-input.ts'
@@ -24,5 +25,6 @@ describe('the pages in a browser', function () {
   describe('the keyboard', () => keyboard(running))
   describe('a form or button', () => forms(running))
   describe('a browser wallet', () => wallet(running))
+  describe('the documentation', () => buying(running))
   describe('a hostile input', () => hostileInput(running))
 })

@@ -195,17 +195,17 @@ export function forms(running: () => Service): void {
 
   it('calls a free route without leaving the page', async () => {
     const { page, close } = await running().visit('/docs')
-    const trial = page.locator('form.trial[action="/v1/regime/sample"]')
-    await trial.getByRole('button', { name: 'Try it' }).click()
-    await trial.locator('output', { hasText: /^200/ }).waitFor()
-    expect(await trial.locator('output').innerText()).to.match(/"regime": "(STABLE|VOLATILE)"/)
+    await page.locator('form.call').getByRole('button', { name: 'Try it' }).click()
+    const answer = page.getByRole('region', { name: 'Answer' })
+    await answer.getByText('200 OK').waitFor()
+    expect(await answer.innerText()).to.match(/"regime": "(STABLE|VOLATILE)"/)
     expect(new URL(page.url()).pathname).to.equal('/docs')
     await close()
   })
 
   it('calls a free route without JavaScript', async () => {
     const { page, close } = await running().visit('/docs', { javaScriptEnabled: false })
-    await page.locator('form.trial[action="/v1/regime/sample"] button').click()
+    await page.locator('form.call[action="/v1/regime/sample"] button').click()
     await page.waitForURL('**/v1/regime/sample*')
     expect(await page.content()).to.match(/STABLE|VOLATILE/)
     await close()

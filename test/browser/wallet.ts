@@ -21,14 +21,15 @@ export function wallet(running: () => Service): void {
   })
 
   /** Opens the price page with a scripted wallet that signs as the buyer of the sandbox. */
-  async function openWithWallet({ chain = 84_532, declines = false } = {}) {
+  async function openWithWallet({ chain = 84_532, declines = false, knows = true } = {}) {
     const { page, consoleErrors, close } = await service.open('')
     const requests: WalletRequest[] = []
-    let currentChain = chain
+    let [currentChain, isKnown] = [chain, knows]
     const answer = async (method: string, params?: readonly unknown[]): Promise<unknown> => {
       requests.push({ method, params })
       if (method === 'eth_requestAccounts') return [service.buyer.address]
       if (method === 'eth_chainId') return `0x${currentChain.toString(16)}`
+      if (method === 'wallet_addEthereumChain') return null
       if (method === 'wallet_switchEthereumChain') {
         const [{ chainId }] = params as readonly [{ chainId: string }]
         currentChain = Number(chainId)
@@ -41,6 +42,9 @@ export function wallet(running: () => Service): void {
     }
     await page.exposeFunction('walletRequest', async (method: string, params?: readonly unknown[]) => {
       if (declines && method === 'eth_signTypedData_v4') return { error: { code: 4001, message: 'User rejected.' } }
+      if (method === 'wallet_addEthereumChain') isKnown = true
+      if (method === 'wallet_switchEthereumChain' && !isKnown)
+        return { error: { code: 4902, message: 'Unknown chain.' } }
       return { result: await answer(method, params) }
     })
     await page.addInitScript(PROVIDER)
@@ -48,7 +52,7 @@ export function wallet(running: () => Service): void {
     return { page, requests, consoleErrors, close }
   }
 
-  const buyForm = (page: Page, address: string) => page.locator(`form.wallet-form[data-address="${address}"]`)
+  const buyForm = (page: Page, address: string) => page.locator(`form.wallet-form[data-path="${address}"]`)
 
   it('is needed for the buy buttons to appear', async () => {
     const { page, close } = await service.visit('/pricing')
@@ -62,8 +66,8 @@ export function wallet(running: () => Service): void {
     await service.moved()
     const form = buyForm(page, '/v1/potus/feeds')
     await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'Paid in transaction 0x' }).waitFor()
-    expect(await form.locator('output').textContent()).to.contain('"feeds"')
+    await form.locator('.answer', { hasText: 'Paid in transaction 0x' }).waitFor()
+    expect(await form.locator('.answer').textContent()).to.contain('"feeds"')
     expect(requests.map(({ method }) => method)).to.deep.equal([
       'eth_requestAccounts',
       'eth_chainId',
@@ -78,10 +82,20 @@ export function wallet(running: () => Service): void {
     const { page, requests, close } = await openWithWallet({ chain: 1 })
     const form = buyForm(page, '/v1/potus/archive')
     await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    await form.locator('.answer', { hasText: 'Paid in transaction' }).waitFor()
     expect(requests.find(({ method }) => method === 'wallet_switchEthereumChain')?.params).to.deep.equal([
       { chainId: '0x14a34' },
     ])
+    await close()
+  })
+
+  it('is given a network that it does not know', async () => {
+    const { page, requests, close } = await openWithWallet({ chain: 1, knows: false })
+    const form = buyForm(page, '/v1/potus/feeds')
+    await form.getByRole('button').click()
+    await form.locator('.answer', { hasText: 'Paid in transaction' }).waitFor()
+    const [chain] = requests.find(({ method }) => method === 'wallet_addEthereumChain')?.params ?? []
+    expect(chain).to.deep.include({ chainId: '0x14a34', rpcUrls: [service.sandbox.rpcUrl] })
     await close()
   })
 
@@ -89,8 +103,8 @@ export function wallet(running: () => Service): void {
     const { page, close } = await openWithWallet()
     const form = buyForm(page, '/v1/potus/subscribe/archive/30d')
     await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
-    const text = (await form.locator('output').textContent()) ?? ''
+    await form.locator('.answer', { hasText: 'Paid in transaction' }).waitFor()
+    const text = (await form.locator('.answer').textContent()) ?? ''
     const { token } = JSON.parse(text.slice(text.indexOf('{'))) as { token: string }
     const response = await fetch(`${service.url}/v1/potus/archive`, { headers: { 'x-service-token': token } })
     expect(response.status).to.equal(200)
@@ -103,7 +117,7 @@ export function wallet(running: () => Service): void {
     await service.moved()
     const form = buyForm(page, '/v1/potus/feeds')
     await form.getByRole('button').click()
-    await form.locator('output', { hasText: 'You declined' }).waitFor()
+    await form.getByRole('alert').filter({ hasText: 'You declined' }).waitFor()
     expect(await service.moved()).to.deep.equal({ buyer: 0n, payee: 0n })
     await close()
   })
@@ -124,9 +138,9 @@ export function wallet(running: () => Service): void {
       })
       const form = buyForm(page, address)
       await form.getByRole('button').click()
-      await form.locator('output', { hasText: 'The connection broke' }).waitFor()
+      await form.getByRole('alert').filter({ hasText: 'The connection broke' }).waitFor()
       await form.getByRole('button').click()
-      await form.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+      await form.locator('.answer', { hasText: 'Paid in transaction' }).waitFor()
       expect(requests.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
       expect(await service.moved()).to.deep.equal({ buyer: -amount, payee: amount })
       await close()

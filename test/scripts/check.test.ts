@@ -90,7 +90,7 @@ describe('npm run check', () => {
     const { status, stdout, stderr } = check({ 'gold.json': gold(), 'teller.json': TELLER })
     expect(stderr).to.equal('')
     expect(stdout).to.match(/\$0\.005 +GET \/v1\/gold +gold +getGold +tool\n/)
-    expect(stdout).to.match(/25 operations of 5 products, catalog [0-9a-f]{16}\nNo errors\./)
+    expect(stdout).to.match(/26 operations of 5 products, catalog [0-9a-f]{16}\nNo errors\./)
     expect(stdout).not.to.contain('getGoldColumns')
     expect(status).to.equal(0)
   })

@@ -15,29 +15,41 @@
  * @property {string} price dollars, "0.01"
  */
 
+const JSON_MEDIA = 'application/json'
 const FORM = 'application/x-www-form-urlencoded'
 const MULTIPART = 'multipart/form-data'
-
-/** @param {string | undefined} media */
-const isJson = (media) => media === 'application/json'
+const PAY_IMPORTS = [
+  `import { env } from 'node:process'`,
+  `import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'`,
+  `import { ExactEvmScheme } from '@x402/evm'`,
+  `import { privateKeyToAccount } from 'viem/accounts'`,
+]
 
 /** @param {unknown} value */
 const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** @param {unknown} value @returns {readonly (readonly [string, string])[]} */
-const pairs = (value) => Object.entries(value ?? {}).map(([name, each]) => [name, text(each)])
+/** A string of TypeScript and Python. @param {unknown} value */
+const quoted = (value) => JSON.stringify(text(value))
 
 /** Quotes a value for the shell. @param {string} value */
 const shell = (value) => `'${value.replaceAll("'", String.raw`'\''`)}'`
 
+/** The fields of a form as text. @param {unknown} body @returns {readonly (readonly [string, string])[]} */
+const pairs = (body) => Object.entries(body ?? {}).map(([name, each]) => [name, text(each)])
+
+/** The fields of a form as an object of TypeScript and Python. @param {unknown} body */
+const fields = (body) => JSON.stringify(Object.fromEntries(pairs(body)))
+
 /** Returns a curl command. @param {CodeRequest} request */
 export function curl({ method, url, media, body, files = {} }) {
   const lines = [method === 'GET' ? `curl -i ${shell(url)}` : `curl -i -X ${method} ${shell(url)}`]
-  if (media === MULTIPART) {
-    for (const [name, file] of Object.entries(files)) lines.push(`-F ${shell(`${name}=@${file}`)}`)
-    for (const [name, value] of pairs(body)) lines.push(`-F ${shell(`${name}=${value}`)}`)
-  } else if (media === FORM)
-    for (const [name, value] of pairs(body)) lines.push(`--data-urlencode ${shell(`${name}=${value}`)}`)
+  if (media === MULTIPART)
+    lines.push(
+      ...Object.entries(files).map(([name, file]) => `-F ${shell(`${name}=@${file}`)}`),
+      ...pairs(body).map(([name, value]) => `-F ${shell(`${name}=${value}`)}`),
+    )
+  else if (media === FORM)
+    lines.push(...pairs(body).map(([name, value]) => `--data-urlencode ${shell(`${name}=${value}`)}`))
   else if (media !== undefined && body !== undefined)
     lines.push(`-H ${shell(`content-type: ${media}`)}`, `--data-binary ${shell(text(body))}`)
   return lines.join(' \\\n  ')
@@ -48,92 +60,66 @@ export function typescript({ method, url, media, body, files = {} }, { networks,
   const isPriced = networks.length > 0
   const names = Object.entries(media === MULTIPART ? files : {})
   const imports = [
-    ...(isPriced ? [`import { env } from 'node:process'`] : []),
-    ...(names.length > 0 ? [`import { openAsBlob } from 'node:fs'`] : []),
     ...(isPriced ? PAY_IMPORTS : []),
+    ...(names.length > 0 ? [`import { openAsBlob } from 'node:fs'`] : []),
   ]
-  const paying = isPriced
-    ? [
-        "const account = privateKeyToAccount(`0x${env.BUYER_KEY?.replace('0x', '')}`)",
-        'const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {',
-        `  schemes: [${networks.map((id) => `{ network: '${id}', client: new ExactEvmScheme(account) }`).join(', ')}],`,
-        `  spendControls: { maxAmountPerPayment: '$${price}' }, // the most that one call may cost`,
-        '})',
-      ]
-    : []
-  const form =
-    media === MULTIPART
-      ? [
-          'const body = new FormData()',
-          ...names.map(([name, file]) => `body.set(${text2(name)}, await openAsBlob(${text2(file)}), ${text2(file)})`),
-          ...pairs(body).map(([name, value]) => `body.set(${text2(name)}, ${text2(value)})`),
-        ]
-      : []
-  const options = [
-    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
-    ...(media === undefined || body === undefined || media === MULTIPART || media === FORM
-      ? []
-      : [`  headers: { 'content-type': '${media}' },`]),
-    ...(media === undefined || body === undefined ? [] : [`  body${typescriptBody(media, body)},`]),
+  const schemes = networks.map((id) => `{ network: '${id}', client: new ExactEvmScheme(account) }`).join(', ')
+  const paying = [
+    "const account = privateKeyToAccount(`0x${env.BUYER_KEY?.replace('0x', '')}`)",
+    'const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {',
+    `  schemes: [${schemes}],`,
+    `  spendControls: { maxAmountPerPayment: '$${price}' }, // the most that one call may cost`,
+    '})',
   ]
-  const call = `const answer = await ${isPriced ? 'payingFetch' : 'fetch'}(${text2(url)}`
+  const form = [
+    'const body = new FormData()',
+    ...names.map(([name, file]) => `body.set(${quoted(name)}, await openAsBlob(${quoted(file)}), ${quoted(file)})`),
+    ...pairs(body).map(([name, value]) => `body.set(${quoted(name)}, ${quoted(value)})`),
+  ]
+  const options = [...(method === 'GET' ? [] : [`  method: '${method}',`]), ...typescriptBody(media, body)]
+  const call = `const answer = await ${isPriced ? 'payingFetch' : 'fetch'}(${quoted(url)}`
   return [
     ...imports,
     ...(imports.length > 0 ? [''] : []),
-    ...paying,
-    ...form,
-    ...(options.length === 0 ? [`${call})`] : [`${call}, {`, ...options, '})']),
+    ...(isPriced ? paying : []),
+    ...(media === MULTIPART ? form : []),
+    ...(options.length > 0 ? [`${call}, {`, ...options, '})'] : [`${call})`]),
     'console.log(answer.status, await answer.text())',
   ].join('\n')
 }
 
-const PAY_IMPORTS = [
-  `import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'`,
-  `import { ExactEvmScheme } from '@x402/evm'`,
-  `import { privateKeyToAccount } from 'viem/accounts'`,
-]
-
-/** A string literal of TypeScript and Python. @param {string} value */
-const text2 = (value) => JSON.stringify(value)
-
-/** @param {string} media @param {unknown} body */
+/** @param {string | undefined} media @param {unknown} body */
 function typescriptBody(media, body) {
-  if (media === MULTIPART) return ''
-  const literal = JSON.stringify(body, null, 2).replaceAll('\n', '\n  ')
-  if (media === FORM) return `: new URLSearchParams(${JSON.stringify(Object.fromEntries(pairs(body)))})`
-  return isJson(media) ? `: JSON.stringify(${literal})` : `: ${text2(text(body))}`
+  if (media === undefined || body === undefined) return []
+  if (media === MULTIPART) return ['  body,']
+  if (media === FORM) return [`  body: new URLSearchParams(${fields(body)}),`]
+  const json = JSON.stringify(body, null, 2).replaceAll('\n', '\n  ')
+  const value = media === JSON_MEDIA ? `JSON.stringify(${json})` : quoted(body)
+  return [`  headers: { 'content-type': '${media}' },`, `  body: ${value},`]
 }
 
-/** Returns a program without packages. It gets the price of a priced call. @param {CodeRequest} request */
+/** Returns a program that gets the price of a priced call. It needs a package for files alone. @param {CodeRequest} request */
 export function python({ method, url, media, body, files = {} }) {
+  const opened = Object.entries(files).map(([name, file]) => `${quoted(name)}: open(${quoted(file)}, "rb")`)
   if (media === MULTIPART)
     return [
       'import requests',
       '',
-      `files = {${Object.entries(files)
-        .map(([name, file]) => `${text2(name)}: open(${text2(file)}, "rb")`)
-        .join(', ')}}`,
-      `answer = requests.request("${method}", ${text2(url)}, data=${JSON.stringify(Object.fromEntries(pairs(body)))}, files=files)`,
+      `files = {${opened.join(', ')}}`,
+      `answer = requests.request("${method}", ${quoted(url)}, data=${fields(body)}, files=files)`,
       'print(answer.status_code, answer.headers.get("PAYMENT-REQUIRED"), answer.text)',
     ].join('\n')
-  const encoded = media === FORM ? 'urllib.parse.urlencode' : 'json.dumps'
-  const value = media === FORM ? JSON.stringify(Object.fromEntries(pairs(body))) : pythonLiteral(body)
+  const json = { import: 'import json', data: `json.dumps(${pythonLiteral(body)})` }
+  const form = { import: 'import urllib.parse', data: `urllib.parse.urlencode(${fields(body)})` }
+  const sent = media === JSON_MEDIA ? json : media === FORM ? form : { import: '', data: quoted(body) }
   const hasBody = media !== undefined && body !== undefined
   return [
-    ...(hasBody && isJson(media) ? ['import json'] : []),
+    ...(hasBody && sent.import ? [sent.import] : []),
     'import urllib.error',
-    ...(hasBody && media === FORM ? ['import urllib.parse'] : []),
     'import urllib.request',
     '',
-    `request = urllib.request.Request(${text2(url)}, method="${method}")`,
-    ...(hasBody
-      ? [
-          `request.add_header("content-type", "${media}")`,
-          isJson(media) || media === FORM
-            ? `request.data = ${encoded}(${value}).encode()`
-            : `request.data = ${text2(text(body))}.encode()`,
-        ]
-      : []),
+    `request = urllib.request.Request(${quoted(url)}, method="${method}")`,
+    ...(hasBody ? [`request.add_header("content-type", "${media}")`, `request.data = ${sent.data}.encode()`] : []),
     'try:',
     '    answer = urllib.request.urlopen(request)',
     'except urllib.error.HTTPError as error:',
@@ -144,15 +130,8 @@ export function python({ method, url, media, body, files = {} }) {
 
 /** @param {unknown} value */
 function pythonLiteral(value) {
-  const words = new Map([
-    ['true', 'True'],
-    ['false', 'False'],
-    ['null', 'None'],
-  ])
-  return JSON.stringify(value, null, 4)?.replace(
-    /"(?:[^"\\]|\\.)*"|true|false|null/g,
-    (token) => words.get(token) ?? token,
-  )
+  const words = /** @type {Record<string, string>} */ ({ true: 'True', false: 'False', null: 'None' })
+  return JSON.stringify(value, null, 4)?.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (token) => words[token] ?? token)
 }
 
 /** Returns the MCP message that calls a tool. @param {string} name @param {object} input */

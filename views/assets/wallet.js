@@ -1,8 +1,8 @@
 // Buys with a browser wallet (EIP-1193): reads the payment requirements of a route, has the wallet sign a payment
-// (EIP-712, EIP-3009) and repeats the request with it. Without this script or a wallet, the page explains other ways.
+// (EIP-712, EIP-3009) and repeats the request with it. Without a wallet, the page explains other ways.
 const wallets = []
-const forms = [...document.querySelectorAll('form.wallet-form')]
 const choice = document.querySelector('#wallet-choice')
+const chains = JSON.parse(document.querySelector('.wallet')?.dataset.chains ?? '[]')
 const TYPES = {
   EIP712Domain: fields('name string, version string, chainId uint256, verifyingContract address'),
   TransferWithAuthorization: fields(
@@ -15,61 +15,71 @@ function fields(list) {
   return list.split(', ').map((pair) => ({ name: pair.split(' ')[0], type: pair.split(' ')[1] }))
 }
 
-/** Called for each wallet that announces itself. Shows the forms that pay. */
+/** Called for each wallet that announces itself. Shows what pays. */
 function welcome(name, provider) {
-  if (wallets.some((wallet) => wallet.provider === provider)) return
+  if (!choice || wallets.some((wallet) => wallet.provider === provider)) return
   wallets.push({ name, provider })
   choice.append(new Option(name, wallets.length - 1))
   document.querySelector('#wallet-none').hidden = true
   document.querySelector('#wallet-found').hidden = false
-  for (const form of forms) form.hidden = false
+  for (const part of document.querySelectorAll('[data-wallet]')) part.hidden = false
 }
 
 window.addEventListener('eip6963:announceProvider', ({ detail }) => welcome(detail.info.name, detail.provider))
 window.dispatchEvent(new Event('eip6963:requestProvider'))
 if (wallets.length === 0 && window.ethereum) welcome('Browser wallet', window.ethereum)
 
-for (const form of forms) {
-  const button = form.querySelector('button')
-  const output = document.createElement('output')
-  output.hidden = true
-  output.setAttribute('aria-live', 'polite')
-  form.append(output)
-  const say = (text) => {
-    output.hidden = false
-    output.textContent = text
+/** The wallet of the sandbox, which its gateway holds. It has test money and signs payments of test money only. */
+const testWallet = {
+  async request({ method, params }) {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch('/sandbox/wallet', { method: 'POST', headers, body: JSON.stringify({ method, params }) })
+    const body = await answer.json()
+    if (!answer.ok) throw new Error(body.message)
+    return body.result
+  },
+}
+const lend = document.querySelector('#test-wallet')
+lend?.addEventListener('click', () => void openTestWallet())
+
+async function openTestWallet() {
+  const said = document.querySelector('#test-wallet-said')
+  try {
+    const [address] = await testWallet.request({ method: 'eth_requestAccounts' })
+    welcome('Test wallet', testWallet)
+    choice.value = String(wallets.findIndex(({ provider }) => provider === testWallet))
+    lend.hidden = true
+    said.textContent = `The test wallet ${address} has test money of the sandbox.`
+  } catch (error) {
+    said.textContent = `The test wallet could not be opened: ${error.message}`
   }
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    button.disabled = true
-    buy(form, say)
-      .catch((error) => say(messageFor(error)))
-      .finally(() => (button.disabled = false))
-  })
 }
 
 /**
- * Buys the answer. Keeps a payment that may have been sent: repeating it is never charged twice. The key proves that the
- * purchase is this buyer's; without it the answer, above all the token of a plan, would not be sent again.
+ * Buys an answer and returns its response; a refusal is a response, too. `ask` sends the request with more headers. `sale` keeps
+ * a payment that may have been sent: repeating it is never charged twice. The key proves that the purchase is this buyer's;
+ * without it the answer, above all the token of a plan, would not be sent again.
  */
-async function buy(form, say) {
-  if (!form.purchase) {
+export async function buy(sale, amount, ask, say) {
+  // A payment that nothing was bought with is signed again when it has expired.
+  if (sale.isUnused && Date.now() / 1000 > sale.expires) sale.purchase = undefined
+  if (!sale.purchase) {
     say('Getting the price…')
-    const { offer, now } = await readOffer(form)
+    const answer = await ask({})
+    if (answer.status !== 402) return answer
+    const { offer, now } = readOffer(answer, amount)
     say('Waiting for your signature in the wallet…')
     const payment = await sign(wallets[choice.value].provider, offer, now)
-    form.purchase = { 'payment-signature': payment, 'idempotency-key': randomHex(16) }
+    sale.purchase = { 'payment-signature': payment, 'idempotency-key': randomHex(16) }
+    sale.expires = Date.now() / 1000 + offer.maxTimeoutSeconds - 5
   }
   for (let turn = 0; turn < REPEATS; turn += 1) {
     say(turn === 0 ? 'Paying…' : 'The chain has not confirmed the payment yet. Trying again with the same payment…')
-    const answer = await ask(form, form.purchase)
-    const body = await answer.json()
-    if (answer.ok) {
-      form.purchase = undefined
-      return say(paid(answer, body))
-    }
-    if (body.retry === 'new_quote' || body.retry === 'never') form.purchase = undefined
-    if (body.retry !== 'same_payment') throw new Error(`${answer.status}: ${body.message}`)
+    const answer = await ask(sale.purchase)
+    const { retry } = answer.ok ? { retry: 'new_quote' } : await answer.clone().json()
+    if (retry === 'new_quote' || retry === 'never') sale.purchase = undefined
+    sale.isUnused = retry === 'after_fix'
+    if (retry !== 'same_payment') return answer
     await new Promise((wake) => setTimeout(wake, 1000 * Math.min(5, Number(answer.headers.get('retry-after')) || 1)))
   }
   throw new Error(
@@ -77,29 +87,18 @@ async function buy(form, say) {
   )
 }
 
-const ask = ({ dataset }, headers) =>
-  fetch(dataset.address, {
-    method: dataset.method,
-    headers: { accept: 'application/json', ...headers },
-    cache: 'no-store',
-  })
-
 /** Reads the payment requirements, and the time of the service because the local clock may be wrong. */
-async function readOffer(form) {
-  const answer = await ask(form)
-  if (answer.status !== 402) throw new Error(`${answer.status}: ${(await answer.json()).message}`)
+function readOffer(answer, amount) {
   const { accepts } = fromBase64(answer.headers.get('payment-required'))
   const offer = accepts.find(({ scheme, network }) => scheme === 'exact' && network.startsWith('eip155:'))
-  if (offer.amount !== form.dataset.amount) throw new Error('The price has changed. Please reload this page.')
+  if (offer.amount !== amount) throw new Error('The price has changed. Please reload this page.')
   return { offer, now: Math.floor(Date.parse(answer.headers.get('date')) / 1000) }
 }
 
 async function sign(provider, offer, now) {
   const [from] = await provider.request({ method: 'eth_requestAccounts' })
   const chainId = Number(offer.network.split(':')[1])
-  const chain = `0x${chainId.toString(16)}`
-  if (Number(await provider.request({ method: 'eth_chainId' })) !== chainId)
-    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: chain }] })
+  if (Number(await provider.request({ method: 'eth_chainId' })) !== chainId) await switchTo(provider, chainId)
   const authorization = {
     from,
     to: offer.payTo,
@@ -119,14 +118,33 @@ async function sign(provider, offer, now) {
   return toBase64({ x402Version: 2, accepted: offer, payload: { signature, authorization } })
 }
 
-function paid(answer, body) {
-  const { transaction } = fromBase64(answer.headers.get('payment-response'))
-  return `Paid in transaction ${transaction}\n\n${JSON.stringify(body, null, 2)}`
+/** Switches the wallet to a chain, and adds the chain if the wallet does not know it. */
+async function switchTo(provider, id) {
+  const chainId = `0x${id.toString(16)}`
+  const ask = () => provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] })
+  try {
+    await ask()
+  } catch (error) {
+    const chain = chains.find((each) => each.chainId === chainId)
+    if (codeOf(error) !== 4902 || !chain) throw error
+    await provider.request({ method: 'wallet_addEthereumChain', params: [chain] })
+    await ask()
+  }
 }
 
-function messageFor(error) {
-  if (error.code === 4001) return 'You declined in the wallet. Nothing was paid.'
-  if (error.code === 4902) return 'The wallet does not know this network. Add it there, then try again.'
+/** Wallets on phones wrap the code. */
+const codeOf = (error) => error.data?.originalError?.code ?? error.code
+
+/** Returns the hash of the transaction that paid, or null. */
+export function transactionOf(answer) {
+  const receipt = answer.headers.get('payment-response')
+  return receipt === null ? null : fromBase64(receipt).transaction
+}
+
+/** Returns the text for an error of the wallet or the connection. */
+export function messageFor(error) {
+  if (codeOf(error) === 4001) return 'You declined in the wallet. Nothing was paid.'
+  if (codeOf(error) === 4902) return 'The wallet does not know this network. Add it there, then try again.'
   if (error instanceof TypeError)
     return 'The connection broke. Press the button again. It uses the same payment, so you never pay twice.'
   return error.message

@@ -1,8 +1,10 @@
 /** The documentation, made from the OpenAPI document: an index of all operations and a page for each. */
+import type { Recipients } from '../../config/pay-to.ts'
 import { type Call, type Catalog, NotFound, Reply } from '../../plugin/plugin.ts'
 import { type Article, articleOf, type Entry } from './docs-operation.ts'
 import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
 import type { OpenApi } from './openapi-types.ts'
+import type { WalletTerms } from './wallet-terms.ts'
 
 /** The values of `retry`, as in the error schema. */
 const RETRIES = [
@@ -33,35 +35,43 @@ async function oncePerCatalog(catalog: Catalog, name: string, make: () => Promis
   return page
 }
 
-/** Returns the index, with one free operation to try. */
-export function docs(call: Call): Promise<Reply> {
-  return oncePerCatalog(call.catalog, '', () => indexPage(call))
+/** The pages, for the networks and wallets that are paid with. */
+export interface DocsPages {
+  /** Returns the index, with one free operation to try. */
+  docs(call: Call): Promise<Reply>
+  /** Returns one operation with its form, its code and all fields of its response. Throws NotFound. */
+  docsOf(call: Call): Promise<Reply>
 }
 
-/** Returns one operation with all fields of its response, and the operations of its product. Throws NotFound. */
-export function docsOf(call: Call): Promise<Reply> {
-  const id = call.input.params['operation'] as string
-  return oncePerCatalog(call.catalog, id, () => operationPage(call, id))
+export function createDocs(recipients: Recipients, wallet: WalletTerms): DocsPages {
+  return {
+    docs: (call) => oncePerCatalog(call.catalog, '', () => indexPage(call, recipients)),
+    docsOf(call) {
+      const id = call.input.params['operation'] as string
+      return oncePerCatalog(call.catalog, id, async () => ({ ...(await operationPage(call, id, recipients)), wallet }))
+    },
+  }
 }
 
-async function indexPage(call: Call) {
-  const { groups, articles, version, basics } = await read(call)
+async function indexPage(call: Call, recipients: Recipients) {
+  const { groups, articles, version, basics } = await read(call, recipients)
   const lines = groups.flatMap(({ operations }) => operations)
   const first = lines.map(({ id }) => articles.get(id)).find((article) => article && isReady(article))
   return { groups, version, basics, tools: tools(call.catalog), retries: RETRIES, first: first ?? null }
 }
 
-async function operationPage(call: Call, id: string) {
-  const { groups, articles } = await read(call)
+async function operationPage(call: Call, id: string, recipients: Recipients) {
+  const { groups, articles } = await read(call, recipients)
   const operation = articles.get(id)
   const group = groups.find(({ operations }) => operations.some(({ id }) => id === operation?.id))
   if (!operation || !group) throw new NotFound('This operation does not exist. /docs lists all operations.')
   return { group, operation, searchText: searchTextOf(operation) }
 }
 
-/** True if the operation can be tried without any input. */
-function isReady({ trial }: Article): boolean {
-  return trial !== null && !trial.inputs.some(({ required, value }) => required && value === '')
+/** True if the operation can be tried without any input and without a script. */
+function isReady({ form, price, method }: Article): boolean {
+  const isFilled = !form.controls.some(({ part, required, filled }) => part === 'path' || (required && filled === ''))
+  return price === null && method === 'GET' && isFilled
 }
 
 /** Returns the text for search engines: as many whole sentences as fit. */
@@ -75,15 +85,15 @@ function searchTextOf({ summary, description }: Article): string {
   return text.length <= MAX_SEARCH_TEXT ? text : `${text.slice(0, MAX_SEARCH_TEXT - 1)}…`
 }
 
-async function read(call: Call) {
+async function read(call: Call, recipients: Recipients) {
   const openapi = await ask<OpenApi>(call, 'getOpenapi')
-  const page = built.get(openapi) ?? reference(openapi, call.catalog)
+  const page = built.get(openapi) ?? reference(openapi, call.catalog, recipients)
   built.set(openapi, page)
   return page
 }
 
-function reference(openapi: OpenApi, catalog: Catalog) {
-  const context = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '' }
+function reference(openapi: OpenApi, catalog: Catalog, recipients: Recipients) {
+  const context = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '', recipients }
   const entries = Object.entries(openapi.paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),

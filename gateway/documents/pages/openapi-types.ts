@@ -21,6 +21,7 @@ export interface OpenApiOperation {
     readonly in: string
     readonly required: boolean
     readonly schema: Schema
+    readonly deprecated?: boolean
     readonly example?: unknown
   }[]
   readonly requestBody?: { readonly content: Content }
@@ -39,6 +40,8 @@ export interface Schema {
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly deprecated?: boolean
   readonly oneOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]

@@ -15,8 +15,10 @@ import {
   problemMessage,
 } from './page-data.ts'
 import { listed } from '../listed-operations.ts'
-import { curl, examplePath } from './curl.ts'
+import { toolCall } from '../../../views/assets/snippets.js'
+import { exampleCurl, examplePath } from './example-request.ts'
 import { linkedOffers } from './structured-data.ts'
+import type { WalletTerms } from './wallet-terms.ts'
 
 /** Where the page is. */
 const PATH = '/pricing'
@@ -47,13 +49,13 @@ interface WalletPurchase {
 const plainPages = new WeakMap<Catalog, Reply>()
 
 /** Returns the priced routes and plans with their examples, the price changes, and how to pay. */
-export async function pricing(call: Call) {
+export async function pricing(call: Call, wallet: WalletTerms) {
   const { catalog, input } = call
   const isPlain = input.query['ok'] !== 1 && problemMessage(input.query['err']) === null
   const known = isPlain ? plainPages.get(catalog) : undefined
   if (known) return known
   const history = await askIfAvailable<PriceHistory>(call, 'getPriceHistory')
-  const page = await pageOf(call, history)
+  const page = { ...(await pageOf(call, history)), wallet }
   if (!isPlain || history === null) return page
   const reply = Reply.constant(page)
   plainPages.set(catalog, reply)
@@ -76,7 +78,7 @@ async function pageOf(call: Call, history: PriceHistory | null) {
     /** On a test network the page shows this project's payment command. */
     isTest: /sepolia|test|fuji|amoy/.test(payment.network),
     first: cheapest(catalog),
-    tool: toolCall(catalog),
+    tool: toolExample(catalog),
     groups: groups(catalog, baseUrl, history),
     changes: changesOf(history),
     plans: plans(catalog),
@@ -101,12 +103,13 @@ function cheapest(catalog: Catalog) {
 }
 
 /** Returns the JSON-RPC request of a paid tool call. */
-function toolCall(catalog: Catalog) {
+function toolExample(catalog: Catalog) {
   const [operation] = pricedGets(catalog).filter(({ tool }) => tool !== null)
   if (operation === undefined) return null
   const { tool: name, example } = operation
+  if (name === null) return null
   const args = { ...example?.request.query, payment_signature: '<base64 of the signed payment>' }
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }, null, 2)
+  return toolCall(name, args)
 }
 
 /** Returns the products with their priced routes, the cheapest product first, without the purchases of plans. */
@@ -122,7 +125,7 @@ function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null)
         .filter(({ product }) => product === id)
         .map((operation) => ({
           ...row(operation, catalog),
-          call: budget < MIN_ROUTE_BUDGET ? null : curl(operation, baseUrl),
+          call: budget < MIN_ROUTE_BUDGET ? null : exampleCurl(operation, catalog, baseUrl),
           sample: sampleOf(operation, Math.min(MAX_SAMPLE, budget)),
           since: history?.changes.find((change) => change.operation === operation.id)?.changed_at ?? null,
         })),

@@ -12,16 +12,17 @@ export interface Field {
   readonly default: string
 }
 
-type Schemas = Readonly<Record<string, Schema>>
+export type Schemas = Readonly<Record<string, Schema>>
 
 const MAX_DEPTH = 3
 
 /** Returns the fields of an object schema. The fields of array items are at `name[]`. */
 export function fieldsOf(schema: Schema, schemas: Schemas, prefix = '', depth = 0): readonly Field[] {
-  const whole = resolve(schema, schemas)
-  if (whole.items && depth === 0) return fieldsOf(whole.items, schemas, '[].', depth + 1)
+  const whole = wholeOf(schema, schemas)
+  if (whole.items && depth === 0 && Object.keys(whole.properties ?? {}).length === 0)
+    return fieldsOf(whole.items, schemas, '[].', depth + 1)
   const required = new Set(whole.required ?? [])
-  return Object.entries(propertiesOf(whole, schemas)).flatMap(([name, inner]) => {
+  return Object.entries(whole.properties ?? {}).flatMap(([name, inner]) => {
     const row = fieldOf(prefix + name, inner, required.has(name), schemas)
     if (depth >= MAX_DEPTH) return [row]
     const property = resolve(inner, schemas)
@@ -34,7 +35,7 @@ export function fieldsOf(schema: Schema, schemas: Schemas, prefix = '', depth = 
 
 /** Returns one field for a schema. */
 export function fieldOf(name: string, schema: Schema, required: boolean, schemas: Schemas): Field {
-  const whole = resolve(schema, schemas)
+  const whole = wholeOf(schema, schemas)
   return {
     name,
     required,
@@ -45,9 +46,13 @@ export function fieldOf(name: string, schema: Schema, required: boolean, schemas
   }
 }
 
-function propertiesOf(schema: Schema, schemas: Schemas): Schemas {
-  const parts = (schema.allOf ?? []).map((part) => propertiesOf(resolve(part, schemas), schemas))
-  return Object.assign({}, ...parts, schema.properties) as Schemas
+/** Resolves a schema, and joins it with the parts of its `allOf`. */
+export function wholeOf(schema: Schema, schemas: Schemas): Schema {
+  const { allOf = [], ...own } = resolve(schema, schemas)
+  const parts = [...allOf.map((part) => wholeOf(part, schemas)), own]
+  const properties = Object.assign({}, ...parts.map((part) => part.properties)) as Schemas
+  const required = parts.flatMap((part) => part.required ?? [])
+  return { ...(Object.assign({}, ...parts) as Schema), properties, required }
 }
 
 /** Resolves a reference and keeps the keywords next to it. Follows a chain of at most three references. */

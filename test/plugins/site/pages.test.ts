@@ -241,7 +241,7 @@ describe('the pages of the service', () => {
       expect(text, id).to.contain(`id="${id}"`)
     expect(text).to.contain('href="/docs/getRegimeDay"').and.to.contain('href="/docs/getPricing"')
     expect(text).not.to.contain('id="getHome"').and.not.to.contain('getRegimeMethod')
-    expect(text).to.contain('<form class="trial" method="get" action="/v1/regime/sample">')
+    expect(text).to.match(/<form class="call" [^>]*method="get" action="\/v1\/regime\/sample"/)
     expect(text).not.to.contain('action="/v1/regime/current"')
   })
 
