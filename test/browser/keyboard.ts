@@ -2,10 +2,19 @@
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
-const PAGES = ['pricing', 'docs', 'docs-operation', 'calculator-result', 'audit-tool', 'report-flawed', '402']
+const PAGES = [
+  'pricing',
+  'docs',
+  'docs-operation',
+  'docs-operation-body',
+  'calculator-result',
+  'audit-tool',
+  'report-flawed',
+  '402',
+]
 
 /** Numbers the focusable elements in order and returns the start of the HTML of each. */
-const NUMBER_ELEMENTS = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex]')]
+const NUMBER_ELEMENTS = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]')]
   .filter((element) => element.checkVisibility() && !element.closest('details:not([open]) > :not(summary)'))
   .map((element, index) => { element.dataset.stop = index; return element.outerHTML.slice(0, 90) })`
 

@@ -47,6 +47,7 @@ export async function pagesOf(url: string, buyer: Hex): Promise<readonly PageReq
       'report-many': manyFindings,
       docs: '/docs',
       'docs-operation': '/docs/getRegimeCurrent',
+      'docs-operation-body': '/docs/checkBarQuality',
       receipt: '/receipt',
       'receipt-valid': `/receipt?jws=${receipt}`,
       'receipt-invalid': `/receipt?jws=${receipt.slice(0, -8)}AAAAAAAA`,

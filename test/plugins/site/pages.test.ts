@@ -254,7 +254,15 @@ describe('the pages of the service', () => {
   it('show all fields of the response of one operation, and 404 for an unknown one', async () => {
     const { status, html: text } = await gateway.page('/docs/getRegimeCurrent')
     expect(status).to.equal(200)
-    for (const shown of ['/v1/regime/current', '$0.005', 'Response: application/json', 'as_of', 'STABLE | VOLATILE'])
+    for (const shown of [
+      '/v1/regime/current',
+      '$0.005',
+      'Response: application/json',
+      'as_of',
+      'STABLE | VOLATILE',
+      'payment_required',
+      'settlement_pending',
+    ])
       expect(text, shown).to.contain(shown)
     expect((await gateway.page('/docs/getNothing')).status).to.equal(404)
     expect((await gateway.page('/docs/getHome')).status).to.equal(404)
