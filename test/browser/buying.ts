@@ -90,6 +90,7 @@ export function buying(running: () => Service): void {
 
     it(`buys a plan whose token gives access, on a ${screen}`, async () => {
       const { page, consoleErrors, close } = await openWithTestWallet('purchasePlanArchive30d', screen)
+      expect(await page.getByLabel('body').count()).to.equal(0)
       const { value } = await pay(page)
       const headers = { 'x-service-token': String(value['token']) }
       const archive = await fetch(`${running().url}/v1/potus/archive`, { headers })

@@ -32,7 +32,7 @@ export function articleOf({ path, method, operation }: Entry, context: DocsConte
   const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
   const source = catalog.operations.get(id)
   const form = formOf(operation, schemas)
-  const body = requestBody ? bodyOf(requestBody.content, schemas) : null
+  const body = requestBody?.required ? bodyOf(requestBody.content, schemas) : null
   return {
     id,
     path,

@@ -24,7 +24,8 @@ export interface OpenApiOperation {
     readonly deprecated?: boolean
     readonly example?: unknown
   }[]
-  readonly requestBody?: { readonly content: Content }
+  /** Not required: an empty one may be sent, which says nothing. */
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 

@@ -38,7 +38,7 @@ export function formOf(
   { operationId, parameters = [], requestBody }: OpenApiOperation,
   schemas: Schemas,
 ): OperationForm {
-  const content = requestBody?.content ?? {}
+  const content = requestBody?.required ? requestBody.content : {}
   const outside = parameters
     .filter(({ deprecated }) => deprecated !== true)
     .map(({ name, in: part, required, schema, example }) =>

@@ -12,7 +12,10 @@ const operation = (changes: Partial<OpenApiOperation>): OpenApiOperation => ({
 })
 
 const json = (schema: Schema, example?: unknown): Partial<OpenApiOperation> => ({
-  requestBody: { content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } } },
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+  },
 })
 
 describe('the form of an operation', () => {
@@ -91,6 +94,7 @@ describe('the form of an operation', () => {
     const { controls, more, media } = formOf(
       operation({
         requestBody: {
+          required: true,
           content: {
             'application/json': { schema: fields({ type: 'string' }) },
             'text/csv': { schema: { type: 'string' } },
@@ -107,10 +111,18 @@ describe('the form of an operation', () => {
     expect(more.map(({ name }) => name)).to.deep.equal(['note'])
   })
 
+  it('has no control for a body that may be left out', () => {
+    const schema = { type: 'object', maxProperties: 0 }
+    const requestBody = { required: false, content: { 'application/json': { schema, example: {} } } }
+    expect(formOf(operation({ requestBody }), {}).controls).to.deep.equal([])
+  })
+
   it('is one control for a body without fields: JSON, or text', () => {
     const [list] = formOf(operation(json({ type: 'array', items: { type: 'number' } }, [1, 2])), {}).controls
     expect(list).to.include({ name: 'body', isWhole: true, isFile: false, value: 'json', filled: '[\n  1,\n  2\n]' })
-    const raw = operation({ requestBody: { content: { 'text/csv': { schema: { type: 'string' }, example: 'a,b' } } } })
+    const raw = operation({
+      requestBody: { required: true, content: { 'text/csv': { schema: { type: 'string' }, example: 'a,b' } } },
+    })
     expect(formOf(raw, {}).controls[0]).to.include({ isWhole: true, isFile: true, value: 'text', filled: 'a,b' })
   })
 })
