@@ -27,10 +27,10 @@ describe('a unit of docs/examples/systemd', () => {
 describe('a container of docs/examples/container', () => {
   const compose = readFileSync(join(examples, 'container', 'compose.yaml'), 'utf8')
   const [, services = ''] = compose.split(/^services:$/m)
-  const parts = (services.split(/^volumes:$/m)[0] ?? '').split(/^ {2}(?=\w+:$)/m).slice(1)
+  const parts = (services.split(/^networks:$/m)[0] ?? '').split(/^ {2}(?=\w+:$)/m).slice(1)
 
   it('has a read-only root, no capabilities, no new privileges and a user of its own', () => {
-    expect(parts.map((part) => part.split(':')[0])).to.deep.equal(['signer', 'gateway'])
+    expect(parts.map((part) => part.split(':')[0])).to.deep.equal(['signer', 'gateway', 'postgres', 'redis', 'nginx'])
     for (const part of parts) {
       const lines = part.split('\n').map((line) => line.trim())
       expect(lines).to.include.members([
@@ -38,15 +38,20 @@ describe('a container of docs/examples/container', () => {
         'cap_drop: [ALL]',
         "security_opt: ['no-new-privileges:true']",
       ])
-      expect(part).to.match(/^ {4}user: '1000[12]:1000[12]'$/m)
-      expect(part).to.not.match(/privileged|cap_add|docker\.sock/)
+      expect(part).to.match(/^ {4}user: '[1-9]\d*:[1-9]\d*'$/m)
+      expect(part).to.not.match(/^ +privileged:|cap_add|docker\.sock/m)
     }
-    expect(new Set(parts.map((part) => /user: '(\d+)/.exec(part)?.[1])).size).to.equal(2)
+    expect(new Set(parts.map((part) => /user: '(\d+)/.exec(part)?.[1])).size).to.equal(parts.length)
   })
 
   it('gets the keys only if it is the signer, which has no network', () => {
-    const [signer = '', gateway = ''] = parts
+    const [signer = '', ...others] = parts
     expect(signer).to.include('signer.env').and.include('network_mode: none')
-    expect(gateway).to.not.include('signer.env')
+    for (const other of others) expect(other).to.not.include('signer.env')
+  })
+
+  it('can be reached from outside only if it is the proxy', () => {
+    const open = parts.filter((part) => /^ {4}ports:/m.test(part)).map((part) => part.split(':')[0])
+    expect(open).to.deep.equal(['nginx'])
   })
 })
