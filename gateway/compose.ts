@@ -197,7 +197,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   await Promise.all([recovered && atMost(START_RECOVERY_MS, recovered, logFailedRecovery), editions.open(build)])
   if (isLate) editions.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded'))
 
-  const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
+  const render = createRenderer(() => editions.current.views)
   const { lookSeconds = LOOK_SECONDS, alarmSeconds = overrides.reconcileSeconds ?? ALARM_SECONDS } = overrides
   const operator = await openOperator(parts, { render, paused, lookSeconds, alarmSeconds })
   const queues = new WorkQueues(workers.size)
@@ -284,6 +284,8 @@ export interface Replacements {
   readonly plugin?: Plugin
   /** Whether the products of the gateway itself are part of the catalog. True if absent. */
   readonly hasBuiltIns?: boolean
+  /** Whether the views of all pages are compiled, to find what is wrong with them. */
+  readonly checksViews?: boolean
 }
 
 /** A catalog that was built to be checked. */
@@ -300,7 +302,7 @@ export interface OpenedCatalog {
  */
 export async function openCatalog(config: Config, replaced: Replacements = {}): Promise<OpenedCatalog> {
   const log = createLog('silent')
-  const { now, fetch, database, plugin, hasBuiltIns = true } = replaced
+  const { now, fetch, database, plugin, hasBuiltIns = true, checksViews = false } = replaced
   const clock = clockOf(config, now)
   const options = { inMemory: true, ...(database ? { products: database } : {}) }
   const stores = await openStores({ ...config, databaseUrl: null, keyvUrl: null }, clock, log, options)
@@ -344,6 +346,7 @@ export async function openCatalog(config: Config, replaced: Replacements = {}): 
         attestations: keys.attestations,
         ...(fetch ? { fetch } : {}),
         hasBuiltIns,
+        checksViews,
       }),
     )
     return { edition: editions.current, issues: editions.issues, close }

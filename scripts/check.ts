@@ -13,7 +13,6 @@ import {
 import { ONE_JOURNAL } from '../gateway/config/pay-to.ts'
 import { SANDBOX } from '../gateway/config/settlement.ts'
 import { freshWarnings } from '../gateway/products/fresh-warnings.ts'
-import { viewIssues } from '../gateway/http/view-issues.ts'
 import { readSettlementCosts, type ReadCost } from '../gateway/methods/exact-evm/open-settlers.ts'
 import { createLog } from '../gateway/observe/log.ts'
 import { reportError } from './command-line.ts'
@@ -134,8 +133,7 @@ function asJson(catalog: Catalog | null, { issues, warnings }: Found, settlement
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
   const config = readConfig()
-  const { edition, issues: found, close } = await openCatalog(config)
-  const issues = [...found, ...(edition ? viewIssues(edition, config.viewDir) : [])]
+  const { edition, issues, close } = await openCatalog(config, { checksViews: true })
   const warnings = edition ? freshWarnings(edition) : []
   const catalog = edition?.catalog ?? null
   const settlements = await settlementsOf(config, catalog)

@@ -66,7 +66,7 @@ export class JsonFiles {
 
 /**
  * Reads the documents that are JSON objects, sorted by file name. Files that cannot be read or parsed, values that are
- * not objects, and duplicate keys are issues. Without service.json, package.json beside the folder describes the service.
+ * not objects, and duplicate keys are issues. What service.json does not say, package.json beside the folder does.
  *
  * @param files remembers what was read, so that the next reading is faster
  * @throws CatalogError if the folder, or one in it, cannot be read: its products are unknown then
@@ -85,24 +85,35 @@ export async function readDocuments(
     if (read === null) continue
     const { value, issues: found } = read
     issues.push(...found.map((issue) => ({ file, ...issue })))
-    if (isObject(value)) documents.push({ file, kind: kindOf(file), content: value })
+    if (isObject(value))
+      documents.push(file === SERVICE_FILE ? await serviceOf(value, catalogDir, files) : documentOf(file, value))
     else if (found.length === 0)
       issues.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
   }
   const hasService = [...documents, ...issues].some(({ file }) => file === SERVICE_FILE)
-  if (!hasService) documents.push(await serviceOf(catalogDir, files))
+  if (!hasService) documents.push(await serviceOf(NOTHING, catalogDir, files))
   return { documents, issues }
 }
 
 const NAME_OF_SHOP = /^(?:@[^/]*\/)?(.*)$/
 const VERSION = /^[0-9]+\.[0-9]+\.[0-9]+$/
 
-/** What is known of a service without service.json: the name, version and description of its package. */
-async function serviceOf(catalogDir: string, files: JsonFiles): Promise<CatalogDocument> {
+const documentOf = (file: string, content: CatalogDocument['content']): CatalogDocument => ({
+  file,
+  kind: kindOf(file),
+  content,
+})
+
+/** What service.json says of a service and, where it says nothing, the name, version and description of its package. */
+async function serviceOf(
+  own: CatalogDocument['content'],
+  catalogDir: string,
+  files: JsonFiles,
+): Promise<CatalogDocument> {
   const folder = dirname(catalogDir)
   const value = (await files.read(join(folder, 'package.json')))?.value
-  const described = isObject(value) ? value : NO_PACKAGE
-  return services.get(described, [folder], () => {
+  const described = isObject(value) ? value : NOTHING
+  return services.get(described, [own, folder], () => {
     const text = (name: string, otherwise: string): string =>
       typeof described[name] === 'string' && described[name] !== '' ? described[name] : otherwise
     const words = text('name', basename(folder))
@@ -115,18 +126,18 @@ async function serviceOf(catalogDir: string, files: JsonFiles): Promise<CatalogD
       'description',
       'APIs for software agents. Each call is paid with x402 in USDC: no sign-up, no API key.',
     )
-    const content = {
+    return documentOf(SERVICE_FILE, {
       name,
-      title: name,
+      title: own['name'] ?? name,
       summary,
-      description: summary,
+      description: own['summary'] ?? summary,
       version: VERSION.test(version) ? version : '0.1.0',
-    }
-    return { file: SERVICE_FILE, kind: 'service', content }
+      ...own,
+    })
   })
 }
 
-const NO_PACKAGE: Readonly<Record<string, unknown>> = {}
+const NOTHING: Readonly<Record<string, unknown>> = {}
 const services = new Remembered<CatalogDocument>()
 
 /** The message does not say where the folder is: /health shows it to everybody. */

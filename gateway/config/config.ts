@@ -79,7 +79,8 @@ export interface Config extends NetworkConfig, LogSettings {
   readonly keyvUrl: string | null
   readonly catalogDir: string
   readonly schemaDir: string
-  readonly viewDir: string
+  /** Folders of views: that of the shop, then that of the gateway. One folder in a checkout. */
+  readonly viewDirs: readonly string[]
   readonly pluginDirs: readonly string[]
   readonly operatorToken: string | null
   /** Wallets whose payments do not count as revenue, in lower case. */
@@ -237,7 +238,7 @@ function parse(environment: Environment, examine: Examine): Config {
     keyvUrl: text('KEYV_URL'),
     catalogDir,
     schemaDir: join(SHOP_ROOT, 'schemas'),
-    viewDir: join(PROJECT_ROOT, 'views'),
+    viewDirs: [...new Set([join(SHOP_ROOT, 'views'), join(PROJECT_ROOT, 'views')])],
     pluginDirs: foldersIn(text('PLUGIN_DIRS')),
     operatorToken: text('OPERATOR_TOKEN'),
     ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),

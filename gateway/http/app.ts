@@ -44,7 +44,7 @@ export interface HttpParts {
   readonly serve: Serve
   /** The 402s of unpaid calls. If absent, `serve` answers them too. */
   readonly unpaid?: UnpaidCalls
-  readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
+  readonly config: Pick<Config, 'baseUrl' | 'viewDirs'>
   /** Finds the callers of requests. */
   readonly callers: CallerAddresses
   readonly nameClient: NameClient
@@ -153,8 +153,12 @@ function createExpress(): Express {
 function addAssets(app: App): void {
   const { framework, config } = app
   // Assets are small, and a range of a compressed one would be cut from the wrong bytes.
-  const assets = { index: false, redirect: false, maxAge: '1h', acceptRanges: false } as const
-  framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
+  const assets = { index: false, redirect: false, acceptRanges: false } as const
+  const folders = config.viewDirs.map((folder) => join(folder, 'assets'))
+  framework.use('/assets', compression())
+  // Those of the shop may be edited at any time.
+  for (const own of folders.slice(0, -1)) framework.use('/assets', express.static(own, { ...assets, maxAge: 0 }))
+  framework.use('/assets', express.static(folders.at(-1) as string, { ...assets, maxAge: '1h' }))
   framework.use((_request: Request, response: Response) => answerUnrouted(app, visitOf(response), []))
   framework.use((error: unknown, _request: Request, response: Response, _next: unknown) =>
     answerFailure(app, visitOf(response), error),

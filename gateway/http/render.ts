@@ -1,56 +1,20 @@
 /** Renders Pug views to HTML. Views have texts and loops; handlers and `format` prepare the values. */
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import type { compileTemplate } from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
+import type { Views } from '../products/views.ts'
 import { draw, waterfall } from './draw-chart.ts'
 import { format } from './view-formats.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
 
-export interface RendererOptions {
-  /** The gateway's own views, searched first. The layout is here. */
-  readonly viewDir: string
-  /** Folders of views that the plugins of the current edition bring along, searched next. */
-  readonly pluginViewDirs?: () => readonly string[]
-}
-
-/** Pug is loaded with the first page: it takes a tenth of the gateway's start. */
-const pug = (): typeof import('pug') => createRequire(import.meta.url)('pug') as typeof import('pug')
-
-/** Compiles the view in a file. Paths in it that begin with a slash are below `basedir`. Throws if it has an error. */
-export function compileView(file: string, basedir: string): compileTemplate {
-  return pug().compileFile(file, { basedir, compileDebug: false })
-}
-
-const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
-
 /**
- * Creates a function that renders views by name and throws if there is no such view. A view is looked up once
- * per edition, recognised by the `catalog` in `locals`, so a changed view appears with the next edition. Every view also
- * gets `format`, `chart`, `navigation` and `links`.
+ * Creates a function that renders the views of the current edition by name, and throws if there is no such view. Every view
+ * also gets `format`, `chart`, `navigation` and `links`.
  */
-export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererOptions): Render {
-  const compiled = new WeakMap<object, Map<string, compileTemplate>>()
-
-  function compile(view: string): compileTemplate {
-    const viewDirs = [viewDir, ...pluginViewDirs()]
-    const files = VIEW_NAME.test(view) ? viewDirs.map((folder) => join(folder, `${view}.pug`)) : []
-    const file = files.find((path) => existsSync(path))
-    if (file === undefined) throw new Error(`There is no view "${view}" in ${viewDirs.join(', ')}.`)
-    return compileView(file, viewDir)
-  }
-
+export function createRenderer(views: () => Views): Render {
   return (view, locals) => {
     const catalog = locals['catalog'] as Catalog | undefined
-    const edition = catalog ?? compiled
-    const templates = compiled.get(edition) ?? new Map<string, compileTemplate>()
-    compiled.set(edition, templates)
-    const template = templates.get(view) ?? compile(view)
-    templates.set(view, template)
     const pages = { navigation: catalog ? navigation(catalog) : [], links: catalog ? links(catalog) : [] }
-    return template({ ...pages, ...locals, format, chart: { draw, waterfall } })
+    return views().template(view)({ ...pages, ...locals, format, chart: { draw, waterfall } })
   }
 }
 

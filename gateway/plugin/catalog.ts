@@ -33,6 +33,10 @@ export interface Service {
   readonly links?: readonly { readonly label: string; readonly href: string }[]
   /** Path of the picture that previews of pages show. */
   readonly image?: string
+  /** Path of the picture beside the name. */
+  readonly logo?: string
+  /** Path of the style sheet that every page loads last. */
+  readonly style?: string
 }
 
 /** A product: one or more operations, answered by a plugin or by an upstream. */

@@ -19,6 +19,7 @@ import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './
 import { type FreshnessGate, type FreshnessState, statesOf } from './freshness.ts'
 import type { ReadyHook } from './hooks.ts'
 import type { Instance, ReadyProduct, SetupOptions } from './instantiate.ts'
+import type { Views } from './views.ts'
 
 /** How long what is known of the freshness of all operations is shown. Each of them is read once a second at most. */
 const LOOK_MS = 500
@@ -43,11 +44,12 @@ function demandsMore({ fresh, authorizes }: Plan, { operations }: Catalog): bool
   return fresh !== null || opened.some((each) => promisesFreshData(each) && each.maxFreshnessSeconds > 0)
 }
 
-/** The documents that were read, and their issues. */
+/** What was read, and its issues. */
 interface Findings {
   readonly documents: readonly CatalogDocument[]
   readonly disabled: readonly DisabledProduct[]
   readonly issues: readonly Issue[]
+  readonly views: Views
 }
 
 interface AssemblyParts extends Pick<SetupOptions, 'now' | 'log'> {
@@ -63,7 +65,7 @@ export class AssembledEdition implements Edition {
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly schemaKeys: readonly string[]
   readonly hooks: readonly ReadyHook[]
-  readonly viewDirs: readonly string[]
+  readonly views: Views
   /** The products by the file of their document. */
   readonly products: ReadonlyMap<string, ReadyProduct>
   readonly #instances = new Map<string, Instance>()
@@ -84,7 +86,7 @@ export class AssembledEdition implements Edition {
     catalog: Catalog,
     products: ReadonlyMap<string, ReadyProduct>,
     hooks: readonly ReadyHook[],
-    { documents, disabled, issues }: Findings,
+    { documents, disabled, issues, views }: Findings,
     { checkAnswers, paused, now, log }: AssemblyParts,
   ) {
     this.#catalog = catalog
@@ -94,6 +96,7 @@ export class AssembledEdition implements Edition {
     this.#issues = issues
     this.products = products
     this.hooks = hooks
+    this.views = views
     this.schemaKeys = [...products.values()].map(({ schemaKey }) => schemaKey)
     const bound = new Map<OperationId, BoundOperation>()
     for (const product of catalog.products) {
@@ -113,7 +116,6 @@ export class AssembledEdition implements Edition {
     this.#breakers = catalog.products.flatMap(({ id, operations }) =>
       operations.map((operation) => (this.#instances.get(id) as Instance).breaker(operation.id)),
     )
-    this.viewDirs = viewDirsOf([...this.#instances.values()])
     for (const instance of this.#allInstances()) instance.retain(this)
   }
 

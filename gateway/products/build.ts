@@ -26,6 +26,7 @@ import { nameOwners } from '../catalog/names-and-references.ts'
 import { loadPluginOnce, PluginError, type PluginLoads, type PluginSources } from '../plugin-code/load.ts'
 import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
 import { AssembledEdition, reasonOf, viewDirsOf } from './assembled-edition.ts'
+import { missingAssets, Views } from './views.ts'
 
 export interface Built {
   readonly edition: Edition
@@ -55,8 +56,10 @@ export interface EditionOptions extends SetupOptions {
   readonly setupSeconds?: number
   /** Remembers the files of catalog and schemas between builds. Without it, every build reads all of them. */
   readonly files?: JsonFiles
-  /** Folder of the gateway's own views. Without it, the views of pages are not checked. */
-  readonly viewDir?: string
+  /** Folders of views: that of the shop, then that of the gateway. Without them, the views of pages are not checked. */
+  readonly viewDirs?: readonly string[]
+  /** Whether the views of all pages are compiled at once, to find what is wrong with them. */
+  readonly checksViews?: boolean
   /** What the operator has paused. Without it, nothing is. */
   readonly paused?: PauseCheck
   /** Names of the networks that payments are taken on. Without it, documents may name any network. */
@@ -118,7 +121,11 @@ async function build(options: EditionOptions): Promise<Built> {
     issues,
   })
   const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
-  const found = { documents: read.documents, disabled, issues }
+  const { viewDirs = [], checksViews } = options
+  const pluginViewDirs = viewDirsOf([...products.values()].map(({ instance }) => instance))
+  const views = await Views.next({ viewDirs, pluginViewDirs }, catalog, former?.views, checksViews)
+  issues.push(...views.issues(catalog), ...missingAssets(catalog.service, viewDirs))
+  const found = { documents: read.documents, disabled, issues, views }
   const edition = new AssembledEdition(catalog, products, hooks, found, options)
   await Promise.all(unused.map((instance) => instance.release(edition)))
   return { edition, issues }
@@ -182,7 +189,7 @@ async function setUpAll({ options, plugins, schemas, before, selection, issues }
     if (failed.length === 0) {
       const found = [
         ...unreportedDemands(catalog, products, selection.parsed.plans),
-        ...missingViews(catalog, products, before, options.viewDir),
+        ...missingViews(catalog, products, before, options.viewDirs),
       ]
       issues.push(...found)
       failed.push(...new Set(found.map(({ file }) => file)))
@@ -228,10 +235,10 @@ function missingViews(
   catalog: Catalog,
   products: ReadonlyMap<string, ReadyProduct>,
   before: ReadonlyMap<string, ReadyProduct>,
-  viewDir: string | undefined,
+  viewDirs: readonly string[] | undefined,
 ): Issue[] {
-  if (viewDir === undefined) return []
-  const folders = [viewDir, ...viewDirsOf([...products.values()].map(({ instance }) => instance))]
+  if (viewDirs === undefined) return []
+  const folders = [...viewDirs, ...viewDirsOf([...products.values()].map(({ instance }) => instance))]
   return catalog.products.flatMap((product) => {
     const { file, operations } = product
     const former = before.get(file)

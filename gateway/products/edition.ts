@@ -10,6 +10,7 @@ import type { ClaimedRequest } from '../payments/payment.ts'
 import type { FreshnessGate, FreshnessLook, FreshnessState } from './freshness.ts'
 import type { Caller } from '../workers/timeout.ts'
 import type { ForwardedRequest } from './upstream.ts'
+import type { Views } from './views.ts'
 
 /** The input of a call before validation: strings as they were sent, the body decoded by media type. */
 export interface RawInput {
@@ -95,8 +96,8 @@ export interface Edition {
   readonly documentKeys: readonly string[]
   /** The hooks, in the order in which they are asked. */
   readonly hooks: readonly ServedHook[]
-  /** Folders of the views that come with its plugins. */
-  readonly viewDirs: readonly string[]
+  /** What its pages are rendered with. */
+  readonly views: Views
   /** Live status of every product, disabled ones included. */
   status(): readonly ProductStatus[]
   /** How fresh the data of each operation with `fresh` are, at most 1.5 seconds old. The same object until that changes. */

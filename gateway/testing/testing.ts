@@ -38,7 +38,7 @@ export interface TestCatalog {
 export async function openTestCatalog({ now, environment }: TestCatalogOptions = {}): Promise<TestCatalog> {
   const { edition, issues, close } = await openCatalog(
     environment === undefined ? readConfig() : readConfig(environment),
-    now === undefined ? {} : { now: () => now },
+    { checksViews: true, ...(now === undefined ? {} : { now: () => now }) },
   )
   if (edition) return { edition, issues, close }
   await close()

@@ -21,7 +21,7 @@ import type { Attestations } from '../tokens/attestation-keys.ts'
 
 interface BuilderOptions extends Pick<
   EditionOptions,
-  'breakers' | 'paused' | 'setupSeconds' | 'timers' | 'onLate' | 'ahead'
+  'breakers' | 'paused' | 'setupSeconds' | 'timers' | 'onLate' | 'ahead' | 'checksViews'
 > {
   readonly plugins: readonly Plugin[]
   readonly workers: WorkerPool
@@ -58,7 +58,7 @@ export function editionBuilder(
     buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
-      viewDir: config.viewDir,
+      viewDirs: config.viewDirs,
       pluginDirs: config.pluginDirs,
       builtins: plugins,
       builtInHooks: [denyListHook],
@@ -103,7 +103,7 @@ export function onNewCatalog(editions: Swap, listener: (edition: Edition) => voi
 /** Reloads the catalog whenever a file of it has changed since `openedAt` (milliseconds since the epoch). */
 export function watchCatalog(config: Config, editions: Swap, openedAt: number, log: Logger): Promise<Watch> {
   return watchFolders({
-    folders: [config.catalogDir, config.schemaDir, config.viewDir, ...config.pluginDirs],
+    folders: [config.catalogDir, config.schemaDir, ...config.viewDirs, ...config.pluginDirs],
     since: openedAt,
     onRest: () =>
       void editions.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded')),

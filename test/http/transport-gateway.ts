@@ -12,6 +12,7 @@ import { answerOf, errorAnswer } from '../../gateway/calls/answers.ts'
 import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
 import { bodyRulesOf } from '../../gateway/catalog/large-body.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
+import { Views } from '../../gateway/products/views.ts'
 import type { BoundOperation, Edition, RawInput } from '../../gateway/products/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'
@@ -135,7 +136,7 @@ export function editionOf(
     handlers: new Map(routes.map(({ operation, handle }) => [operation.id, handle])),
     disabled: [],
     hooks: [],
-    viewDirs: [],
+    views: new Views({ viewDirs: [] }),
     schemaKeys: [],
     documentKeys: [],
     status: () => [],
@@ -188,6 +189,7 @@ export async function openTransportGateway(
   const viewDir = mkdtempSync(join(tmpdir(), 'views-'))
   mkdirSync(join(viewDir, 'assets'))
   for (const [name, text] of Object.entries(options.views ?? {})) writeFileSync(join(viewDir, name), text)
+  const views = new Views({ viewDirs: [viewDir] })
   let edition = editionOf(routes, options.schemas)
   const requests: CallRequest[] = []
   const calls: RecordedCall[] = []
@@ -234,13 +236,13 @@ export async function openTransportGateway(
   const server = createHttpServer({
     ...parts,
     bodies: { paid: new BodyStorage(), free: bodies },
-    config: { baseUrl: BASE_URL, viewDir },
+    config: { baseUrl: BASE_URL, viewDirs: [viewDir] },
     callers: new CallerAddresses({
       baseUrl: BASE_URL,
       trustedProxies: options.trustedProxies ?? [],
       log: parts.log,
     }),
-    render: createRenderer({ viewDir }),
+    render: createRenderer(() => views),
     mcp,
     ...(options.restTimes ? { restTimes: options.restTimes } : {}),
     ...places,

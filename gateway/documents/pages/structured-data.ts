@@ -15,7 +15,7 @@ export function linkedService({ service }: Catalog, baseUrl: string) {
   return {
     '@context': CONTEXT,
     '@graph': [
-      { ...organization, logo: `${baseUrl}/assets/icon-180.png` },
+      { ...organization, logo: baseUrl + (service.logo ?? '/assets/icon-180.png') },
       { '@type': 'WebSite', name: service.name, description: service.summary, url: `${baseUrl}/` },
       {
         '@type': 'WebAPI',

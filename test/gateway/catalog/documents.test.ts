@@ -186,7 +186,7 @@ describe('the catalog folder', () => {
     expect(parseJson(deep.replace('[[', '[').replace(']]', ']')).issues).to.deep.equal([])
   })
 
-  it('describes the service by package.json if there is no service.json', async () => {
+  it('describes the service by package.json where service.json says nothing', async () => {
     catalog = openCatalog()
     catalog.remove('service.json')
     const file = join(catalog.folder, 'package.json')
@@ -195,6 +195,11 @@ describe('the catalog folder', () => {
     const [service] = documents.filter(({ kind }) => kind === 'service')
     const content = { name: 'Gold shop', title: 'Gold shop', summary: 'Sells gold.', version: '0.1.0' }
     expect([service?.content, issues]).to.deep.equal([{ ...content, description: 'Sells gold.' }, []])
+    catalog.write('service.json', { title: 'Gold by the hour', logo: '/assets/logo.svg' })
+    const { documents: named } = await readDocuments(catalog.catalogDir)
+    const own = { title: 'Gold by the hour', logo: '/assets/logo.svg', description: 'Sells gold.' }
+    expect(named.find(({ kind }) => kind === 'service')?.content).to.deep.equal({ ...content, ...own })
+    catalog.remove('service.json')
     rmSync(file)
     const nameless = await readDocuments(catalog.catalogDir)
     const described = nameless.documents[0]?.content

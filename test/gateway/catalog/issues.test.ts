@@ -341,7 +341,11 @@ describe('issues of a catalog', () => {
       { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], price: '0' }] } },
       ['plans.json', '/plans/0/price', 'price'],
     ],
-    ['a service without a title', { 'service.json': { name: 'Shop' } }, ['service.json', '/title', 'required']],
+    [
+      'a service without words in its title',
+      { 'service.json': { title: '' } },
+      ['service.json', '/title', 'minLength'],
+    ],
   ]
   for (const [title, contents, expected] of cases)
     it(`are reported for ${title}`, () => {
@@ -372,10 +376,10 @@ describe('issues of a catalog', () => {
 
   it('refuse the whole catalog if service.json or plans.json has one, and are listed for all documents', () => {
     const refused = () =>
-      create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
+      create({ 'service.json': { name: '' }, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
     expect(refused).to.throw(CatalogError)
     const files = issuesOf({
-      'service.json': {},
+      'service.json': { name: '' },
       'gold.json': gold({ price: 'dear' }),
       'plans.json': { plans: [{}] },
     })

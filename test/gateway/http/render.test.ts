@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Catalog, Operation } from '../../../gateway/plugin/catalog.ts'
 import { format } from '../../../gateway/http/view-formats.ts'
 import { createRenderer, navigation } from '../../../gateway/http/render.ts'
+import { Views } from '../../../gateway/products/views.ts'
 
 const page = (path: string, more: Partial<Operation> = {}) =>
   [path, { view: 'page', method: 'GET', listed: true, path, ...more }] as [string, Operation]
@@ -26,65 +27,16 @@ describe('the renderer', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  function write(file: string, text: string): void {
-    mkdirSync(dirname(join(folder, file)), { recursive: true })
-    writeFileSync(join(folder, file), text)
-  }
-  const renderer = () =>
-    createRenderer({ viewDir: join(folder, 'views'), pluginViewDirs: () => [join(folder, 'plugin')] })
+  const write = (file: string, text: string): void => writeFileSync(join(folder, file), text)
+  const renderer = () => createRenderer(() => new Views({ viewDirs: [folder] }))
 
   it('renders a view and escapes its values', () => {
-    write('views/page.pug', 'p= word')
+    write('page.pug', 'p= word')
     expect(renderer()('page', { word: '<script>' })).to.equal('<p>&lt;script&gt;</p>')
   })
 
-  it("renders a plugin's view in the gateway's layout, and prefers a view of the gateway with the same name", () => {
-    write('views/layout.pug', 'main\n  block content')
-    write('views/page.pug', 'p ours')
-    write('plugin/page.pug', 'p theirs')
-    write('plugin/other.pug', 'extends /layout\nblock content\n  p theirs')
-    expect(renderer()('other', {})).to.equal('<main><p>theirs</p></main>')
-    expect(renderer()('page', {})).to.equal('<p>ours</p>')
-  })
-
-  it('compiles a view once per edition', () => {
-    write('views/page.pug', 'p one')
-    const render = renderer()
-    const [first, second] = [catalogOf(), catalogOf()]
-    expect(render('page', { catalog: first })).to.equal('<p>one</p>')
-    write('views/page.pug', 'p two')
-    expect(render('page', { catalog: first })).to.equal('<p>one</p>')
-    expect(render('page', { catalog: second })).to.equal('<p>two</p>')
-  })
-
-  it('shows a changed layout or included file with the next edition, and one that is gone as an error', () => {
-    write('views/layout.pug', 'main\n  block content')
-    write('views/parts/word.pug', 'b one')
-    write('plugin/page.pug', 'extends /layout\nblock content\n  include /parts/word')
-    const render = renderer()
-    const page = (): string => render('page', { catalog: catalogOf() })
-    expect(page()).to.equal('<main><b>one</b></main>')
-    write('views/parts/word.pug', 'b two')
-    expect(page()).to.equal('<main><b>two</b></main>')
-    write('views/layout.pug', 'section\n  block content')
-    expect(page()).to.equal('<section><b>two</b></section>')
-    write('views/page.pug', 'p ours')
-    expect(page()).to.equal('<p>ours</p>')
-    rmSync(join(folder, 'views/page.pug'))
-    rmSync(join(folder, 'views/parts/word.pug'))
-    expect(page).to.throw('no such file')
-  })
-
-  it('never reads files outside of the view folders', () => {
-    write('secret.pug', 'p secret')
-    write('views/page.pug', 'p')
-    const render = renderer()
-    for (const name of ['../secret', '/secret', 'page.pug', 'none', '', 'a/../../secret'])
-      expect(() => render(name, {}), name).to.throw(`There is no view "${name}"`)
-  })
-
   it('passes the formats and the menu to every view', () => {
-    write('views/page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
+    write('page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
     expect(renderer()('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
       '<p>$0.005</p><a href="/audit-tool">Audit tool</a>',
     )
@@ -95,7 +47,7 @@ describe('the foot of a page', () => {
   it('has the links of service.json that are served, and the check of receipts', () => {
     const folder = mkdtempSync(join(tmpdir(), 'views-'))
     writeFileSync(join(folder, 'page.pug'), 'each link in links\n  a(href=link.href)= link.label')
-    const render = createRenderer({ viewDir: folder })
+    const render = createRenderer(() => new Views({ viewDirs: [folder] }))
     const html = render('page', { catalog: catalogOf(page('/shelf/{metal}'), page('/receipt')) })
     rmSync(folder, { recursive: true })
     expect(html).to.equal(

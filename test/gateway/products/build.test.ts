@@ -334,7 +334,7 @@ describe('an edition', () => {
   })
 
   it('cannot be built if service.json has an issue, and every issue is listed', async () => {
-    const wrong = { 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' }
+    const wrong = { 'service.json': { name: '' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' }
     const refusal = await open(wrong).catch((error: unknown) => error)
     expect(refusal).to.be.instanceOf(CatalogError)
     const files = (refusal as CatalogError).issues.map(({ file }) => file)

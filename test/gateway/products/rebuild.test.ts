@@ -148,7 +148,7 @@ describe('an edition that follows another', () => {
 
   it('is not built if service.json has an issue: the previous edition stays', async () => {
     const { edition } = await open({ 'gold.json': gold() })
-    write('service.json', '{}')
+    write('service.json', '{ "name": "" }')
     const next = await build(edition)
     expect(next.edition).to.equal(edition)
     expect(next.issues[0]?.file).to.equal('service.json')
@@ -166,18 +166,18 @@ describe('an edition that follows another', () => {
     const page = (view: string) => thing('throws', { view, price: 'free', response: undefined })
     try {
       await open({ 'page.json': page('card') })
-      const first = await build(undefined, { viewDir })
+      const first = await build(undefined, { viewDirs: [viewDir] })
       const missing = [['page.json', '/operations/getThing/view', 'view']]
       expect(first.issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal(missing)
       expect(idsOf(first.edition)).to.deep.equal([])
       writeFileSync(join(viewDir, 'card.pug'), 'p')
-      const second = await build(first.edition, { viewDir })
+      const second = await build(first.edition, { viewDirs: [viewDir] })
       expect([idsOf(second.edition), second.issues]).to.deep.equal([['throws'], []])
       rmSync(join(viewDir, 'card.pug'))
-      const third = await build(second.edition, { viewDir })
+      const third = await build(second.edition, { viewDirs: [viewDir] })
       expect([idsOf(third.edition), third.issues]).to.deep.equal([['throws'], []])
       write('page.json', page('table'))
-      const fourth = await build(third.edition, { viewDir })
+      const fourth = await build(third.edition, { viewDirs: [viewDir] })
       expect(fourth.issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal(missing)
       expect(fourth.edition.catalog.operations.get('getThing')?.view).to.equal('card')
     } finally {
