@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ConfigError, readConfig } from './config/config.ts'
 import { takeEnvironment } from './config/environment.ts'
+import { namesFromFile } from './config/env-file.ts'
 import { SANDBOX, workerIssues } from './config/settlement.ts'
 import { openLog } from './observe/log.ts'
 import type { Message, Orders, Question, Report, Role } from './parent.ts'
@@ -26,6 +27,7 @@ import { v8Flags } from './v8-flags.ts'
  */
 export async function runWorkers(count: number, exit: (code: number) => never): Promise<void> {
   const environment = takeEnvironment()
+  const fromFile = namesFromFile(environment)
   const config = readConfig(environment)
   const issues = workerIssues(config.networks, count)
   if (issues.length > 0) throw new ConfigError(issues)
@@ -38,7 +40,7 @@ export async function runWorkers(count: number, exit: (code: number) => never): 
     process.stderr.write(`${message}\n`)
     void end(1)
   })
-  const workers = new Workers(count, { signer, isFirstStart, log })
+  const workers = new Workers(count, { signer, fromFile, isFirstStart, log })
   let sandbox: OpenSandbox | null = null
   let ending: Promise<never> | null = null
   let exitCode = 0
@@ -106,6 +108,8 @@ interface LaunchOptions {
 
 interface WorkersParts {
   readonly signer: StartedSigner
+  /** The variables that come from the file .env. */
+  readonly fromFile: readonly string[]
   /** No gateway has kept data here before. */
   readonly isFirstStart: boolean
   readonly log: Logger
@@ -114,6 +118,7 @@ interface WorkersParts {
 /** The workers of one primary. */
 class Workers {
   readonly #signer: StartedSigner
+  readonly #fromFile: readonly string[]
   readonly #isFirstStart: boolean
   readonly #log: Logger
   /** By number. A place is null until its worker is started. */
@@ -136,10 +141,11 @@ class Workers {
   /** 0, or the exit code of the worker that made the start fail. */
   exitCode = 0
 
-  constructor(count: number, { signer, isFirstStart, log }: WorkersParts) {
+  constructor(count: number, { signer, fromFile, isFirstStart, log }: WorkersParts) {
     this.#places = Array.from({ length: count }, () => null)
     this.#failures = Array.from({ length: count }, () => 0)
     this.#signer = signer
+    this.#fromFile = fromFile
     this.#isFirstStart = isFirstStart
     this.#log = log
     this.#startFailed = new Promise((resolve) => {
@@ -237,7 +243,8 @@ class Workers {
   async #launch(nth: number, { mayBegin = Promise.resolve(), recovers = true }: LaunchOptions = {}): Promise<Running> {
     const sandbox = (await this.#sandbox?.share(nth)) ?? null
     const { environment, socket: signer } = this.#signer
-    const role: Role = { nth, workers: this.#places.length, recovers, sandbox, environment, signer }
+    const own = { nth, workers: this.#places.length, recovers, sandbox }
+    const role: Role = { ...own, environment, fromFile: this.#fromFile, signer }
     const worker = cluster.fork()
     const ended = new Promise<number | string>((resolve) => {
       worker.once('exit', (code, signal) => resolve(signal ?? code))

@@ -17,6 +17,7 @@ import { createServe } from './calls/serve.ts'
 import { CatalogError, type Issue } from './validation/issue.ts'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
+import type { FollowedFile } from './config/env-file.ts'
 import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
 import { HELD_BY_SIGNER } from './config/settlement.ts'
 import { withReceipts } from './documents/receipts/signed-receipts.ts'
@@ -66,6 +67,8 @@ export interface Overrides extends StoreOptions {
   /** Begins the runs of jobs. */
   readonly jobTimers?: JobTimers
   readonly log?: Logger
+  /** Follows the file .env. Without it, variables keep the values of the configuration. */
+  readonly envFile?: FollowedFile
   /** Whether open payments are finished before calls are accepted. True if absent; false where another process does it. */
   readonly recovers?: boolean
   readonly reconcileSeconds?: number
@@ -187,6 +190,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     breakers,
     paused,
     ...timeout,
+    ...(overrides.envFile ? { envFile: overrides.envFile } : {}),
     ...(overrides.jobTimers ? { timers: overrides.jobTimers } : {}),
     onLate: editions.reload,
     inputs,

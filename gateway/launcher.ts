@@ -5,6 +5,7 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { takeEnvironment, type Environment } from './config/environment.ts'
+import { namesFromFile } from './config/env-file.ts'
 import type { Message, Orders, Report } from './parent.ts'
 import { onSignals, STOP_MS } from './signals.ts'
 import { startSigner } from './signer/start-signer.ts'
@@ -16,6 +17,7 @@ import { v8Flags } from './v8-flags.ts'
  */
 export function launch(exit: (code: number) => never): void {
   const environment = takeEnvironment()
+  const fromFile = namesFromFile(environment)
   let failure: string | null = null
   const signer = startSigner(environment, (message) => {
     failure = message
@@ -59,6 +61,7 @@ export function launch(exit: (code: number) => never): void {
           recovers: true,
           sandbox: null,
           environment: signer.environment,
+          fromFile,
           signer: signer.socket,
         },
       })

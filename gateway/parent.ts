@@ -22,6 +22,8 @@ export interface Role {
   readonly sandbox: SharedSandbox | null
   /** The variables of the operator without private keys. Plugins do not see them. */
   readonly environment: Environment
+  /** Those that come from the file .env. */
+  readonly fromFile: readonly string[]
   /** Path of the signer's socket. */
   readonly signer: string
 }

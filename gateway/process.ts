@@ -1,6 +1,7 @@
 /** One gateway process: creates the gateway, listens, and obeys signals and the process that started it. */
 import { resolve } from 'node:path'
-import { readConfig } from './config/config.ts'
+import { isSetting, readConfig } from './config/config.ts'
+import { followEnvFile } from './config/env-file.ts'
 import { ONE_JOURNAL, recipientsOf } from './config/pay-to.ts'
 import { createGateway, type Gateway } from './compose.ts'
 import { simplest, simplestPost } from './documents/listed-operations.ts'
@@ -34,6 +35,13 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
     log,
     signer,
     recovers: role.recovers,
+    envFile: followEnvFile({
+      ...role,
+      isSetting: (name) => isSetting(name, settings),
+      onSetting: (name) => {
+        if (role.nth === 0) log.warn({ setting: name }, `.env: restart to use ${name}`)
+      },
+    }),
     ...(sandbox ? { sandbox } : {}),
     ...(parent.peers ? { peers: parent.peers } : {}),
   })

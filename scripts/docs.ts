@@ -177,7 +177,7 @@ function configurationReference(schema: Schema): string {
   return [
     GENERATED('schemas/config.json'),
     '# Configuration',
-    'The gateway reads its configuration from the environment once, at start. `npm start`, `tollgate start` and every other command also read the file `.env` of the folder they run in; what the environment sets takes precedence. White space around a value does not count, and an empty value counts as none. If variables are wrong or missing, it reports all of them at once and does not start.',
+    'The gateway reads its configuration from the environment once, at start. `npm start`, `tollgate start` and every other command also read the file `.env` of the folder they run in; what the environment sets takes precedence. White space around a value does not count, and an empty value counts as none. If variables are wrong or missing, it reports all of them at once and does not start. When `.env` changes while the gateway runs, values that catalog files name as `env:NAME` are used within two seconds, and for every other variable that has changed the log says once to restart.',
     ['| Variable | Type | Meaning |', '|---|---|---|', ...rows].join('\n'),
   ].join('\n\n')
 }

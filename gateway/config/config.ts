@@ -8,7 +8,7 @@ import { delimiter, join, resolve } from 'node:path'
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { createAjv, violationsOf } from '../validation/json-schema.ts'
 import { ConfigError } from './config-error.ts'
-import { type Environment, processEnvironment } from './environment.ts'
+import { type Environment, isOfSystem, processEnvironment } from './environment.ts'
 import {
   type NetworkConfig,
   networkIssues,
@@ -116,6 +116,13 @@ function variablesOf(networks: readonly string[]): Readonly<Record<string, Varia
     ([name, variable]) => [name, schema.properties[variable] as VariableSchema] as const,
   )
   return { ...schema.properties, ...Object.fromEntries(own) }
+}
+
+/** True if the gateway reads a variable itself, at its start. */
+export function isSetting(name: string, { networks }: Pick<Config, 'networks'>): boolean {
+  const isOwn = name in variablesOf(networks.map(({ network }) => network))
+  // A key for a network that is not used is a key all the same.
+  return isOwn || isOfSystem(name) || name.startsWith('SETTLE_KEY_')
 }
 
 let ajv: Ajv2020 | undefined

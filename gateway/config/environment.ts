@@ -12,6 +12,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const OF_SYSTEM =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|TMPDIR|TEMP|TMP|XDG_\w+|NODE_\w+|UV_\w+|SSL_CERT_\w+|LD_\w+|DYLD_\w+|OTEL_\w+|PG(HOST|PORT|USER|DATABASE|OPTIONS|APPNAME|TZ|PASSFILE|CONNECT_TIMEOUT|SSL(MODE|CERT|KEY|ROOTCERT))|SystemRoot|SystemDrive|windir|ComSpec|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i
 
+/** True for a variable that Node, its libraries or the system read. */
+export const isOfSystem = (name: string): boolean => OF_SYSTEM.test(name)
+
 /** The environment of this process. */
 export function processEnvironment(): Environment {
   return process.env
@@ -23,7 +26,7 @@ export function processEnvironment(): Environment {
  */
 export function takeEnvironment(): Environment {
   const environment = { ...process.env }
-  for (const name of Object.keys(environment)) if (!OF_SYSTEM.test(name)) delete process.env[name]
+  for (const name of Object.keys(environment)) if (!isOfSystem(name)) delete process.env[name]
   try {
     eraseDeleted()
   } catch {
@@ -48,7 +51,7 @@ function eraseDeleted(): void {
     let at = 0
     for (const variable of block.toString('latin1').split('\0')) {
       const [name = ''] = variable.split('=', 1)
-      if (!OF_SYSTEM.test(name)) writeSync(memory, Buffer.alloc(variable.length), 0, variable.length, start + at)
+      if (!isOfSystem(name)) writeSync(memory, Buffer.alloc(variable.length), 0, variable.length, start + at)
       at += variable.length + 1
     }
   } finally {

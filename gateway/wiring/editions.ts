@@ -1,6 +1,7 @@
 /** Builds the catalog with its plugins, and again whenever a file of it changes. */
 import type { Parts } from './parts.ts'
 import type { Config } from '../config/config.ts'
+import { ENV_FILE, type FollowedFile } from '../config/env-file.ts'
 import { SANDBOX } from '../config/settlement.ts'
 import { buildEdition, type EditionOptions } from '../products/build.ts'
 import { JsonFiles } from '../catalog/documents.ts'
@@ -27,6 +28,8 @@ interface BuilderOptions extends Pick<
   readonly workers: WorkerPool
   readonly attestations: Attestations
   readonly inputs?: ReturnType<typeof createInputs>
+  /** Read before each build. Without it, variables keep the values of the configuration. */
+  readonly envFile?: FollowedFile
   /** The `fetch` of plugins. The default is the global one. */
   readonly fetch?: typeof fetch
   /** Whether the products of the gateway itself are part of the catalog. True if absent. */
@@ -44,6 +47,7 @@ export function editionBuilder(
     workers,
     attestations,
     inputs = createInputs(log),
+    envFile,
     ahead,
     fetch,
     hasBuiltIns = true,
@@ -54,8 +58,9 @@ export function editionBuilder(
   const { work } = workers
   const charged = createChargedCalls({ journal, now: clock.wall })
   const checkedSchemas = readCheckedSchemas()
-  return (previous) =>
-    buildEdition({
+  return (previous) => {
+    if (previous) envFile?.reread()
+    return buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
       viewDirs: config.viewDirs,
@@ -88,9 +93,10 @@ export function editionBuilder(
       lease,
       now: clock.data,
       log,
-      secret: config.secret,
+      secret: envFile?.secret ?? config.secret,
       migrate: (plugin, steps) => migrate(db, plugin, steps),
     })
+  }
 }
 
 /** Calls back after each swap that changes the catalog. Returns a function that stops it. */
@@ -103,7 +109,7 @@ export function onNewCatalog(editions: Swap, listener: (edition: Edition) => voi
 /** Reloads the catalog whenever a file of it has changed since `openedAt` (milliseconds since the epoch). */
 export function watchCatalog(config: Config, editions: Swap, openedAt: number, log: Logger): Promise<Watch> {
   return watchFolders({
-    folders: [config.catalogDir, config.schemaDir, ...config.viewDirs, ...config.pluginDirs],
+    folders: [ENV_FILE, config.catalogDir, config.schemaDir, ...config.viewDirs, ...config.pluginDirs],
     since: openedAt,
     onRest: () =>
       void editions.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded')),

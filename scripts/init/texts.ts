@@ -59,7 +59,7 @@ const TSCONFIG = {
 
 /** The files by path. */
 export const shopFiles: Readonly<Record<string, string>> = {
-  '.env.example': `# Copy this file to .env, which is read at every start. Without settings the gateway runs on a local chain with test money.
+  '.env.example': `# Copy this file to .env, which is read at every start and watched. Without settings the gateway runs on a local chain with test money.
 #NETWORK=base
 #PAY_TO=0x…                       the address that receives the money
 #SETTLE_RPC_URL=https://…         with SETTLE_KEY, a key that pays the gas: npx tollgate keys
@@ -68,6 +68,8 @@ export const shopFiles: Readonly<Record<string, string>> = {
 #TRUSTED_PROXIES=127.0.0.1
 #DATA_MODE=online                 real data: what real money buys
 #OPERATOR_TOKEN=…                 opens /operator
+#PAYMENT_WEBHOOK_URL=https://…    is told of every payment, signed with WEBHOOK_SECRET
+#WEBHOOK_SECRET=whsec_…           24 to 64 random bytes in base64: echo whsec_$(openssl rand -base64 32)
 `,
   '.gitignore': 'node_modules\n/data/\n/backups/\n.env\nkeys.env\n*.log\n',
   '.dockerignore': 'node_modules\ndata\nbackups\n.env\nkeys.env\n.git\n',
