@@ -5,7 +5,7 @@ import { followEnvFile } from './config/env-file.ts'
 import { ONE_JOURNAL, recipientsOf } from './config/pay-to.ts'
 import { createGateway, type Gateway } from './compose.ts'
 import { simplest, simplestPost } from './documents/listed-operations.ts'
-import { isCopiedCode } from './plugin-code/copies.ts'
+import { isPluginCode } from './plugin-code/copies.ts'
 import { guardProcess } from './plugin-code/process-guard.ts'
 import { format } from './http/view-formats.ts'
 import { openLog } from './observe/log.ts'
@@ -26,7 +26,7 @@ export async function runProcess(exit: (code: number) => never): Promise<void> {
   const settings = configOfProcess(readConfig(role.environment), role)
   const shared = openLog(settings)
   const log = role.workers === null ? shared : shared.child({ worker: role.nth + 1 })
-  guardProcess(isCopiedCode, exit, log)
+  guardProcess(isPluginCode, exit, log)
   const { sandbox } = role
   const signer = connectSigner(role.signer, log)
   // Awaited where a key is first needed, and may fail before.

@@ -6,11 +6,13 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withBuiltIn, withBuiltInSchemas } from '../gateway/catalog/built-in.ts'
+import { pluginNameOf } from '../gateway/catalog/product-drafts.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, lineOf } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { readConfig } from '../gateway/config/config.ts'
+import { loadPlugins, withPluginSchemas } from '../gateway/products/build.ts'
 import { declarations } from './schema-types.ts'
 import { readFlags } from './flags.ts'
 import { withCommands } from '../gateway/config/project-root.ts'
@@ -26,10 +28,17 @@ const file = join(schemaDir, 'types.d.ts')
 async function generate(): Promise<string> {
   const { documents, issues } = await readDocuments(catalogDir)
   const { schemas, issues: more } = await readSchemas(schemaDir)
-  const created = createCatalog(withBuiltIn(documents), withBuiltInSchemas(schemas))
-  const all = [...issues, ...more, ...created.issues]
-  if (all.length > 0) throw new CatalogError(all)
-  return declarations(created.catalog, (plugin) => pluginDirs.some((dir) => existsSync(join(dir, plugin))))
+  // A package is compiled already. Other plugins may need these types to be compiled.
+  const isPackage = (plugin: string): boolean => pluginNameOf(plugin).package !== null
+  const packaged = documents.filter(({ content: { plugin } }) => typeof plugin === 'string' && isPackage(plugin))
+  const loaded = await loadPlugins(packaged, { builtins: [], loads: new Map(), pluginDirs, loadSeconds: 30 })
+  const all = withPluginSchemas(withBuiltInSchemas(schemas), loaded.plugins.values())
+  const created = createCatalog(withBuiltIn(documents), all)
+  const found = [...issues, ...more, ...loaded.issues, ...created.issues]
+  if (found.length > 0) throw new CatalogError(found)
+  const isTyped = (plugin: string): boolean =>
+    isPackage(plugin) || pluginDirs.some((dir) => existsSync(join(dir, plugin)))
+  return declarations(created.catalog, isTyped)
 }
 
 async function run(): Promise<number> {

@@ -3,7 +3,7 @@
  * not hide the others.
  */
 import type { CatalogDocument } from './documents.ts'
-import type { Method } from '../plugin/catalog.ts'
+import type { Method, Product } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { pointerOf } from '../validation/issue.ts'
 import { isObject } from '../validation/json.ts'
@@ -135,6 +135,16 @@ export function schemaParts({ fields }: OperationDraft): (readonly [part: string
 /** Returns the strings of a list, and an empty list for any other value. */
 export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
+}
+
+/** Begins the name of a plugin that is a package of the shop. */
+const PACKAGE = 'npm:'
+
+/** Parses the plugin that a document names: "gold", "gold@2", or "npm:@acme/gold" for a package, whose version npm knows. */
+export function pluginNameOf(named: string): NonNullable<Product['plugin']> & { readonly package: string | null } {
+  if (named.startsWith(PACKAGE)) return { name: named, version: null, package: named.slice(PACKAGE.length) }
+  const [name = '', version = null] = named.split('@')
+  return { name, version, package: null }
 }
 
 /** Returns a text as it is, and any other value as its JSON, so that an issue can show it. */

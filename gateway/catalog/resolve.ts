@@ -14,9 +14,10 @@ import type {
 import {
   type Draft,
   type OperationDraft,
-  type ParsedCatalog,
   parseCatalog,
+  type ParsedCatalog,
   parsePrice,
+  pluginNameOf,
   strings,
 } from './product-drafts.ts'
 import { frozen, frozenMap } from '../plugin/immutable.ts'
@@ -135,7 +136,7 @@ const resolved = new Remembered<Product>()
 
 function productOf({ file, product, content, uses, operations }: Draft): Product {
   const { plugin, upstream } = content
-  const [name = '', version = null] = typeof plugin === 'string' ? plugin.split('@') : []
+  const named = typeof plugin === 'string' ? pluginNameOf(plugin) : null
   const shared = { product, family: (content['family'] as string | undefined) ?? null, tags: strings(content['tags']) }
   return {
     id: product,
@@ -144,7 +145,7 @@ function productOf({ file, product, content, uses, operations }: Draft): Product
     whenToUse: (content['when_to_use'] as string | undefined) ?? '',
     family: shared.family,
     tags: shared.tags,
-    plugin: plugin === undefined ? null : { name, version },
+    plugin: named && { name: named.name, version: named.version },
     upstream: isObject(upstream) ? upstreamOf(upstream) : null,
     settings: isObject(content['settings']) ? content['settings'] : {},
     uses,

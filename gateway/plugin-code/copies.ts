@@ -44,7 +44,7 @@ interface FolderRead {
 
 /** The folder of the copies. Git ignores it. */
 export const COPIES = join(GATEWAY_ROOT, '.plugins')
-/** Every folder that holds copies in this process. */
+/** Every folder that holds code of plugins in this process. */
 const folders = new Set<string>()
 
 /** Copies that were not used for this long are removed. */
@@ -113,8 +113,11 @@ export function createCopies(root: string, { compiles = IS_BUILT, log }: CopyOpt
   }
 }
 
-/** True if a line of a stack names code that runs from a copy. */
-export function isCopiedCode(frame: string): boolean {
+/** Adds a folder with code of plugins that is no copy. */
+export const addPluginFolder = (folder: string): void => void folders.add(folder)
+
+/** True if a line of a stack names code of a plugin. */
+export function isPluginCode(frame: string): boolean {
   return [...folders].some((folder) =>
     [folder + sep, `${pathToFileURL(folder).href}/`].some((at) => frame.includes(at)),
   )

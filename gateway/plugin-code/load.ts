@@ -1,13 +1,16 @@
 /** Finds and imports plugins by the name in a catalog document. Code that no document names is never imported. */
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, isAbsolute, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { pluginNameOf } from '../catalog/product-drafts.ts'
+import { SHOP_ROOT } from '../config/project-root.ts'
 import type { Product } from '../plugin/catalog.ts'
 import { API_VERSION, type Plugin } from '../plugin/plugin.ts'
 import { sourceStack } from '../observe/source-positions.ts'
 import { isObject } from '../validation/json.ts'
-import type { Copy, FoldersRead } from './copies.ts'
+import { addPluginFolder, type Copy, type FoldersRead } from './copies.ts'
 import { CompileError } from './compile.ts'
 import { createTimeouts, TimedOut } from './start-timeout.ts'
 
@@ -38,14 +41,14 @@ export class PluginError extends Error {
 }
 
 /**
- * Loads the plugin that a document names, as "gold" or "gold@2", unless `loads` has it: a plugin that many documents name
- * is read once. Throws as `loadPlugin` does.
+ * Loads the plugin that a document names, as "gold", "gold@2" or "npm:@acme/gold", unless `loads` has it: a plugin that many
+ * documents name is read once. Throws as `loadPlugin` does.
  */
 export function loadPluginOnce(named: string, loads: PluginLoads, sources: PluginSources): Promise<Plugin> {
-  const [name = '', version = null] = named.split('@')
   const known = loads.get(named)
   if (known) return known
-  const loading = loadPlugin({ name, version }, sources)
+  const parsed = pluginNameOf(named)
+  const loading = parsed.package === null ? loadPlugin(parsed, sources) : loadPackage(parsed.package, named, sources)
   loads.set(named, loading)
   return loading
 }
@@ -73,17 +76,60 @@ async function loadPlugin({ name, version }: PluginName, sources: PluginSources)
     const reason = namingSources(firstLineOf(error).replaceAll(dirname(home), found.dir))
     throw new PluginError(`The plugin ${folder} does not load: ${reason}${placeIn(home, error)}`, error)
   })
-  const plugin = (module as { default?: unknown }).default
-  if (!isPlugin(plugin))
-    throw new PluginError(
-      `The plugin ${folder} has no plugin as its default export. Write "export default definePlugin({ name, setup })" in its index.ts.`,
-    )
+  const plugin = pluginIn(module, folder)
   if (plugin.name !== name)
     throw new PluginError(
       `The plugin in ${folder} has the name ${plugin.name}. Write name: '${name}', or rename the folder.`,
     )
+  return plugin
+}
+
+/** Packages that were loaded, by the file they begin in. Node imports a file once, so a newer version needs a restart. */
+const packages = new Map<string, Plugin>()
+
+/**
+ * Loads a plugin from a package that the shop has installed. It is JavaScript and is imported where it is. Its data are kept
+ * under the name of the package.
+ *
+ * @throws PluginError if it is not installed, does not load in time, or its default export is not a plugin
+ */
+async function loadPackage(name: string, key: string, sources: PluginSources): Promise<Plugin> {
+  const entry = entryOf(name)
+  const known = packages.get(entry)
+  if (known) return known
+  addPluginFolder(dirname(entry))
+  const module = await importWithTimeout(sources, entry).catch((error: unknown) => {
+    if (error instanceof TimedOut) throw new PluginError(`The plugin ${name} ${error.message}`)
+    throw new PluginError(`The plugin ${name} does not load: ${firstLineOf(error)}. After a change, restart.`, error)
+  })
+  const plugin = { ...pluginIn(module, name), name: key }
+  packages.set(entry, plugin)
+  return plugin
+}
+
+/** The file that a package of the shop begins in, as its package.json says. */
+function entryOf(name: string): string {
+  try {
+    const file = createRequire(join(SHOP_ROOT, 'package.json')).resolve(name)
+    // Otherwise it is a module of Node.
+    if (isAbsolute(file)) return file
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'MODULE_NOT_FOUND')
+      throw new PluginError(`The package ${name} cannot be imported. ${firstLineOf(error)}`, error)
+  }
+  throw new PluginError(`There is no package ${name}. Run: npm install ${name}`)
+}
+
+/** The plugin that a module exports. */
+function pluginIn(module: unknown, named: string): Plugin {
+  const plugin = (module as { default?: unknown }).default
+  if (!isPlugin(plugin))
+    throw new PluginError(
+      `The plugin ${named} has no plugin as its default export. Write "export default definePlugin({ name, setup })" in its index.ts.`,
+    )
   const fault = faultOf(plugin)
-  if (fault !== null) throw new PluginError(`The plugin ${folder} ${fault}`)
+  if (fault !== null) throw new PluginError(`The plugin ${named} ${fault}`)
   return plugin
 }
 

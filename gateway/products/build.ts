@@ -348,7 +348,8 @@ interface LoadOptions extends PluginSources {
   readonly loads: PluginLoads
 }
 
-async function loadPlugins(documents: readonly CatalogDocument[], { builtins, loads, ...sources }: LoadOptions) {
+/** Loads the plugins that documents name, by the file of the document. What cannot be loaded is an issue. */
+export async function loadPlugins(documents: readonly CatalogDocument[], { builtins, loads, ...sources }: LoadOptions) {
   const plugins = new Map<string, Plugin>()
   const issues: Issue[] = []
   const load = async (document: CatalogDocument): Promise<void> => {
@@ -398,7 +399,7 @@ export function loadAhead(options: AheadOptions): PluginLoads {
 }
 
 /** A file of the schemas folder replaces a plugin's schema of the same name. */
-function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas {
+export function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas {
   const all = new Map(schemas)
   for (const schema of [...plugins].flatMap((plugin) => plugin.schemas ?? [])) {
     const id = schema['$id']

@@ -51,10 +51,14 @@ describe('the package in an empty folder', function () {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-package-'))
     shop = join(folder, 'my-shop')
     mkdirSync(shop)
-    const printed = npm(root, 'pack', '--json', '--pack-destination', folder)
-    packed = (JSON.parse(printed.slice(printed.indexOf('[\n'))) as [Packed])[0]
+    const pack = (project: string): Packed => {
+      const printed = npm(project, 'pack', '--json', '--pack-destination', folder)
+      return (JSON.parse(printed.slice(printed.indexOf('[\n'))) as [Packed])[0]
+    }
+    packed = pack(root)
+    const plugin = pack(join(root, 'test/fixtures/packages/tides'))
     const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-    npm(shop, 'install', ...flags, join(folder, packed.filename))
+    npm(shop, 'install', ...flags, join(folder, packed.filename), join(folder, plugin.filename))
     // What a shop is checked with, in the versions that `init` names.
     mkdirSync(join(shop, 'node_modules/@types'), { recursive: true })
     for (const name of ['typescript', '@types/node'])
@@ -98,6 +102,21 @@ describe('the package in an empty folder', function () {
     writeFileSync(file, plugin)
   })
 
+  it('sells the plugin of a package, with its schemas and its types', () => {
+    const response = { $ref: 'tides.json#/$defs/TideLevel' }
+    const getTide = { route: 'GET /v1/x/tide', summary: 'The level in a harbour.', price: '0.02', response }
+    const about = { product: 'tide', family: 'x', title: 'Tide', summary: 'The level in a harbour.' }
+    const document = { ...about, plugin: 'npm:@acme/tides', settings: { harbour: 'Hull' }, operations: { getTide } }
+    const write = (content: object): void => writeFileSync(join(shop, 'catalog/tide.json'), JSON.stringify(content))
+    write({ ...document, plugin: 'npm:@acme/nothing' })
+    expect(() => tollgate(shop, 'check')).to.throw('There is no package @acme/nothing. Run: npm install @acme/nothing')
+    write(document)
+    expect(tollgate(shop, 'check')).to.match(/\$0\.02 +GET \/v1\/x\/tide .*No errors\./s)
+    tollgate(shop, 'types')
+    expect(textOf('schemas/types.d.ts')).to.contain('export type TideLevel = {')
+    compile()
+  })
+
   describe('with a shop that is open', () => {
     let gateway: Started
     let url: string
@@ -115,6 +134,10 @@ describe('the package in an empty folder', function () {
       const bought = JSON.parse(tollgate(shop, 'pay', 'GET', '/v1/x/hourly-values', '--json')) as object
       expect(bought).to.include({ status: 200 })
       expect(bought).to.have.nested.property('answer.items').with.length(10)
+      for (const read of [1, 2]) {
+        const tide = JSON.parse(tollgate(shop, 'pay', 'GET', '/v1/x/tide', '--json')) as { answer: object }
+        expect(tide.answer).to.deep.equal({ harbour: 'Hull', metres: 2, read })
+      }
       expect(tollgate(shop, 'ledger', 'owed')).to.equal('Nothing is owed.\n')
     })
 

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { Logger } from '../../../gateway/plugin/plugin.ts'
-import { type Copy, createCopies, isCopiedCode } from '../../../gateway/plugin-code/copies.ts'
+import { type Copy, createCopies, isPluginCode } from '../../../gateway/plugin-code/copies.ts'
 import { CompileError } from '../../../gateway/plugin-code/compile.ts'
 
 describe('the copies of plugin code', () => {
@@ -221,8 +221,8 @@ describe('the copies of plugin code', () => {
     it('are known as copies by a line of a stack', async () => {
       const home = await open(false)(dir, 'gold', 0)
       for (const place of [join(home, 'index.ts'), pathToFileURL(join(home, 'index.ts')).href])
-        expect(isCopiedCode(`    at Timeout._onTimeout (${place}:3:7)`)).to.equal(true)
-      expect(isCopiedCode(`    at Timeout._onTimeout (${join(dir, 'gold/index.ts')}:3:7)`)).to.equal(false)
+        expect(isPluginCode(`    at Timeout._onTimeout (${place}:3:7)`)).to.equal(true)
+      expect(isPluginCode(`    at Timeout._onTimeout (${join(dir, 'gold/index.ts')}:3:7)`)).to.equal(false)
     })
   })
 })
