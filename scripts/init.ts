@@ -24,8 +24,10 @@ const readPackage = (folder: string): PackageFile =>
 function defaultsFor(upstream: string | undefined): Given {
   if (upstream === undefined)
     return { product: 'hourly-values', summary: 'One made-up value an hour, newest first.', upstream: '' }
-  const host = URL.canParse(upstream) ? new URL(upstream).hostname : upstream
-  return { product: nameIn(host), summary: `The answer of ${host}.` }
+  const address = upstream.replace(/\{\w+\}/g, '')
+  const { hostname, pathname } = URL.canParse(address) ? new URL(address) : { hostname: upstream, pathname: '' }
+  const last = pathname.split('/').findLast((part) => part !== '')
+  return { product: nameIn(last ?? hostname), summary: `The answer of ${hostname}.` }
 }
 
 /** Writes the files that do not depend on the product, and returns their paths. Files that exist already stay. */

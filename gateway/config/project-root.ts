@@ -17,6 +17,9 @@ const IS_PACKAGE = !existsSync(join(PROJECT_ROOT, 'gateway'))
 /** The folder of the shop, with `catalog`, `schemas` and `plugins`. A checkout is a shop itself. */
 export const SHOP_ROOT = IS_PACKAGE ? process.cwd() : PROJECT_ROOT
 
+/** Where an editor finds the schema of a document in catalog/x. */
+export const PRODUCT_SCHEMA = `../../${IS_PACKAGE ? 'node_modules/tollgate/' : ''}schemas/catalog/product.json`
+
 /**
  * Writes the commands in a text as an operator calls them here: "npm run pay -- GET /" is "npx tollgate pay GET /" where the
  * gateway is a package.

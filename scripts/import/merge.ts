@@ -2,6 +2,7 @@
  * Joins an imported document with the one of an earlier import. A field that the operator has changed since stays; every
  * other one is that of the OpenAPI document. The document keeps a digest of each field as it was imported, to tell the two.
  */
+import { PRODUCT_SCHEMA } from '../../gateway/config/project-root.ts'
 import { createHash } from 'node:crypto'
 import { isObject } from '../../gateway/validation/json.ts'
 import type { Wanted, Written } from './catalog-document.ts'
@@ -83,7 +84,7 @@ export function merge(before: Json | null, written: Written, wanted: Wanted, sou
   const moved = address.taken.includes('url') ? `, calls go to ${String(upstream['url'])} now` : ''
   if (record && told !== '') changed.unshift(`the product: ${told}${moved}`)
   const family = wanted.at.startsWith('/v1/x/') ? { family: 'x' } : {}
-  const head = before ?? { $schema: '../../schemas/catalog/product.json', product: wanted.product, ...family }
+  const head = before ?? { $schema: PRODUCT_SCHEMA, product: wanted.product, ...family }
   const {
     operations: _,
     imported: __,

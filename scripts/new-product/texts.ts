@@ -2,6 +2,7 @@
  * The texts of the files of a new product: document, schema, plugin and test, or the document only if an upstream answers.
  * They are a starting point for the author.
  */
+import { PRODUCT_SCHEMA } from '../../gateway/config/project-root.ts'
 import { paramsOf } from '../../gateway/catalog/product-drafts.ts'
 
 export interface NewProduct {
@@ -48,7 +49,7 @@ const ANSWER = {
 export function documentOf(made: NewProduct): string {
   const { product, title, summary, price } = made
   return json({
-    $schema: '../../schemas/catalog/product.json',
+    $schema: PRODUCT_SCHEMA,
     product,
     family: FAMILY,
     title,
@@ -78,7 +79,7 @@ export function upstreamOf(made: NewProduct): string {
     names.map((name) => [name, { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }]),
   )
   return json({
-    $schema: '../../schemas/catalog/product.json',
+    $schema: PRODUCT_SCHEMA,
     product,
     family: FAMILY,
     title,

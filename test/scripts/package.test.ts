@@ -1,6 +1,5 @@
 /** Packs the gateway, installs it in an empty folder, makes a shop there, and buys from it, as a stranger would. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,33 +7,14 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { skipWithoutAnvil } from '../gateway/sandbox/usdc-client.ts'
-import { requireBuild, type Started, startNode } from '../support/process.ts'
+import { installPacked, type Packed, run } from '../support/packed.ts'
+import { type Started, startNode } from '../support/process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
 /** Words of the service that is sold by this repository, which no other shop may show. */
 const OTHER_SHOP =
   /\b(regimes?|potus|president|backtests?|sharpe|volatil\w*|preflight|founding|perp\w*|ohlcv|market\w*|trad(?:e|es|ing)|audits?)\b/i
-
-interface Packed {
-  readonly filename: string
-  readonly size: number
-  readonly entryCount: number
-  readonly files: readonly { readonly path: string }[]
-}
-
-/** Runs a program. Throws with what it printed if it fails. */
-function run(cwd: string, program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, {
-    cwd,
-    encoding: 'utf8',
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
-  })
-  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`)
-  return stdout
-}
-
-const npm = (cwd: string, ...args: readonly string[]): string => run(cwd, 'npm', ...args, '--loglevel=error')
 
 describe('the package in an empty folder', function () {
   this.timeout(300_000)
@@ -47,23 +27,10 @@ describe('the package in an empty folder', function () {
   const textOf = (file: string): string => readFileSync(join(shop, file), 'utf8')
 
   before(() => {
-    requireBuild()
     folder = mkdtempSync(join(tmpdir(), 'tollgate-package-'))
     shop = join(folder, 'my-shop')
     mkdirSync(shop)
-    const pack = (project: string): Packed => {
-      const printed = npm(project, 'pack', '--json', '--pack-destination', folder)
-      return (JSON.parse(printed.slice(printed.indexOf('[\n'))) as [Packed])[0]
-    }
-    packed = pack(root)
-    const plugin = pack(join(root, 'test/fixtures/packages/tides'))
-    const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-    npm(shop, 'install', ...flags, join(folder, packed.filename), join(folder, plugin.filename))
-    // What a shop is checked with, in the versions that `init` names.
-    mkdirSync(join(shop, 'node_modules/@types'), { recursive: true })
-    for (const name of ['typescript', '@types/node'])
-      if (!existsSync(join(shop, 'node_modules', name)))
-        symlinkSync(join(root, 'node_modules', name), join(shop, 'node_modules', name))
+    packed = installPacked(shop, join(root, 'test/fixtures/packages/tides'))
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 

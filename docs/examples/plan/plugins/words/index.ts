@@ -1,0 +1,7 @@
+/** Sells a word. */
+import { definePlugin } from 'tollgate/plugin'
+
+export default definePlugin({
+  name: 'words',
+  setup: () => ({ handlers: { getWord: () => ({ word: 'tide' }) } }),
+})
