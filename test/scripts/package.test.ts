@@ -1,5 +1,8 @@
-/** Packs the gateway, installs it in an empty folder, makes a shop there, and buys from it, as a stranger would. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * Packs the gateway, installs it in an empty folder, makes a shop there, and buys from it, as a stranger would; and from
+ * shops that earlier releases have made.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,10 +14,17 @@ import { installPacked, type Packed, run } from '../support/packed.ts'
 import { type Started, startNode } from '../support/process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
+const SHOPS = join(root, 'test/fixtures/shops')
 
 /** Words of the service that is sold by this repository, which no other shop may show. */
 const OTHER_SHOP =
   /\b(regimes?|potus|president|backtests?|sharpe|volatil\w*|preflight|founding|perp\w*|ohlcv|market\w*|trad(?:e|es|ing)|audits?)\b/i
+
+/** The API that the shops of earlier releases have imported. */
+const RATES = `import { createServer } from 'node:http'
+const server = createServer(({ url }, response) =>
+  response.setHeader('content-type', 'application/json').end(JSON.stringify({ url, rates: { USD: 1.1 } })))
+server.listen(0, '127.0.0.1', () => console.log('open at ' + server.address().port))`
 
 describe('the package in an empty folder', function () {
   this.timeout(300_000)
@@ -172,4 +182,47 @@ describe('the package in an empty folder', function () {
       )
     })
   })
+
+  for (const release of readdirSync(SHOPS))
+    describe(`with a shop that ${release} has made`, () => {
+      let former: string
+      let upstream: Started
+      let gateway: Started
+      before(async function () {
+        skipWithoutAnvil(this)
+        former = join(folder, release)
+        cpSync(join(SHOPS, release), former, { recursive: true })
+        symlinkSync(join(shop, 'node_modules'), join(former, 'node_modules'))
+        // In a process of its own, because this one waits for each command.
+        upstream = await startNode(['--input-type=module', '-e', RATES], /open at \d+/, {})
+        const port = /open at (\d+)/.exec(upstream.output())?.[1]
+        const imported = join(former, 'catalog/x/currency-rates.json')
+        writeFileSync(imported, readFileSync(imported, 'utf8').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`))
+        writeFileSync(join(former, '.env'), `PORT=${await freePort()}\nLOG_LEVEL=warn\n`)
+        gateway = await startNode(
+          ['node_modules/tollgate/scripts/tollgate.mjs', 'start'],
+          /Tollgate is open/,
+          {},
+          former,
+        )
+      })
+      after(async () => {
+        await gateway?.stop()
+        await upstream?.stop()
+      })
+
+      it('finds no error in it, and neither do its tests', () => {
+        expect(tollgate(former, 'check')).to.contain('No errors.')
+        tollgate(former, 'types')
+        run(former, process.execPath, 'node_modules/typescript/bin/tsc')
+        expect(run(former, 'npm', 'test')).to.match(/# fail 0/)
+      })
+
+      it('sells what its plugin and its import answer', async () => {
+        const buy = (path: string): object => JSON.parse(tollgate(former, 'pay', 'GET', path, '--json')) as object
+        expect(buy('/v1/x/hourly-values')).to.have.nested.property('answer.items').with.length(10)
+        const rates = buy('/v1/x/currency-rates/latest/EUR/USD')
+        expect(rates).to.deep.include({ status: 200, answer: { url: '/latest/;base=EUR/.USD', rates: { USD: 1.1 } } })
+      })
+    })
 })
