@@ -22,9 +22,10 @@ if (!existsSync(join(root, 'gateway')) && !hasAddon()) {
 // `npm start` has built what it starts, and `npm run dev` starts the sources.
 const runsBuild = name === 'start' || (name !== 'dev' && isBuilt()) || !existsSync(join(root, 'gateway'))
 if (!runsBuild) {
-  ;(await import('tsx/esm/api')).register()
+  const loader = pathToFileURL(join(root, 'gateway', 'from-source.mjs')).href
+  await import(loader)
   // The processes that the gateway starts run from the sources too.
-  process.execArgv.push('--import', 'tsx/esm')
+  process.execArgv.push('--import', loader)
 }
 const program = runsBuild ? join(root, 'dist', 'scripts', 'program.js') : join(root, 'scripts', 'program.ts')
 await import(pathToFileURL(program).href)

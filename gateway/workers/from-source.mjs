@@ -1,5 +1,4 @@
 /** The first module of a worker thread that runs from TypeScript sources. A thread does not inherit the loader of tsx. */
-import { register } from 'tsx/esm/api'
+import '../from-source.mjs'
 
-register()
 await import('./thread.ts')

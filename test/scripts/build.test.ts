@@ -19,7 +19,16 @@ import { gold } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /** What a build needs of the project. */
-const PARTS = ['gateway', 'schemas', 'scripts', 'views', 'catalog/service.json', 'package.json', 'package-lock.json']
+const PARTS = [
+  'gateway',
+  'schemas',
+  'scripts',
+  'views',
+  'catalog/service.json',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+]
 
 describe('npm run build', () => {
   let copy: string
