@@ -7,13 +7,19 @@
 export function showProblems(form, error, fieldOf) {
   const elsewhere = (error.problems ?? []).filter(({ loc, msg }) => !tellAtField(fieldOf(loc), msg))
   const first = form.querySelector('[aria-invalid]')
-  const note = form.querySelector('.mistakes[tabindex]')
-  if (elsewhere.length > 0 || !first) {
-    const texts = elsewhere.map(({ loc, msg }) => [loc.slice(1).join(', '), msg].filter(Boolean).join(': '))
-    note.textContent = texts.join('\n') || error.message
-    note.hidden = false
-  }
+  const texts = elsewhere.map(({ loc, msg }) => [loc.slice(1).join(', '), msg].filter(Boolean).join(': '))
+  const note = elsewhere.length > 0 || !first ? addNote(form, texts.join('\n') || error.message) : null
   ;(first ?? note).focus()
+}
+
+function addNote(form, text) {
+  const note = document.createElement('p')
+  note.className = 'note mistakes'
+  note.tabIndex = -1
+  note.textContent = text
+  note.setAttribute('role', 'alert')
+  form.prepend(note)
+  return note
 }
 
 function tellAtField(field, msg) {
@@ -32,7 +38,7 @@ function tellAtField(field, msg) {
 }
 
 export function clearProblems(form) {
-  form.querySelector('.mistakes[tabindex]').hidden = true
+  form.querySelector('.mistakes[tabindex]')?.remove()
   for (const problem of form.querySelectorAll('.field > .mistakes')) problem.remove()
   for (const field of form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid')
 }

@@ -23,7 +23,7 @@ import type { WalletTerms } from './wallet-terms.ts'
 /** Where the page is. */
 const PATH = '/pricing'
 /** Maximum characters of examples on the whole page, and of one example. The documentation shows them in full. */
-const EXAMPLE_BUDGET = 24_000
+const EXAMPLE_BUDGET = 20_000
 const MAX_SAMPLE = 1000
 /** With a smaller budget per route, the page only links to the examples. */
 const MIN_ROUTE_BUDGET = 500
