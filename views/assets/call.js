@@ -31,7 +31,7 @@ for (const form of document.querySelectorAll('form.call')) {
 }
 
 async function call(form, sale) {
-  const { method, amount } = form.dataset
+  const { method = 'GET', amount } = form.dataset
   const { url, media, body, files } = requestOf(form)
   const content = encode(media, body, files)
   const ask = (headers) =>
@@ -59,7 +59,7 @@ async function call(form, sale) {
  * Throws what is wrong with the input.
  */
 function requestOf(form) {
-  const { path, media: accepted = '', method } = form.dataset
+  const { path, media: accepted = '', method = 'GET' } = form.dataset
   const [params, query, fields, files, input] = [{}, [], {}, {}, {}]
   let whole
   for (const field of form.elements) {
