@@ -161,6 +161,27 @@ export function pageChecks(running: () => Service): void {
     await close()
   })
 
+  for (const javaScriptEnabled of [true, false])
+    it(`folds the methodology, and opens the fold to which a link leads, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
+      const { page, close } = await running().open('/methodology', { javaScriptEnabled })
+      await page.setViewportSize(DESKTOP)
+      const main = page.locator('main')
+      expect((await main.boundingBox())?.height).to.be.below(4000)
+      const limits = page.getByText('Limits', { exact: true })
+      expect(await limits.filter({ visible: true }).count()).to.equal(0)
+      for (const leave of ['', '/report/sample']) {
+        if (leave !== '') await page.goto(running().url + leave)
+        const name = leave === '' ? 'Market regime' : 'How this report is computed'
+        await main.getByRole('link', { name, exact: true }).click()
+        await page.waitForURL('**/methodology#*')
+        await limits.filter({ visible: true }).first().waitFor()
+        const title = page.locator('details[open] > summary').last()
+        expect(await title.innerText()).to.contain(leave === '' ? 'Market regime' : 'Backtest audit')
+        expect((await title.boundingBox())?.y).to.be.within(0, DESKTOP.height - 100)
+      }
+      await close()
+    })
+
   it('has no animation if the visitor prefers reduced motion, and visible lines with forced colours', async () => {
     const { open, url } = running()
     const { page, close } = await open('')
