@@ -253,6 +253,7 @@ const PLAIN = {
   rows: null,
   chart: null,
   view: null,
+  viewRefusals: false,
   form: null,
   tool: null,
   upstream: null,

@@ -208,6 +208,7 @@ function operationOf(draft: OperationDraft, fresh: unknown): Omit<Operation, 'pr
     rows: field('rows', null),
     chart: field('chart', null),
     view: field('view', null),
+    viewRefusals: field('view_refusals', false),
     form: field('form', null),
     tool: isRetired ? null : draft.tool,
     readOnly: field('read_only', (route?.method ?? 'GET') === 'GET'),

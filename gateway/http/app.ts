@@ -341,6 +341,7 @@ function exchangeOf(app: App, visit: Visit, bound?: BoundOperation): Exchange {
     network: app.network,
     baseUrl: app.config.baseUrl,
     path: target.path,
+    search: target.search,
     callId: id,
     browser: wantsPage(request),
   }

@@ -2,7 +2,7 @@
 import { valueOf } from '../calls/answers.ts'
 import type { Answer } from '../calls/request-and-answer.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
-import { errorBody, ServiceError } from '../errors.ts'
+import { errorBody, InvalidInput, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
 import { isObject } from '../validation/json.ts'
 import type { Quote } from '../x402/challenge.ts'
@@ -13,6 +13,8 @@ export interface PageContext {
   readonly network: Network
   readonly baseUrl: string
   readonly path: string
+  /** The query as it was sent, with its question mark, or empty. */
+  readonly search: string
   readonly callId: string
   /** True if the caller prefers HTML. */
   readonly browser: boolean
@@ -31,12 +33,14 @@ interface Page {
 
 /** Returns the view and its variables for an answer, or null if the answer is sent as data. */
 export function pageOf(answer: Answer, context: PageContext): Page | null {
-  const { catalog, operation, network, baseUrl, path, callId, browser } = context
+  const { catalog, operation, network, baseUrl, path, search, callId, browser } = context
   const locals = { catalog, service: catalog.service, base_url: baseUrl, path, call_id: callId }
   const { error, quote } = answer
   if (error !== undefined) {
     if (!browser) return null
     const shown = { ...locals, ...errorBody(error), status: answer.status }
+    if (error instanceof InvalidInput && operation?.view != null && operation.viewRefusals)
+      return { view: operation.view, locals: { ...shown, query: Object.fromEntries(new URLSearchParams(search)) } }
     const options = quote ? paymentOptions(quote) : []
     // A free route has a 402 only to ask who calls. It has nothing to pay.
     if (!quote || options.length === 0) return { view: 'error', locals: shown }

@@ -161,6 +161,8 @@ export interface Operation {
   readonly chart: AnswerChart | null
   /** Name of the Pug view that renders the answer as a page, or null. */
   readonly view: string | null
+  /** True if the view also shows a call with invalid input. */
+  readonly viewRefusals: boolean
   /** Where a browser is sent after a form was handled, or null. */
   readonly form: { readonly success: string; readonly failure: string } | null
   /** Name of the MCP tool (the id in snake_case), or null if there is none. */

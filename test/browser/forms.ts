@@ -51,6 +51,27 @@ export function forms(running: () => Service): void {
       await close()
     })
 
+    it(`shows at its field what the calculator refuses, and keeps what was entered, ${how}`, async () => {
+      const { page, close } = await open(CALCULATOR)
+      const entered = { 'Annual Sharpe ratio': '1.5', Observations: '504', Trials: '20', Skewness: '2' }
+      for (const [label, text] of Object.entries(entered)) await page.getByLabel(label, { exact: true }).fill(text)
+      const kurtosis = page.getByLabel('Kurtosis (normal: 3)')
+      await kurtosis.fill('4')
+      await page.getByRole('button', { name: 'Compute' }).click()
+      await page.waitForURL('**/*kurt=4*')
+      expect(await page.getByRole('alert').innerText()).to.equal('Kurtosis (normal: 3)')
+      expect(await kurtosis.getAttribute('aria-invalid')).to.equal('true')
+      expect(await page.locator('.field', { has: kurtosis }).innerText()).to.contain(
+        'Must be at least skew² + 1, here 5.',
+      )
+      for (const [label, text] of Object.entries(entered))
+        expect(await page.getByLabel(label, { exact: true }).inputValue(), label).to.equal(text)
+      await kurtosis.fill('5')
+      await page.getByRole('button', { name: 'Compute' }).click()
+      await page.locator('.result').waitFor()
+      await close()
+    })
+
     it(`adds an address to the founding list and says thank you, ${how}`, async () => {
       const { page, close } = await open('/pricing')
       await page.getByLabel('E-mail address').fill(`${how.replaceAll(' ', '.')}@example.org`)

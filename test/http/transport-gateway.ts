@@ -74,6 +74,7 @@ export function route(
     rows: null,
     chart: null,
     view: null,
+    viewRefusals: false,
     form: null,
     tool: null,
     readOnly: method === 'GET',

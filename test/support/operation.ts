@@ -30,6 +30,7 @@ export const OPERATION: Operation = {
   rows: null,
   chart: null,
   view: null,
+  viewRefusals: false,
   form: null,
   tool: null,
   readOnly: true,

@@ -87,7 +87,7 @@ describe('the page of the calculator', () => {
     expect(empty)
       .to.match(/name="kurt" value="3"/)
       .and.to.match(/name="skew" value="0"/)
-    expect(await page('sharpe=1')).to.contain('Please fill in: days, trials.')
+    expect(await page('sharpe=1')).to.contain('Please fill in: Observations, Trials.')
   })
 
   it('uses the default for an empty field', async () => {
