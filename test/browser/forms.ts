@@ -110,6 +110,17 @@ export function forms(running: () => Service): void {
     })
   }
 
+  for (const name of ['Round trips', 'The same trades as fills'])
+    it(`runs the sample “${name}” with its bars, and finds its impossible fill`, async () => {
+      const { page, close } = await running().visit('/audit-tool')
+      await page.locator('dl > div', { hasText: name }).getByRole('button', { name: 'Run this sample' }).click()
+      await page.waitForURL('**/report/*')
+      expect(await page.locator('main').innerText()).to.contain('of the fills that were judged could not have happened')
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.waitForURL('**/audit-tool?deleted=1')
+      await close()
+    })
+
   const notALedger = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
 
   it('says next to it why a file is not a ledger, and keeps the input', async () => {

@@ -24,6 +24,25 @@ form.addEventListener('submit', (event) => {
     })
 })
 
+for (const sample of document.querySelectorAll('[data-ledger]')) {
+  sample.hidden = false
+  sample.addEventListener('click', () => {
+    clearProblems(form)
+    Promise.all([choose('file', sample.dataset.ledger), choose('bars', 'bars')]).then(() => form.requestSubmit(), tell)
+  })
+}
+
+/** Chooses a sample for a field of the form, as a visitor chooses a file, and opens the fold around it. */
+async function choose(field, name) {
+  const answer = await fetch(`/assets/ledgers/${name}.csv`)
+  if (!answer.ok) throw new Error('The sample could not be loaded. Please try again.')
+  const chosen = new DataTransfer()
+  chosen.items.add(new File([await answer.blob()], `${name}.csv`, { type: 'text/csv' }))
+  const input = form.elements.namedItem(field)
+  input.files = chosen.files
+  input.closest('details')?.setAttribute('open', '')
+}
+
 /** Returns the URL of the report. Does not send files that are too large: the connection would break before the answer. */
 async function send() {
   const maxMegabytes = Number(form.dataset.mostMegabytes)
