@@ -5,6 +5,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, InvalidInput, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
 import { isObject } from '../validation/json.ts'
+import { nearestRoutes } from './nearest-routes.ts'
 import type { Quote } from '../x402/challenge.ts'
 
 export interface PageContext {
@@ -41,6 +42,8 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
     const shown = { ...locals, ...errorBody(error), status: answer.status }
     if (error instanceof InvalidInput && operation?.view != null && operation.viewRefusals)
       return { view: operation.view, locals: { ...shown, query: Object.fromEntries(new URLSearchParams(search)) } }
+    if (operation === null && answer.status === 404)
+      return { view: 'error', locals: { ...shown, nearest: nearestRoutes(path, catalog) } }
     const options = quote ? paymentOptions(quote) : []
     // A free route has a 402 only to ask who calls. It has nothing to pay.
     if (!quote || options.length === 0) return { view: 'error', locals: shown }

@@ -61,6 +61,23 @@ describe('the pages of the service', () => {
     }
   })
 
+  it('suggest routes for an address that does not exist', async () => {
+    const suggestions = {
+      '/prcing': '/pricing',
+      '/v1/regime': '/docs/getRegimeCurrent',
+      '/Metodology': '/methodology',
+      '/regime/sample': '/docs/getRegimeSample',
+    }
+    for (const [path, href] of Object.entries(suggestions)) {
+      const text = await html(path)
+      expect(text, path).to.contain('Did you mean').and.to.contain(`<li><a href="${href}">`)
+      expect(text, path).to.contain('href="/docs">Documentation').and.to.contain('href="/pricing">Pricing')
+    }
+    const text = await html(`/${'x'.repeat(90)}`)
+    expect(text).to.contain('Nothing is served at this address.').and.not.to.contain('Did you mean')
+    expect(text).not.to.contain('/openapi.json lists')
+  })
+
   it('list every priced route with its price in the structured data', async () => {
     const [, data] = /<script type="application\/ld\+json">(.+?)<\/script>/.exec(await html('/pricing')) ?? []
     const { itemListElement } = JSON.parse(data as string) as { itemListElement: { name: string; price: string }[] }
