@@ -161,6 +161,20 @@ export function pageChecks(running: () => Service): void {
     await close()
   })
 
+  it('of the start says in its first screen what is sold, for whom, and every price', async () => {
+    const { page, close } = await running().open('/')
+    for (const screen of [PHONE, DESKTOP]) {
+      await page.setViewportSize(screen)
+      expect(await page.locator('.lead').first().innerText()).to.match(/^For agents that trade: /)
+      expect(await page.locator('.offers').innerText()).to.match(/Market regime\s+\$0\.005[^]*Backtest audit\s+\$5\.00/)
+      for (const part of [page.locator('.offers'), page.getByRole('link', { name: 'All prices' })]) {
+        const box = await part.boundingBox()
+        expect((box?.y ?? Infinity) + (box?.height ?? 0), String(screen.width)).to.be.below(screen.height)
+      }
+    }
+    await close()
+  })
+
   for (const javaScriptEnabled of [true, false])
     it(`folds the methodology, and opens the fold to which a link leads, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
       const { page, close } = await running().open('/methodology', { javaScriptEnabled })
