@@ -1,6 +1,6 @@
 /** The documentation, made from the OpenAPI document: an index of all operations and a page for each. */
 import type { Recipients } from '../../config/pay-to.ts'
-import { type Call, type Catalog, NotFound, Reply } from '../../plugin/plugin.ts'
+import { type Call, type Catalog, NotFound, type Product, Reply } from '../../plugin/plugin.ts'
 import { type Article, articleOf, type Entry } from './docs-operation.ts'
 import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
 import type { OpenApi } from './openapi-types.ts'
@@ -111,12 +111,20 @@ function reference(openapi: OpenApi, catalog: Catalog, recipients: Recipients) {
           title: name,
           summary: description,
           whenToUse: product?.whenToUse ?? '',
+          task: taskOf(product),
           operations: entries.filter(({ operation }) => operation.tags.includes(name)).map((one) => line(one, catalog)),
         }
       })
       .filter(({ operations }) => operations.length > 0)
       .sort((one, other) => byPrice(one.operations, other.operations)),
   }
+}
+
+/** What a product is for: the beginning of its `when_to_use`, up to the end of its first clause, or its summary. */
+function taskOf(product: Product | undefined): string {
+  const text = product?.whenToUse || product?.summary || ''
+  const end = text.search(/[.:;](?:\s|$)/)
+  return end === -1 ? text : `${text.slice(0, end)}.`
 }
 
 /** Returns an operation for the index, short enough that hundreds fit on the page. */

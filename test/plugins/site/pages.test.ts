@@ -252,6 +252,18 @@ describe('the pages of the service', () => {
     expect(table).to.contain('1 of 2 claims are met')
   })
 
+  it('lead from what a visitor wants to do to the products of the documentation', async () => {
+    const text = await html('/docs')
+    const places = ['id="first-title"', 'id="basics-title"', 'id="tasks-title"', 'class="group"', 'id="mcp-title"']
+    const found = places.map((place) => text.indexOf(place))
+    expect(found)
+      .to.deep.equal(found.toSorted((one, other) => one - other))
+      .and.not.to.include(-1)
+    const [, tasks] = /id="tasks-title"(.*?)<\/section>/s.exec(text) ?? []
+    expect(tasks).to.contain('href="#product-')
+    expect(tasks, 'what is free only').not.to.contain('Discovery')
+  })
+
   it('list every operation in the documentation, with a free one to try without scripts', async () => {
     const text = await html('/docs')
     for (const id of ['getRegimeSample', 'getRegimeCurrent', 'getRegimeDay', 'getPricing', 'purchasePlanDay'])
