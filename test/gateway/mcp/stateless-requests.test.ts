@@ -99,7 +99,7 @@ describe('a request of MCP 2026-07-28', () => {
       -32_020,
     ],
     'the method of a session': [{ method: 'initialize' }, 404, -32_601],
-    'an unknown method': [{ method: 'resources/list' }, 404, -32_601],
+    'an unknown method': [{ method: 'completion/complete' }, 404, -32_601],
   }
   for (const [name, [change, status, code]] of Object.entries(refusals))
     it(`is refused with ${code} and status ${status} for ${name}`, async () => {
