@@ -11,6 +11,8 @@ export interface NearRoute {
 const MAX_ROUTES = 4
 /** Nobody mistypes a longer address, and to compare takes time with the square of it. */
 const MAX_LENGTH = 80
+/** Anybody can ask for any address, so it is compared only with those that are most like it in length. */
+const MAX_COMPARED = 100
 /** The share of an address that may differ. */
 const MAX_DIFFERENCE = 0.45
 
@@ -20,6 +22,8 @@ export function nearestRoutes(path: string, { operations }: Catalog): readonly N
   const asked = path.toLowerCase()
   return [...operations.values()]
     .filter(({ listed, retired, view, path }) => listed && !retired && (view === null || !path.includes('{')))
+    .sort((one, other) => Math.abs(one.path.length - path.length) - Math.abs(other.path.length - path.length))
+    .slice(0, MAX_COMPARED)
     .map((operation) => ({ operation, difference: difference(asked, operation.path) }))
     .filter((one) => one.difference <= MAX_DIFFERENCE)
     .sort((one, other) => one.difference - other.difference)
