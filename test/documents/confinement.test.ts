@@ -41,6 +41,7 @@ describe('a container of docs/examples/container', () => {
       expect(part).to.match(/^ {4}user: '[1-9]\d*:[1-9]\d*'$/m)
       expect(part).to.not.match(/^ +privileged:|cap_add|docker\.sock/m)
     }
+    for (const part of parts.slice(0, 2)) expect(part).to.match(/^ {4}user: '1000[12]:1000[12]'$/m)
     expect(new Set(parts.map((part) => /user: '(\d+)/.exec(part)?.[1])).size).to.equal(parts.length)
   })
 

@@ -37,7 +37,8 @@ export interface PaymentOptions {
   readonly envelope?: Readonly<Record<string, unknown>>
 }
 
-const TYPES = {
+/** EIP-712 types of an EIP-3009 authorization. */
+export const TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
     { name: 'to', type: 'address' },

@@ -3,6 +3,7 @@ import { type Hex, verifyTypedData } from 'viem'
 import { json } from '../../support/agent.ts'
 import { openGateway } from '../../support/gateway.ts'
 import { openSandboxGateway, SHOP, type SandboxGateway } from '../../support/sandbox.ts'
+import { TYPES } from '../../support/wallet.ts'
 import { skipWithoutAnvil } from './usdc-client.ts'
 
 const page = async (url: string): Promise<string> => (await fetch(url, { headers: { accept: 'text/html' } })).text()
@@ -13,17 +14,6 @@ const ask = (url: string, method: string, params?: readonly unknown[], headers =
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ method, params }),
   })
-
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 
 describe('the test wallet', function () {
   this.timeout(60_000)
